@@ -1,0 +1,104 @@
+"""IndexedSlices: a gradient that touches only some rows, kept as those rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .dtypes import DType
+from .primitive import Primitive
+from .shapes import TensorShape
+from .tensor import Tensor, array_text, convert
+
+
+class IndexedSlices:
+    """Rows `values` that belong at `indices` of a tensor of shape `dense_shape`; equal indices add up.
+
+    This is what `gradient` gives for a variable that was only gathered from. `convert_to_tensor` makes it dense, as do
+    all operations.
+
+    >>> import gradtape as tf
+    >>> table = tf.Variable(tf.zeros((3, 2)))
+    >>> with tf.GradientTape() as tape:
+    ...     rows = tf.gather(table, [0, 2, 0])
+    >>> g = tape.gradient(rows, table)
+    >>> g.indices.numpy()
+    array([0, 2, 0], dtype=int32)
+    >>> tf.convert_to_tensor(g).numpy()
+    array([[2., 2.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
+        self._values = values
+        self._indices = indices
+        self._dense_shape = None if dense_shape is None else tuple(int(n) for n in dense_shape)
+
+    @property
+    def values(self) -> Tensor:
+        """The rows."""
+        return convert(self._values)
+
+    @property
+    def indices(self) -> Tensor:
+        """Where each row belongs."""
+        return convert(self._indices)
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        """The shape of the whole, as a tensor."""
+        return None if self._dense_shape is None else convert(list(self._dense_shape))
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return TensorShape(self._dense_shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the rows."""
+        return self.values.dtype
+
+    def dense(self) -> Any:
+        """The whole: zeros, and the rows added where they belong. Of arrays an array, of tensors a tensor."""
+        if self._dense_shape is None:
+            raise ValueError("these IndexedSlices have no dense_shape, so they cannot be made dense")
+        shape = self._dense_shape
+        return Primitive.registry["scatter_along"](self._values, self._indices, axis=-len(shape), size=shape[0])
+
+    def plus(self, other: Any) -> Any:
+        """The sum with other slices, as slices; with anything else, dense."""
+        if type(other) is not IndexedSlices:
+            return self.dense() + other
+        concat = Primitive.registry["concat"]
+        return IndexedSlices(
+            concat(self._values, other._values, axis=0),
+            concat(self._indices, other._indices, axis=0),
+            self._dense_shape,
+        )
+
+    def map_values(self, function: Callable[[Any], Any]) -> IndexedSlices:
+        """The same rows' places, with `function` of the rows."""
+        return IndexedSlices(function(self._values), self._indices, self._dense_shape)
+
+    def _read(self) -> Tensor:
+        return convert(self.dense())
+
+    _as_tensor = _read
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._read().__array__(dtype, copy)
+
+    def numpy(self) -> Any:
+        """The whole, as a NumPy array."""
+        return self._read().numpy()
+
+    def __repr__(self) -> str:
+        return (
+            f"IndexedSlices(indices={array_text(self.indices._array, repr)}, values={array_text(self.values._array, repr)}, "
+            f"dense_shape={self._dense_shape})"
+        )

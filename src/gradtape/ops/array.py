@@ -1,0 +1,559 @@
+"""Operations that move elements: reshape, transpose, join, split, repeat, pad, gather, cast.
+
+Primitives count axes from the end, so that extra axes in front of a gradient pass through.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import tensor as tensor_module
+from ..engine import xp
+from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ..indexed_slices import IndexedSlices
+from ..primitive import Primitive, apply, primitive
+from ..shapes import TensorShape
+from ..tensor import Tensor, convert
+from .indexing import Index, getitem, place
+from .reduction import broadcast, one_axis, sum_, unbroadcast
+
+
+def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The extra axes in front of a gradient."""
+    return tuple(g.shape)[: g.ndim - len(out_shape)]
+
+
+def static_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
+    if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
+        shape = convert(shape)._array.tolist()
+    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)):
+        shape = (shape,)
+    try:
+        return tuple([n.__index__() for n in shape])
+    except AttributeError:
+        raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shape
+
+
+@primitive(linear=True, name="reshape")
+def reshape_(x, *, shape):
+    return x.reshape(shape)
+
+
+reshape_.rules(x=lambda g, x_shape, out_shape: reshape_(g, shape=lead(g, out_shape) + x_shape))
+
+
+@primitive(linear=True, name="transpose")
+def transpose_(x, *, perm):
+    return x.transpose(perm)
+
+
+def _back(g: Any, perm: tuple[int, ...]) -> Any:
+    extra = g.ndim - len(perm)
+    back = tuple([extra + perm.index(i) for i in range(len(perm))])
+    return transpose_(g, perm=(*range(extra), *back))
+
+
+transpose_.rules(x=lambda g, perm: _back(g, perm))
+
+
+@primitive(linear=True, name="broadcast_to")
+def broadcast_to_(x, *, shape):
+    return broadcast(x, shape)
+
+
+broadcast_to_.rules(x=lambda g, x_shape, out_shape: unbroadcast(g, x_shape, out_shape))
+
+
+@primitive(linear=True, name="identity")
+def identity_(x):
+    return x
+
+
+identity_.rules(x=lambda g: g)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dtype
+
+
+@primitive(linear=True, name="cast")
+def cast_(x, *, dtype, source):
+    """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
+    if x.dtype.kind == "c" and not dtype.startswith("complex"):
+        x = x.real
+    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
+
+
+cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
+
+
+@primitive
+def cast_without_gradient(x, *, dtype):
+    """From or to a dtype that has no derivatives."""
+    if x.dtype.kind == "c" and not dtype.startswith("complex"):
+        x = x.real
+    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Joining and splitting
+
+
+def along(axis: int, what: Any) -> Index:
+    """The index that takes `what` along `axis` (negative) and everything along the others."""
+    return Index((..., what, *[slice(None)] * (-axis - 1)))
+
+
+@primitive(linear=True, name="concat")
+def concat_(*xs, axis):
+    return xp(xs[0]).concatenate(xs, axis)
+
+
+def _part(g: Any, position: int, xs_shapes: tuple[tuple[int, ...], ...], axis: int) -> Any:
+    start = sum(shape[axis] for shape in xs_shapes[:position])
+    return getitem(g, index=along(axis, slice(start, start + xs_shapes[position][axis])))
+
+
+concat_.rules(xs=_part)
+
+
+@primitive(linear=True, name="stack")
+def stack_(*xs, axis):
+    return xp(xs[0]).stack(xs, axis)
+
+
+stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
+
+
+@primitive(linear=True, multiple=True, name="split")
+def split_(x, *, axis, sizes):
+    ends = np.cumsum(sizes).tolist()
+    return tuple([x[along(axis, slice(end - n, end)).items] for end, n in zip(ends, sizes, strict=True)])
+
+
+split_.rules(x=lambda g, axis: concat_(*g, axis=axis))
+
+
+@primitive(linear=True, multiple=True, name="unstack")
+def unstack_(x, *, axis):
+    return tuple([x[along(axis, i).items] for i in range(x.shape[axis])])
+
+
+unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
+
+
+@primitive(linear=True, name="tile")
+def tile_(x, *, multiples):
+    return xp(x).tile(x, multiples)
+
+
+def _untile(g: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], multiples: tuple[int, ...]) -> Any:
+    pairs = tuple([n for pair in zip(multiples, x_shape, strict=True) for n in pair])
+    g = reshape_(g, shape=lead(g, out_shape) + pairs)
+    return sum_(g, axis=tuple(range(-len(pairs), 0, 2)), keepdims=False)
+
+
+tile_.rules(x=_untile)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gathering, and its transpose
+
+
+@primitive(mixed=True, linear=True, name="gather")
+def gather_(x, indices, *, axis):
+    return xp(x).take(x, indices, axis)
+
+
+@primitive(mixed=True, linear=True)
+def scatter_along(x, indices, *, axis, size):
+    """Add the slices of `x` up where `indices` say, along an axis of length `size`: the transpose of gathering."""
+    behind = -axis - 1
+    front = x.ndim - behind - indices.ndim
+    shape = x.shape[:front] + (size,) + x.shape[x.ndim - behind :]
+    rows = x.reshape(int(np.prod(x.shape[:front], dtype=int)), indices.size, -1) if x.size else None
+    if rows is None:
+        return xp(x).zeros(shape, x.dtype)
+    rows = rows.transpose(1, 0, 2)
+    if type(x) is not np.ndarray:
+        total = xp(x).zeros((size, *rows.shape[1:]), x.dtype).at[indices.reshape(-1)].add(rows)
+        return total.transpose(1, 0, 2).reshape(shape)
+    # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
+    flat = indices.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    total = np.zeros((size, *rows.shape[1:]), x.dtype)
+    total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    return total.transpose(1, 0, 2).reshape(shape)
+
+
+def _ungather(
+    g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], axis: int
+) -> Any:
+    if axis == -len(x_shape) and g.ndim == len(out_shape):
+        rows = int(np.prod(indices.shape, dtype=int))
+        return IndexedSlices(
+            reshape_(g, shape=(rows, *x_shape[1:])), Primitive.registry["reshape"](indices, shape=(rows,)), x_shape
+        )
+    return scatter_along(g, indices, axis=axis, size=x_shape[axis])
+
+
+gather_.rules(x=_ungather)
+scatter_along.rules(x=lambda g, indices, axis: gather_(g, indices, axis=axis))
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in another shape; one length may be -1, and is then worked out.
+
+    >>> reshape([1, 2, 3, 4], (2, -1)).numpy()
+    array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    x = convert(tensor)
+    wanted = static_shape("reshape", shape)
+    if wanted.count(-1) > 1:
+        raise InvalidArgumentError(f"reshape: only one length may be -1, in {list(wanted)}")
+    size = x._array.size
+    known = 1
+    for n in wanted:
+        known *= n if n != -1 else 1
+    if known != size if -1 not in wanted else (size % known if known else size):
+        raise InvalidArgumentError(
+            f"reshape: {size} elements of shape {list(x._array.shape)} do not fit the shape {list(wanted)}"
+        )
+    if -1 in wanted:
+        wanted = tuple([(size // known if known else 0) if n == -1 else n for n in wanted])
+    return apply(reshape_, (x,), {"shape": wanted})  # type: ignore[no-any-return]
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = "transpose") -> Tensor:
+    """The axes in the order `perm`, reversed by default; `conjugate` also conjugates.
+
+    >>> transpose([[1, 2], [3, 4]]).numpy()
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    x: Any = convert(a)
+    ndim = x._array.ndim
+    order = tuple(range(ndim))[::-1] if perm is None else static_shape("transpose", perm)
+    if sorted(i % ndim if -ndim <= i < ndim else -1 for i in order) != list(range(ndim)):
+        raise InvalidArgumentError(
+            f"transpose: perm must name each of the {ndim} axes of shape {list(x._array.shape)} once, not {list(order)}"
+        )
+    x = apply(transpose_, (x,), {"perm": tuple([i % ndim for i in order])})
+    return apply(Primitive.registry["conj"], (x,)) if conjugate and x.dtype.is_complex else x  # type: ignore[no-any-return]
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """A new axis of length 1 at position `axis`.
+
+    >>> expand_dims([1, 2], 0).shape
+    TensorShape([1, 2])
+    """
+    x = convert(input)
+    shape = x._array.shape
+    a = one_axis("expand_dims", int(axis), len(shape) + 1) + len(shape) + 1
+    return apply(reshape_, (x,), {"shape": (*shape[:a], 1, *shape[a:])})  # type: ignore[no-any-return]
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Without the axes of length 1, or without those named by `axis`.
+
+    >>> squeeze([[[1], [2]]]).shape
+    TensorShape([2])
+    """
+    x = convert(input)
+    shape = x._array.shape
+    if axis is None or axis == []:
+        gone = {i for i, n in enumerate(shape) if n == 1}
+    else:
+        gone = {one_axis("squeeze", a, len(shape)) + len(shape) for a in static_shape("squeeze", axis)}
+        for a in gone:
+            if shape[a] != 1:
+                raise InvalidArgumentError(
+                    f"squeeze: axis {a} of shape {list(shape)} has length {shape[a]}; only length 1 can go"
+                )
+    return apply(reshape_, (x,), {"shape": tuple([n for i, n in enumerate(shape) if i not in gone])})  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated along new axes in front, and along axes of length 1, to the given shape.
+
+    >>> broadcast_to([1, 2], (2, 2)).numpy()
+    array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    x = convert(input)
+    wanted = static_shape("broadcast_to", shape)
+    own = x._array.shape
+    if len(own) > len(wanted) or any(n not in (1, w) for n, w in zip(own[::-1], wanted[::-1], strict=False)):
+        raise InvalidArgumentError(f"broadcast_to: the shape {list(own)} does not broadcast to {list(wanted)}")
+    return apply(broadcast_to_, (x,), {"shape": wanted})  # type: ignore[no-any-return]
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A new tensor with the same value, through which gradients pass.
+
+    >>> float(identity(1.0))
+    1.0
+    """
+    return apply(identity_, (input,))  # type: ignore[no-any-return]
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """The tensor in another dtype. Gradients pass between floating and complex dtypes only.
+
+    >>> cast([1.8, 2.2], "int32").numpy()
+    array([1, 2], dtype=int32)
+    """
+    given = convert(x)
+    to, source = dtypes.as_dtype(dtype), given.dtype
+    if to is source:
+        return given if type(x) is Tensor else identity(given)
+    if "string" in (to.name, source.name):
+        raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
+    if (to.is_floating or to.is_complex) and (source.is_floating or source.is_complex):
+        return apply(cast_, (given,), {"dtype": to.name, "source": source.name})  # type: ignore[no-any-return]
+    return apply(cast_without_gradient, (given,), {"dtype": to.name})  # type: ignore[no-any-return]
+
+
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+    """Tensors joined along an axis they have.
+
+    >>> concat([[1, 2], [3]], 0).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    xs = together("concat", values)
+    ndim = xs[0].ndim
+    if ndim == 0:
+        raise InvalidArgumentError("concat: scalars cannot be joined along an axis: use stack")
+    a = one_axis("concat", axis, ndim)
+    shapes = [x._array.shape for x in xs]
+    if any(len(s) != ndim or s[:a] != shapes[0][:a] or s[ndim + a + 1 :] != shapes[0][ndim + a + 1 :] for s in shapes):
+        raise InvalidArgumentError(
+            f"concat: the shapes {', '.join(str(list(s)) for s in shapes)} may differ along axis {axis} only"
+        )
+    return apply(concat_, tuple(xs), {"axis": a})  # type: ignore[no-any-return]
+
+
+def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+    """Tensors of one shape joined along a new axis.
+
+    >>> stack([[1, 2], [3, 4]], axis=1).numpy()
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    xs = together("stack", list(values))
+    shapes = {x._array.shape for x in xs}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(
+            f"stack: the shapes must be the same, not {', '.join(str(list(s)) for s in sorted(shapes))}"
+        )
+    return apply(stack_, tuple(xs), {"axis": one_axis("stack", axis, xs[0].ndim + 1)})  # type: ignore[no-any-return]
+
+
+def together(name: str, values: Any) -> list[Tensor]:
+    """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
+    if not len(values):
+        raise ValueError(f"{name}: needs at least one tensor")
+    tensors = [x if type(x) is Tensor else x._read() if hasattr(type(x), "_read") else None for x in values]
+    hint = next((t._array.dtype for t in tensors if t is not None), None)
+    converted = [convert(x, None, hint) if t is None else t for x, t in zip(values, tensors, strict=True)]
+    if hint is None:
+        widest = max((t._array.dtype for t in converted), key=lambda d: "OSUbuiVfc".find(d.kind))
+        converted = [convert(x, None, widest) for x in values]
+    return converted
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+    """The slices along `axis`, as a list.
+
+    >>> [int(t) for t in unstack([1, 2, 3])]
+    [1, 2, 3]
+    """
+    x = convert(value)
+    a = one_axis("unstack", axis, x.ndim)
+    if num is not None and num != x._array.shape[a]:
+        raise ValueError(f"unstack: axis {axis} has length {x._array.shape[a]}, not num={num}")
+    return list(apply(unstack_, (x,), {"axis": a}))
+
+
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split") -> list[Tensor]:
+    """Parts along `axis`: so many equal ones, or ones of the sizes given (one of them may be -1).
+
+    >>> [t.numpy().tolist() for t in split([1, 2, 3, 4], 2)]
+    [[1, 2], [3, 4]]
+    """
+    x = convert(value)
+    a = one_axis("split", axis, x.ndim)
+    length = x._array.shape[a]
+    if isinstance(num_or_size_splits, (int, np.integer)) or getattr(num_or_size_splits, "ndim", 1) == 0:
+        count = int(num_or_size_splits)
+        if count < 1 or length % count:
+            raise InvalidArgumentError(f"split: an axis of length {length} does not split into {count} equal parts")
+        sizes: tuple[int, ...] = (length // count,) * count
+    else:
+        sizes = static_shape("split", num_or_size_splits)
+        if sizes.count(-1) == 1:
+            sizes = tuple([length - sum(sizes) - 1 if n == -1 else n for n in sizes])
+        if sum(sizes) != length or min(sizes, default=0) < 0:
+            raise InvalidArgumentError(f"split: the sizes {list(sizes)} do not add up to the axis's length {length}")
+    return list(apply(split_, (x,), {"axis": a, "sizes": sizes}))
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated `multiples[i]` times along each axis `i`.
+
+    >>> tile([1, 2], [2]).numpy()
+    array([1, 2, 1, 2], dtype=int32)
+    """
+    x = convert(input)
+    times = static_shape("tile", multiples)
+    if len(times) != x.ndim or any(n < 0 for n in times):
+        raise InvalidArgumentError(
+            f"tile: multiples must have one number of at least 0 for each axis of shape {x.shape}, not {list(times)}"
+        )
+    return apply(tile_, (x,), {"multiples": times})  # type: ignore[no-any-return]
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> Tensor:
+    """The tensor with `paddings[i] = (before, after)` elements added along each axis.
+
+    `mode` is CONSTANT (with `constant_values`), REFLECT (mirrored at the edge element) or SYMMETRIC (mirrored at the edge).
+
+    >>> pad([1, 2], [[1, 1]]).numpy()
+    array([0, 1, 2, 0], dtype=int32)
+    """
+    x: Any = convert(tensor)
+    widths = np.asarray(convert(paddings)._array)
+    if widths.shape != (x.ndim, 2) or widths.dtype.kind not in "iu" or (widths < 0).any():
+        raise InvalidArgumentError(
+            f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, not {widths.tolist()}"
+        )
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        shape = tuple([int(n + b + a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
+        inside = Index((..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)]))
+        padded: Any = apply(place, (x,), {"index": inside, "shape": shape})
+        fill = convert(constant_values, None, x._array.dtype)
+        if fill._array.ndim == 0 and fill._array == 0 and not fill._key:
+            return padded  # type: ignore[no-any-return]
+        outside = np.ones(shape, bool)
+        outside[inside.items] = False
+        return apply(Primitive.registry["select"], (outside, fill, padded))  # type: ignore[no-any-return]
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, not {mode!r}")
+    for axis, (before, after) in enumerate(widths):
+        n = x._array.shape[axis]
+        if max(before, after) > n - (kind == "REFLECT"):
+            raise InvalidArgumentError(f"pad: {kind} cannot add {max(before, after)} elements to an axis of length {n}")
+        if before or after:
+            order = np.pad(np.arange(n), (int(before), int(after)), "reflect" if kind == "REFLECT" else "symmetric")
+            x = apply(gather_, (x, order), {"axis": axis - x.ndim})
+    return x  # type: ignore[no-any-return]
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: str | None = None,
+) -> Tensor:
+    """The slices of `params` at `indices` along `axis`. The first `batch_dims` axes are matched one to one.
+
+    >>> gather([10, 20, 30], [2, 0]).numpy()
+    array([30, 10], dtype=int32)
+    """
+    x: Any = convert(params)
+    at = convert(indices)
+    if at._array.dtype.kind not in "iu":
+        if at._array.size:
+            raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
+        at = convert(at._array.astype(np.int32))
+    batch = int(batch_dims) if batch_dims >= 0 else int(batch_dims) + at.ndim
+    if not 0 <= batch <= min(at.ndim, x.ndim):
+        raise InvalidArgumentError(f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}")
+    a = one_axis("gather", batch if axis is None else axis, x.ndim)
+    if a + x.ndim < batch:
+        raise InvalidArgumentError(f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}")
+    bounds("gather", at._array, x._array.shape[a])
+    if not batch:
+        return apply(gather_, (x, at), {"axis": a})  # type: ignore[no-any-return]
+    return _gather_in_batches(x, at, a + x.ndim, batch)
+
+
+def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor:
+    """One gather along one flat axis, in which each batch element has a stretch of its own."""
+    shape, at = x._array.shape, indices._array
+    if shape[:batch] != at.shape[:batch]:
+        raise InvalidArgumentError(f"gather: the first {batch} lengths of {list(shape)} and {list(at.shape)} must agree")
+    inner = [i for i in range(batch, len(shape)) if i != axis]
+    x = transpose(x, (*range(batch), axis, *inner))
+    count = int(np.prod(shape[:batch], dtype=int))
+    x = reshape(x, (count * shape[axis], *[shape[i] for i in inner]))
+    offsets = (np.arange(count) * shape[axis]).reshape(*shape[:batch], *[1] * (at.ndim - batch))
+    x = apply(gather_, (x, convert(at + offsets)), {"axis": -x.ndim})
+    # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner behind)
+    before, behind = axis - batch, len(shape) - axis - 1
+    extra = at.ndim - batch
+    order = [*range(batch), *range(batch + extra, batch + extra + before), *range(batch, batch + extra)]
+    return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
+
+
+def bounds(name: str, indices: Any, size: int) -> None:
+    """Raise unless every index lies in [0, size)."""
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        wrong = indices[(indices < 0) | (indices >= size)].flat[0]
+        raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Lists that hold tensors
+
+
+def _pack(values: Any, dtype: Any) -> Tensor:
+    """Nested lists with tensors in them as one tensor, differentiably."""
+    found = _first_dtype(values) if dtype is None else dtype
+    parts = [_pack(v, found) if isinstance(v, (list, tuple)) else convert(v, None, found) for v in values]
+    for part in parts:
+        if part._array.dtype != found:
+            raise DTypeError(
+                f"a list that mixes tensors of dtype {part.dtype.name} and {dtypes.as_dtype(found).name} is no tensor: "
+                f"use cast(x, {dtypes.as_dtype(found).name!r})"
+            )
+    if len({part._array.shape for part in parts}) > 1:
+        raise ValueError(
+            "a list of tensors of different shapes is no tensor: "
+            + ", ".join(str(list(part._array.shape)) for part in parts)
+        )
+    return stack(parts)
+
+
+def _first_dtype(values: Any) -> Any:
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            found = _first_dtype(v)
+            if found is not None:
+                return found
+        elif type(v) is Tensor or hasattr(type(v), "_read"):
+            return v.dtype.numpy_dtype
+    return None
+
+
+tensor_module.pack = _pack

@@ -1,0 +1,73 @@
+"""Clipping: by value, by norm, by the norm of many tensors together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..indexed_slices import IndexedSlices
+from ..primitive import apply
+from ..tensor import Tensor, convert
+from .elementwise import clip, divide_no_nan, maximum
+from .reduction import reduce_euclidean_norm
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """Each element brought into [clip_value_min, clip_value_max]. Gradients pass where nothing was clipped.
+
+    >>> clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy()
+    array([-1. ,  0.5,  1. ], dtype=float32)
+    """
+    x = convert(t)
+    return apply(clip, (x, clip_value_min, clip_value_max))  # type: ignore[no-any-return]
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """Scaled down so that the norm (over `axes`, by default all) is at most `clip_norm`; zeros stay, with gradient 1.
+
+    >>> clip_by_norm([3.0, 4.0], 1.0).numpy()
+    array([0.6, 0.8], dtype=float32)
+    """
+    if isinstance(t, IndexedSlices):
+        return t.map_values(lambda values: clip_by_norm(values, clip_norm, axes))
+    x = convert(t)
+    limit: Any = convert(clip_norm, None, x._array.dtype)
+    length = reduce_euclidean_norm(x, axes, keepdims=True)
+    return apply(divide_no_nan, (x * limit, apply(maximum, (length, limit))))  # type: ignore[operator]
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """The norm of all tensors taken together; None entries count as nothing.
+
+    >>> float(global_norm([[3.0], [4.0]]))
+    5.0
+    """
+    rows = [t.values if isinstance(t, IndexedSlices) else convert(t) for t in t_list if t is not None]
+    if not rows:
+        raise ValueError("global_norm: needs at least one tensor that is not None")
+    lengths = [reduce_euclidean_norm(row) for row in rows]
+    return reduce_euclidean_norm(lengths)
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """All tensors scaled down together so that their global norm is at most `clip_norm`; returns them and the norm.
+
+    >>> clipped, length = clip_by_global_norm([[3.0], [4.0]], 1.0)
+    >>> [t.numpy().tolist() for t in clipped], float(length)
+    ([[0.6000000238418579], [0.800000011920929]], 5.0)
+    """
+    length: Any = global_norm(t_list) if use_norm is None else convert(use_norm)
+    limit: Any = convert(clip_norm, None, length._array.dtype)
+    scale: Any = limit / apply(maximum, (length, limit))
+
+    def scaled(t: Any) -> Any:
+        if t is None:
+            return None
+        if isinstance(t, IndexedSlices):
+            return t.map_values(lambda values: convert(values) * scale)  # type: ignore[operator]
+        return convert(t) * scale  # type: ignore[operator]
+
+    return [scaled(t) for t in t_list], length
+
+

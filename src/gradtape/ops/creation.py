@@ -1,0 +1,156 @@
+"""Tensors made from nothing: zeros, ones, ranges, unit matrices, one-hot codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import DTypeError, InvalidArgumentError
+from ..primitive import apply
+from ..tensor import Tensor, convert, wrap
+from .array import broadcast_to, expand_dims, static_shape
+from .elementwise import select
+
+
+def _numpy(dtype: Any) -> Any:
+    return dtypes.as_dtype(dtype).numpy_dtype
+
+
+def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
+    """A tensor of zeros.
+
+    >>> zeros((2,)).numpy()
+    array([0., 0.], dtype=float32)
+    """
+    fill = b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
+    return wrap(np.full(static_shape("zeros", shape), fill, _numpy(dtype)))
+
+
+def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
+    """A tensor of ones.
+
+    >>> ones((2,)).numpy()
+    array([1., 1.], dtype=float32)
+    """
+    return wrap(np.ones(static_shape("ones", shape), _numpy(dtype)))
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Zeros in the shape (and dtype, unless one is given) of another tensor.
+
+    >>> zeros_like([1, 2]).numpy()
+    array([0, 0], dtype=int32)
+    """
+    x = convert(input)
+    return zeros(x._array.shape, x.dtype if dtype is None else dtype)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """Ones in the shape (and dtype, unless one is given) of another tensor.
+
+    >>> ones_like([1, 2]).numpy()
+    array([1, 1], dtype=int32)
+    """
+    x = convert(input)
+    return ones(x._array.shape, x.dtype if dtype is None else dtype)
+
+
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+    """One value repeated over a shape; gradients flow to the value.
+
+    >>> fill((2,), 3.0).numpy()
+    array([3., 3.], dtype=float32)
+    """
+    x = convert(value)
+    if x.ndim:
+        raise InvalidArgumentError(f"fill: the value must be a scalar, not of shape {list(x._array.shape)}")
+    return broadcast_to(x, dims)
+
+
+def eye(
+    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
+) -> Tensor:
+    """The unit matrix, or a batch of them.
+
+    >>> eye(2).numpy()
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    unit = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=_numpy(dtype))
+    if batch_shape is None:
+        return wrap(unit)
+    return broadcast_to(unit, (*static_shape("eye", batch_shape), *unit.shape))
+
+
+def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
+    """Numbers from `start` (0 if only one is given) up to, not including, `limit`, in steps of `delta`.
+
+    >>> range_(3).numpy()
+    array([0, 1, 2], dtype=int32)
+    """
+    if limit is None:
+        start, limit = 0, start
+    parts = [convert(v)._array for v in (start, limit, delta)]
+    if any(p.ndim for p in parts):
+        raise InvalidArgumentError("range: start, limit and delta must be scalars")
+    kind = max((p.dtype for p in parts), key=lambda d: ("biuVfc".find(d.kind), d.itemsize)) if dtype is None else _numpy(dtype)
+    if parts[2] == 0:
+        raise InvalidArgumentError("range: delta must not be 0")
+    return wrap(np.arange(*[p.astype(kind)[()] for p in parts], dtype=kind))
+
+
+def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` numbers from `start` to `stop`, both included, evenly spaced, along a new axis. Gradients flow to both ends.
+
+    >>> linspace_nd(0.0, 1.0, 3).numpy()
+    array([0. , 0.5, 1. ], dtype=float32)
+    """
+    first: Any = convert(start)
+    last: Any = convert(stop, None, first._array.dtype)
+    if not first.dtype.is_floating:
+        raise DTypeError(f"linspace takes floating ends, not {first.dtype.name}: write 0.0 for 0")
+    count = int(num)
+    if count < 1:
+        raise InvalidArgumentError(f"linspace: num must be at least 1, not {count}")
+    a = axis if axis >= 0 else axis + first.ndim + 1
+    steps = (np.arange(count) / max(count - 1, 1)).astype(first._array.dtype)
+    weight = wrap(steps.reshape(*[1] * a, count, *[1] * (first.ndim - a)))
+    first, last = expand_dims(first, a), expand_dims(last, a)
+    between: Any = first + (last - first) * weight
+    return apply(select, (weight._array == 1, last, between)) if count > 1 else between  # type: ignore[no-any-return]
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Rows with `on_value` (1) at the index and `off_value` (0) elsewhere, along a new axis (by default the last).
+
+    >>> one_hot([0, 2], 3).numpy()
+    array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    at = convert(indices)._array
+    if at.dtype.kind not in "iu":
+        raise DTypeError(f"one_hot: indices must be integers, not {at.dtype}")
+    a = -1 if axis is None else int(axis)
+    if not -1 <= a <= at.ndim:
+        raise InvalidArgumentError(f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}")
+    hot = np.moveaxis(at[..., None] == np.arange(int(depth)), -1, a)
+    values = [v for v in (on_value, off_value) if v is not None]
+    kind = _numpy(dtype) if dtype is not None else convert(values[0])._array.dtype if values else np.dtype(np.float32)
+    on = convert(1 if on_value is None else on_value, None, kind)
+    off = convert(0 if off_value is None else off_value, None, kind)
+    if kind.kind == "b":
+        on, off = convert(True if on_value is None else on_value), convert(False if off_value is None else off_value)
+    for value in (on, off):
+        if value._array.dtype != kind:
+            raise DTypeError(f"one_hot: on_value and off_value must be of dtype {dtypes.as_dtype(kind).name}")
+    return apply(select, (hot, on, off))  # type: ignore[no-any-return]

@@ -1,0 +1,175 @@
+"""Neural-network operations: activations, softmax and its losses, embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..engine import xp
+from ..errors import DTypeError, InvalidArgumentError
+from ..primitive import apply, floats, primitive
+from ..tensor import Tensor, convert
+from .array import bounds, broadcast_to, gather, transpose
+from .clip import clip_by_norm
+from .elementwise import exp, relu, subtract
+from .reduction import one_axis, spread, sum_
+
+
+@primitive(settle=floats, name="softmax")
+def softmax_(x, *, axis):
+    weights = xp(x).exp(x - x.max(axis, keepdims=True, initial=-np.inf))
+    return weights / weights.sum(axis, x.dtype, keepdims=True)
+
+
+# d softmax = s * (dx - sum(s * dx)), its own transpose
+softmax_.rules(x=lambda g, out, axis: _softmax_rule(g * out, out, axis))
+
+
+def _softmax_rule(weighted: Any, out: Any, axis: int) -> Any:
+    return weighted - out * sum_(weighted, axis=(axis,), keepdims=True)
+
+
+@primitive(settle=floats, name="log_softmax")
+def log_softmax_(x, *, axis):
+    centred = x - x.max(axis, keepdims=True, initial=-np.inf)
+    return centred - xp(x).log(xp(x).exp(centred).sum(axis, x.dtype, keepdims=True))
+
+
+log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
+
+
+@primitive
+def softmax_cross_entropy(logits, labels):
+    """-sum(labels * log_softmax(logits)) over the last axis."""
+    return -(labels * log_softmax_.forward(logits, axis=-1)).sum(-1, logits.dtype)
+
+
+def _column(g: Any, like: Any) -> Any:
+    """The gradient of one number a row, spread over the row."""
+    return spread(g, axis=(-1,), keepdims=False, shape=tuple(like.shape))
+
+
+softmax_cross_entropy.rules(
+    logits=lambda g, logits, labels: _column(g, logits)
+    * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels),
+    labels=lambda g, logits: -(_column(g, logits) * log_softmax_(logits, axis=-1)),
+)
+
+
+@primitive(mixed=True)
+def sparse_softmax_cross_entropy(logits, labels):
+    """-log_softmax(logits)[label] for each row."""
+    log_softmax = log_softmax_.forward(logits, axis=-1)
+    return -xp(logits).take_along_axis(log_softmax, labels[..., None], -1)[..., 0]
+
+
+@primitive(mixed=True)
+def one_hot_like(labels, like):
+    """Ones where the labels say, zeros elsewhere, in the shape and dtype of `like`."""
+    return (labels[..., None] == xp(like).arange(like.shape[-1])).astype(like.dtype)
+
+
+sparse_softmax_cross_entropy.rules(
+    logits=lambda g, logits, labels: _column(g, logits) * subtract(softmax_(logits, axis=-1), one_hot_like(labels, logits)),
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+
+def relu_(features: Any, name: str | None = None) -> Tensor:
+    """max(x, 0) for each element. The gradient at 0 is 0.
+
+    >>> relu_([-1.0, 2.0]).numpy()
+    array([0., 2.], dtype=float32)
+    """
+    return apply(relu, (features,))  # type: ignore[no-any-return]
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis` (the last by default), without overflow.
+
+    >>> softmax([0.0, 0.0]).numpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+    x = convert(logits)
+    return apply(softmax_, (x,), {"axis": one_axis("softmax", -1 if axis is None else axis, x.ndim)})  # type: ignore[no-any-return]
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The logarithm of softmax along `axis` (the last by default), computed as x - log(sum(exp(x))).
+
+    >>> log_softmax([0.0, 0.0]).numpy()
+    array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    x = convert(logits)
+    return apply(log_softmax_, (x,), {"axis": one_axis("log_softmax", -1 if axis is None else axis, x.ndim)})  # type: ignore[no-any-return]
+
+
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """The cross entropy between `labels`, a distribution along `axis`, and softmax(logits).
+
+    >>> softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    x: Any = convert(logits)
+    target: Any = convert(labels, None, x._array.dtype)
+    if x._array.shape != target._array.shape:
+        x, target = _alike(x, target)
+    a = one_axis("softmax_cross_entropy_with_logits", axis, x.ndim)
+    if a != -1:
+        x, target = _last(x, a), _last(target, a)
+    return apply(softmax_cross_entropy, (x, target))  # type: ignore[no-any-return]
+
+
+def _alike(x: Any, target: Any) -> tuple[Any, Any]:
+    try:
+        shape = np.broadcast_shapes(x._array.shape, target._array.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"softmax_cross_entropy_with_logits: labels of shape {list(target._array.shape)} and logits of shape "
+            f"{list(x._array.shape)} must have the same shape"
+        ) from None
+    return broadcast_to(x, shape), broadcast_to(target, shape)
+
+
+def _last(x: Any, axis: int) -> Any:
+    order = list(range(x.ndim))
+    order.append(order.pop(axis + x.ndim))
+    return transpose(x, order)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+    """The cross entropy between `labels`, one class number a row, and softmax(logits) along the last axis.
+
+    >>> sparse_softmax_cross_entropy_with_logits([0], [[0.0, 0.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    x = convert(logits)
+    classes = convert(labels)
+    if classes._array.dtype.kind not in "iu":
+        raise DTypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}")
+    if x.ndim < 1 or classes._array.shape != x._array.shape[:-1]:
+        raise InvalidArgumentError(
+            f"sparse_softmax_cross_entropy_with_logits: labels of shape {list(classes._array.shape)} must have the shape of "
+            f"the logits, {list(x._array.shape)}, without its last axis"
+        )
+    bounds("sparse_softmax_cross_entropy_with_logits", classes._array, x._array.shape[-1])
+    return apply(sparse_softmax_cross_entropy, (x, classes))  # type: ignore[no-any-return]
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
+    """The rows of `params` at `ids`; `max_norm` scales rows that are longer down to it.
+
+    >>> embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1]).numpy()
+    array([[3., 4.]], dtype=float32)
+    """
+    if isinstance(params, (list, tuple)) and len(params) == 1:
+        params = params[0]
+    rows: Any = gather(params, ids)
+    if max_norm is None:
+        return rows  # type: ignore[no-any-return]
+    axes = list(range(convert(ids).ndim, rows.ndim))
+    return clip_by_norm(rows, max_norm, axes=axes)
+

@@ -1,0 +1,420 @@
+"""Reductions and scans: sums, means, extremes, norms, cumulative sums, along given axes.
+
+Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient do not disturb it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import as_dtype
+from ..engine import xp
+from ..errors import DTypeError, IndexOutOfBoundsError
+from ..primitive import Primitive, apply, floats, numbers, primitive
+from ..tensor import Tensor, convert
+from .elementwise import cast_like, divide_no_nan, equal, exp, isfinite, select, square, subtract, zero_like
+
+
+def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes an argument names, as sorted negative numbers; None names all."""
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    if isinstance(axis, Tensor) or hasattr(type(axis), "_read"):
+        axis = convert(axis)._array.tolist()
+    given = axis if isinstance(axis, (list, tuple, np.ndarray)) else (axis,)
+    return tuple(sorted({one_axis(name, a, ndim) for a in given}))
+
+
+def one_axis(name: str, axis: Any, ndim: int) -> int:
+    """One axis as a negative number."""
+    try:
+        a = axis.__index__()
+    except AttributeError:
+        raise DTypeError(f"{name}: an axis must be an integer, not {axis!r}") from None
+    if not -ndim <= a < ndim:
+        raise IndexOutOfBoundsError(
+            f"{name}: axis {a} is out of range for a tensor of rank {ndim}: give one of {-ndim} to {ndim - 1}"
+            if ndim
+            else f"{name}: axis {a} is out of range: a scalar has no axes"
+        )
+    return int(a if a < 0 else a - ndim)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums, and their transpose
+
+
+@primitive(linear=True, settle=numbers, name="sum")
+def sum_(x, *, axis, keepdims):
+    if type(x) is np.ndarray:  # np.sum promotes small integers, and takes 2 us longer
+        return np.add.reduce(x, axis, x.dtype, None, keepdims)
+    return x.sum(axis, x.dtype, keepdims=keepdims)
+
+
+@primitive(linear=True)
+def spread(x, *, axis, keepdims, shape):
+    """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
+    kept = len(shape) if keepdims else len(shape) - len(axis)
+    lead = x.shape[: x.ndim - kept]
+    if not keepdims:
+        ones = tuple([1 if i - len(shape) in axis else n for i, n in enumerate(shape)])
+        x = x.reshape(lead + ones)
+    return broadcast(x, lead + shape)
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` with the given shape. Small results are copies, because making a view costs NumPy 4 us."""
+    if x.shape == shape:
+        return x
+    if type(x) is np.ndarray and np.prod(shape, dtype=int) <= 4096:
+        out = np.empty(shape, x.dtype)
+        out[...] = x
+        return out
+    return xp(x).broadcast_to(x, shape)
+
+
+sum_.rules(x=lambda g, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape))
+spread.rules(x=lambda g, axis, keepdims: sum_(g, axis=axis, keepdims=keepdims))
+
+
+def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    """Sum `g`, of shape `out_shape` behind any axes in front, to `shape`, which had been broadcast to `out_shape`."""
+    if shape == out_shape:
+        return g
+    missing = len(out_shape) - len(shape)
+    axis = tuple(
+        [
+            i - len(out_shape)
+            for i, n in enumerate(out_shape)
+            if i < missing or (shape[i - missing] == 1 and n != 1)
+        ]
+    )
+    lead = tuple(g.shape)[: g.ndim - len(out_shape)]
+    total = sum_(g, axis=axis, keepdims=False) if axis else g
+    return total if tuple(total.shape) == lead + shape else Primitive.registry["reshape"](total, shape=lead + shape)
+
+
+Primitive.unbroadcast = staticmethod(unbroadcast)
+
+
+@primitive(linear=True, settle=numbers)
+def mean(x, *, axis, keepdims):
+    count = _count(x.shape, axis)
+    total = x.sum(axis, x.dtype, keepdims=keepdims) if type(x) is not np.ndarray else np.add.reduce(x, axis, x.dtype, None, keepdims)
+    if x.dtype.kind in "iu":
+        return (total / count).astype(x.dtype) if count else total
+    return total / count if count else total / xp(x).zeros((), x.dtype)
+
+
+mean.rules(
+    x=lambda g, x_shape, axis, keepdims: spread(
+        g / max(_count(x_shape, axis), 1), axis=axis, keepdims=keepdims, shape=x_shape
+    )
+)
+
+
+def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    count = 1
+    for a in axis:
+        count *= shape[a]
+    return count
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Extremes
+
+
+@primitive(settle=numbers, name="max")
+def max_(x, *, axis, keepdims):
+    return x.max(axis, keepdims=keepdims, initial=_lowest(x)) if _empty(x, axis) else x.max(axis, keepdims=keepdims)
+
+
+@primitive(settle=numbers, name="min")
+def min_(x, *, axis, keepdims):
+    return x.min(axis, keepdims=keepdims, initial=_highest(x)) if _empty(x, axis) else x.min(axis, keepdims=keepdims)
+
+
+def _empty(x: Any, axis: tuple[int, ...]) -> bool:
+    return _count(x.shape, axis) == 0
+
+
+def _lowest(x: Any) -> Any:
+    return -np.inf if x.dtype.kind in "fV" else np.iinfo(x.dtype).min
+
+
+def _highest(x: Any) -> Any:
+    return np.inf if x.dtype.kind in "fV" else np.iinfo(x.dtype).max
+
+
+def _to_the_extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """Elements that share the extreme share its gradient."""
+    reached = equal(x, spread(out, axis=axis, keepdims=keepdims, shape=x_shape))
+    chosen = cast_like(reached, x)
+    shared = g / sum_(chosen, axis=axis, keepdims=keepdims)
+    return spread(shared, axis=axis, keepdims=keepdims, shape=x_shape) * chosen
+
+
+for _extreme in (max_, min_):
+    _extreme.rules(x=_to_the_extreme)
+
+
+@primitive(name="any")
+def any_(x, *, axis, keepdims):
+    return x.any(axis, keepdims=keepdims)
+
+
+@primitive(name="all")
+def all_(x, *, axis, keepdims):
+    return x.all(axis, keepdims=keepdims)
+
+
+@primitive(name="argmax")
+def argmax_(x, *, axis, dtype):
+    return x.argmax(axis).astype(dtype)
+
+
+@primitive(name="argmin")
+def argmin_(x, *, axis, dtype):
+    return x.argmin(axis).astype(dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Norms and log-sum-exp
+
+
+@primitive(settle=floats)
+def euclidean_norm(x, *, axis, keepdims):
+    scale = xp(x).abs(x).max(axis, keepdims=True, initial=0)
+    scale = xp(x).where((scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale))  # no overflow, no underflow
+    root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x / scale)), axis, keepdims=keepdims))
+    return (root * scale.reshape(root.shape)).astype(xp(x).abs(x).dtype)
+
+
+# d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0.
+euclidean_norm.rules(
+    x=lambda g, x, out, x_shape, axis, keepdims: spread(
+        divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape
+    )
+    * x
+)
+
+
+@primitive(settle=floats)
+def logsumexp(x, *, axis, keepdims):
+    top = x.max(axis, keepdims=True, initial=-np.inf)
+    top = xp(x).where(xp(x).isfinite(top), top, xp(x).zeros_like(top))
+    total = xp(x).exp(x - top).sum(axis, x.dtype, keepdims=keepdims)
+    return xp(x).log(total) + top.reshape(total.shape)
+
+
+def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """exp(x - logsumexp(x)), and 0 where all of x is -inf."""
+    whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
+    return exp(select(isfinite(whole), subtract(x, whole), subtract(x, zero_like(x))))
+
+
+logsumexp.rules(
+    x=lambda g, x, out, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape)
+    * _softmax_of(x, out, x_shape, axis, keepdims)
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scans
+
+
+@primitive(linear=True, settle=numbers, name="cumsum")
+def cumsum_(x, *, axis, exclusive, reverse):
+    if reverse:
+        x = xp(x).flip(x, axis)
+    total = xp(x).cumsum(x, axis, dtype=x.dtype)
+    if exclusive:
+        behind = (slice(None),) * (-axis - 1)
+        first = xp(x).zeros_like(total[(..., slice(0, 1), *behind)])
+        total = xp(x).concatenate([first, total[(..., slice(0, -1), *behind)]], axis)
+    return xp(x).flip(total, axis) if reverse else total
+
+
+cumsum_.rules(
+    x=lambda g, axis, exclusive, reverse: cumsum_(g, axis=axis, exclusive=exclusive, reverse=not reverse),
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+
+def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
+    x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
+    return apply(reduction, (x,), {"axis": axes(name, axis, x._array.ndim), "keepdims": bool(keepdims)})
+
+
+def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The sum of the elements along `axis` (all axes by default).
+
+    >>> float(reduce_sum([[1.0, 2.0], [3.0, 4.0]]))
+    10.0
+    """
+    return _reduce(sum_, "reduce_sum", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean of the elements along `axis` (all axes by default). Integers give an integer, rounded towards 0.
+
+    >>> reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()
+    array([2., 3.], dtype=float32)
+    """
+    return _reduce(mean, "reduce_mean", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The largest element along `axis`. Elements that share the maximum share its gradient.
+
+    >>> float(reduce_max([1.0, 3.0, 2.0]))
+    3.0
+    """
+    return _reduce(max_, "reduce_max", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The smallest element along `axis`. Elements that share the minimum share its gradient.
+
+    >>> float(reduce_min([1.0, 3.0, 2.0]))
+    1.0
+    """
+    return _reduce(min_, "reduce_min", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Is any element along `axis` true?
+
+    >>> bool(reduce_any([False, True]))
+    True
+    """
+    return _reduce(any_, "reduce_any", _booleans("reduce_any", input_tensor), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Are all elements along `axis` true?
+
+    >>> bool(reduce_all([False, True]))
+    False
+    """
+    return _reduce(all_, "reduce_all", _booleans("reduce_all", input_tensor), axis, keepdims)  # type: ignore[no-any-return]
+
+
+def _booleans(name: str, value: Any) -> Tensor:
+    x = convert(value)
+    if not x.dtype.is_bool:
+        raise DTypeError(f"{name} takes booleans, not {x.dtype.name}: compare first, as in x > 0")
+    return x
+
+
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """log(sum(exp(x))) along `axis`, without overflow.
+
+    >>> float(reduce_logsumexp([1000.0, 1000.0]))
+    1000.6931762695312
+    """
+    return _reduce(logsumexp, "reduce_logsumexp", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The root of the sum of squares along `axis`. Its gradient at 0 is 0.
+
+    >>> float(reduce_euclidean_norm([3.0, 4.0]))
+    5.0
+    """
+    return _reduce(euclidean_norm, "reduce_euclidean_norm", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean square distance from the mean along `axis`.
+
+    >>> float(reduce_variance([1.0, 3.0]))
+    1.0
+    """
+    x = _floating("reduce_variance", input_tensor)
+    return reduce_mean(apply(square, (_centred(x, axis),)), axis, keepdims)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation along `axis`. Its gradient where all elements are equal is 0.
+
+    >>> float(reduce_std([1.0, 3.0]))
+    1.0
+    """
+    x = _floating("reduce_std", input_tensor)
+    count = _count(x._array.shape, axes("reduce_std", axis, x.ndim))
+    return reduce_euclidean_norm(_centred(x, axis), axis, keepdims) / float(np.sqrt(count))  # type: ignore[operator]
+
+
+def _floating(name: str, value: Any) -> Tensor:
+    x = convert(value)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return x
+
+
+def _centred(x: Tensor, axis: Any) -> Any:
+    return apply(subtract, (x, reduce_mean(x, axis, keepdims=True)))
+
+
+def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The product of the elements along `axis`. Its gradients, of any order, are exact where elements are 0.
+
+    >>> float(reduce_prod([2.0, 3.0, 4.0]))
+    24.0
+    """
+    x: Any = convert(input_tensor)
+    numbers(Primitive.registry["multiply"], [x._array], None)
+    shape = x._array.shape
+    over = axes("reduce_prod", axis, len(shape))
+    rest = [a for a in range(-len(shape), 0) if a not in over]
+    reshape, transpose = Primitive.registry["reshape"], Primitive.registry["transpose"]
+    x = apply(transpose, (x,), {"perm": tuple(a + len(shape) for a in (*over, *rest))})
+    x = apply(reshape, (x,), {"shape": (_count(shape, over), *[shape[a] for a in rest])})
+    while (n := x._array.shape[0]) > 1:  # halves multiplied with halves: log2(n) steps, each its own simple gradient
+        half = x[: n // 2] * x[n // 2 : n // 2 * 2]
+        x = half if n % 2 == 0 else Primitive.registry["concat"](half, x[-1:], axis=0)
+    final = tuple([1 if a - len(shape) in over else n for a, n in enumerate(shape) if keepdims or a - len(shape) not in over])
+    if x._array.shape[0] == 0:
+        return convert(np.ones(final, x._array.dtype))
+    return apply(reshape, (x,), {"shape": final})  # type: ignore[no-any-return]
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
+    """The index of the largest element along `axis` (the first axis by default); of equals the first.
+
+    >>> int(argmax([1.0, 3.0, 2.0]))
+    1
+    """
+    return _arg(argmax_, "argmax", input, axis, output_type)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
+    """The index of the smallest element along `axis` (the first axis by default); of equals the first.
+
+    >>> int(argmin([1.0, 3.0, 2.0]))
+    0
+    """
+    return _arg(argmin_, "argmin", input, axis, output_type)
+
+
+def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -> Tensor:
+    x = convert(value)
+    a = one_axis(name, 0 if axis is None else axis, x.ndim)
+    return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})  # type: ignore[no-any-return]
+
+
+def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """The running sum along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end.
+
+    >>> cumsum([1.0, 2.0, 3.0]).numpy()
+    array([1., 3., 6.], dtype=float32)
+    """
+    x = convert(x)
+    a = one_axis("cumsum", axis, x.ndim)
+    return apply(cumsum_, (x,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})  # type: ignore[no-any-return]

@@ -1,0 +1,608 @@
+"""GradientTape: the list of what primitives did, in order, and the sweep back over it.
+
+Tapes know primitives only through plans (what to keep, how to pull back); they name no operation.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sys import getrefcount
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from . import dtypes, nest
+from .errors import InvalidArgumentError
+from .indexed_slices import IndexedSlices
+from .primitive import Primitive, local
+from .tensor import Tensor, convert, key_of, wrap
+from .variable import Variable
+
+logger = logging.getLogger("gradtape")
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` gives for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records what is computed inside its `with` block, to differentiate it.
+
+    Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
+    answers one call of `gradient` (or `jacobian`, `batch_jacobian`), a `persistent` one any number.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * x
+    >>> tape.gradient(y, x)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._forget()
+        self._open_in: Any = None  # the thread's `Here` while the block runs
+        self._recording = False
+        self._state = "new"  # then "entered", then (unless persistent) "used"
+
+    def _forget(self) -> None:
+        # Each record: the output's key (a tuple of keys if there are several), the plan, the keys of the inputs that
+        # get a gradient, and what the plan kept.
+        self._records: list[tuple[Any, Any, tuple[int, ...], tuple[Any, ...]]] = []
+        self._known: set[int] = set()  # keys of all tensors that depend on something watched
+        self._watched: set[int] = set()  # keys of what is watched itself
+        self._variables: dict[int, Any] = {}
+
+    # -- recording ----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError("this tape is recording already: a tape cannot be entered inside its own block")
+        if self._state == "used":
+            self._forget()
+        self._state = "entered"
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        self._open_in = local.here
+        self._open_in.tapes = [*self._open_in.tapes, self]
+        self._recording = True
+
+    def _stop(self) -> None:
+        self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
+        self._recording = False
+
+    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+        """Record an operation if it depends on anything known."""
+        known = self._known
+        mask = 0
+        bit = 1
+        for x in inputs:
+            if x._key in known:
+                mask |= bit
+            bit += bit
+        if mask:
+            self._record(primitive, inputs, attributes, out, mask)
+
+    def _record(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any, mask: int
+    ) -> None:
+        broadcast = False
+        if primitive.elementwise and len(inputs) > 1:
+            shape = out._array.shape
+            for x in inputs:
+                if x._array.shape != shape:
+                    broadcast = True
+        plan = primitive.plan(mask, broadcast, len(inputs))
+        if plan is None:
+            return
+        if primitive.multiple:
+            key: Any = tuple([key_of(o) for o in out])
+            self._known.update(k for k, o in zip(key, out, strict=True) if dtypes.is_differentiable(o._array))
+        else:
+            key = out._key or key_of(out)
+            self._known.add(key)
+        into = tuple([inputs[i]._key for i in plan.heard])
+        self._records.append((key, plan, into, plan.keep(inputs, attributes, out)))
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
+        heard = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
+        if heard:
+            keys = tuple(key_of(o) for o in outputs)
+            self._known.update(k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array))
+            self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
+
+    def _access(self, variable: Any) -> None:
+        """A variable was read. Watch it if it is trainable."""
+        if variable._watchable and self._watch_accessed_variables:
+            self._watch(variable)
+
+    def _watch(self, thing: Any) -> None:
+        key = key_of(thing)
+        if key not in self._watched:
+            self._known.add(key)
+            self._watched.add(key)
+            if type(thing) is not Tensor:
+                self._variables[key] = thing
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
+        if self._state == "new":
+            raise RuntimeError("watch was called on a tape that is not recording: call it inside the tape's block")
+        for thing in nest.flatten(tensor):
+            _check_source(thing, "watch")
+            if not dtypes.is_differentiable(_value(thing)):
+                logger.warning("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
+                continue
+            self._watch(thing)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block inside the tape's own in which nothing is recorded."""
+        if not self._recording:
+            raise RuntimeError("stop_recording was called on a tape that is not recording")
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched so far; a tape inside its block goes on recording."""
+        self._forget()
+        if self._state == "used":
+            self._state = "entered"
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched so far, in the order they were made."""
+        return tuple(variable for _, variable in sorted(self._variables.items()))
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of `target` with respect to `sources`.
+
+        Args:
+            target: what to differentiate: a tensor, a variable or any structure of them. What is no scalar counts as the
+                sum of its elements, weighted by `output_gradients` where given.
+            sources: a tensor, variable or any structure of them.
+            output_gradients: one weight (of the target's shape) for each target, or None for ones.
+            unconnected_gradients: whether a source that no target depends on gives None or zeros.
+
+        Returns:
+            The structure of `sources`, with a tensor (`IndexedSlices` for a variable only gathered from) or None for
+            each.
+
+        Raises:
+            RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
+
+        >>> import gradtape as tf
+        >>> w, b = tf.Variable(2.0), tf.Variable(1.0)
+        >>> with tf.GradientTape() as tape:
+        ...     loss = tf.square(w * 3.0 + b)
+        >>> [float(g) for g in tape.gradient(loss, [w, b])]
+        [42.0, 14.0]
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        flat_sources = nest.flatten(sources)
+        for source in flat_sources:
+            _check_source(source, "gradient")
+        targets = nest.flatten(target)
+        for t in targets:
+            if type(t) is not Tensor:
+                _check_target(t)
+        seeds = _seeds(targets, output_gradients)
+        keys = [source._key or key_of(source) for source in flat_sources]
+        found = self._sweep(seeds, keys)
+        results = [
+            _finish(found.get(key), source, unconnected) for key, source in zip(keys, flat_sources, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian: the derivative of each element of `target` by each element of `sources`.
+
+        All rows are swept at once; `parallel_iterations` bounds how many (and with them the memory), and
+        `experimental_use_pfor=False` sweeps row by row.
+
+        Returns:
+            The structure of `sources`, each of shape `target.shape + source.shape`, or None where not connected.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 0.],
+               [0., 4.]], dtype=float32)
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        target = _one_target(target, "jacobian")
+        flat_sources = nest.flatten(sources)
+        for source in flat_sources:
+            _check_source(source, "jacobian")
+        array = _value(target)
+        rows = _unit_rows(array.size, parallel_iterations if experimental_use_pfor else 1)
+        seeds = [np.eye(array.size, dtype=array.dtype)[r].reshape(-1, *array.shape) for r in rows]
+        stacks = self._sweep_rows(target, seeds, flat_sources)
+        results = [
+            _arrange(stack, source, array.shape, unconnected) for stack, source in zip(stacks, flat_sources, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, results)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each example: `result[b, ...]` is that of `target[b, ...]` by `source[b, ...]`.
+
+        The first axis of both is the batch, and an example's target must depend on that example's source only. Costs as
+        many rows as one example's target has elements, whatever the size of the batch.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).shape
+        TensorShape([2, 2, 2])
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        target = _one_target(target, "batch_jacobian")
+        _check_source(source, "batch_jacobian")
+        array, by = _value(target), _value(source)
+        if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
+            raise InvalidArgumentError(
+                f"batch_jacobian: target and source must have the same first axis, the batch; their shapes are "
+                f"{list(array.shape)} and {list(by.shape)}"
+            )
+        inner = array.shape[1:]
+        size = int(np.prod(inner, dtype=int))
+        rows = _unit_rows(size, parallel_iterations if experimental_use_pfor else 1)
+        units = np.eye(size, dtype=array.dtype)
+        seeds = [np.repeat(units[r].reshape(-1, 1, *inner), array.shape[0], axis=1) for r in rows]
+        (stack,) = self._sweep_rows(target, seeds, [source])
+        if stack is None:
+            return None if unconnected is UnconnectedGradients.NONE else wrap(np.zeros(array.shape + by.shape[1:], by.dtype))
+        # (rows, batch, source...) -> (batch, target..., source...)
+        by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
+        return _as_tensor(_reshape(by_example, array.shape + by.shape[1:]))
+
+    def _sweep_rows(self, target: Any, seeds: list[Any], sources: list[Any]) -> list[Any]:
+        """For each source the gradients for a stack of seeds, stacked in front (None where not connected)."""
+        keys = [source._key or key_of(source) for source in sources]
+        key = key_of(target)
+        pieces: list[dict[int, Any]] = []
+        for i, seed in enumerate(seeds):
+            pieces.append(self._sweep({key: seed}, keys, last=i == len(seeds) - 1))
+        stacks = []
+        for source_key in keys:
+            found = [piece.get(source_key) for piece in pieces]
+            stacks.append(None if any(f is None for f in found) else _concat([_dense(f) for f in found]))
+        return stacks
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "gradients":
+            raise AttributeError("a GradientTape has no method 'gradients': it is called gradient(target, sources)")
+        raise AttributeError(f"a GradientTape has no attribute {name!r}")
+
+    # -- the sweep ----------------------------------------------------------------------------------------------------
+
+    def _sweep(self, seeds: dict[int, Any], wanted: list[int], last: bool = True) -> dict[int, Any]:
+        """Walk the records backwards once, from the gradients in `seeds`; returns those of the keys in `wanted`.
+
+        Computes on arrays, or, where anyone listens, on tensors. `last` says that no other sweep follows this one.
+        """
+        here = local.here
+        if self._recording and self._open_in is here:
+            if self._persistent:
+                logger.warning(
+                    "gradient was called on a persistent tape inside its own block: the gradient is recorded too. "
+                    "Call it outside the block unless you want higher orders"
+                )
+            else:
+                self._stop()
+        if self._state == "new":
+            raise RuntimeError("this tape has not recorded anything: compute the target inside `with tape:`, then ask")
+        if self._state == "used":
+            raise RuntimeError(
+                "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
+                "Make it with GradientTape(persistent=True) to ask again"
+            )
+        records = self._records
+        consume = last and not self._persistent
+        if consume:
+            self._state = "used"
+        if not self._watched.issubset(wanted):
+            records = _leading_from(set(wanted), records)
+        elif not consume:
+            records = records.copy()
+        if consume:
+            self._records, self._known, self._watched = [], set(), set()
+        if here.tapes:
+            return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
+        with np.errstate(all="ignore"):
+            return _sweep_arrays(seeds, records, set(wanted))
+
+
+def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
+    take = records.pop
+    pop = gradients.pop
+    found: dict[int, Any] = {}
+    for _ in range(len(records)):
+        key, plan, into, kept = take()
+        g = pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := _gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            if type(g) is IndexedSlices:
+                g = g.dense()
+        for k, part in zip(into, plan.arrays(g, *kept)):  # noqa: B905 (strict costs on the hot path)
+            if part is None:
+                continue
+            if k in gradients:
+                _add_to(gradients, k, part)
+            else:
+                gradients[k] = part
+    gradients.update(found)
+    return gradients
+
+
+def _sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on tensors: the same walk, every step of it heard by the open tapes."""
+    found: dict[int, Any] = {}
+    for key, plan, into, kept in reversed(records):
+        g = gradients.pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := _gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            if type(g) is IndexedSlices:
+                g = g.dense()
+        for k, part in zip(into, plan.tensors(g, *kept), strict=True):
+            if part is None:
+                continue
+            gradients[k] = part if k not in gradients else _add(gradients[k], part)
+    gradients.update(found)
+    return gradients
+
+
+def _gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
+    """The gradients of an operation's several outputs; None if none of them has one."""
+    parts = [gradients.pop(key, None) for key in keys]
+    if all(part is None for part in parts):
+        return None
+    for key, part in zip(keys, parts, strict=True):
+        if part is not None and key in wanted:
+            found[key] = part
+    return tuple(part.dense() if type(part) is IndexedSlices else part for part in parts)
+
+
+def _references(gradients: dict[Any, Any], key: Any) -> int:
+    total = gradients[key]
+    return getrefcount(total)
+
+
+_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
+
+
+def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
+    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    total = gradients[key]
+    if getrefcount(total) == _SOLE and type(total) is ndarray and total.base is None and type(part) is not IndexedSlices:
+        np.add(total, part, total)
+    else:
+        gradients[key] = _add(total, part)
+
+
+def _add(total: Any, part: Any) -> Any:
+    if type(total) is IndexedSlices:
+        return total.plus(part)
+    if type(part) is IndexedSlices:
+        return total + part.dense()
+    return total + part
+
+
+def _leading_from(keys: set[int], records: list[Any]) -> list[Any]:
+    """The records through which a gradient can reach one of `keys`, each pulling back to what leads there only."""
+    needed = []
+    for key, plan, into, kept in records:
+        if not any(k in keys for k in into):
+            continue
+        if type(key) is tuple:
+            keys.update(key)
+        else:
+            keys.add(key)
+        if all(k in keys for k in into):
+            needed.append((key, plan, into, kept))
+        else:
+            positions = tuple(i for i, k in zip(plan.heard, into, strict=True) if k in keys)
+            needed.append((key, plan.only(positions), tuple(k for k in into if k in keys), kept))
+    return needed
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Targets, sources, results
+
+
+def _value(thing: Any) -> Any:
+    """The array of a tensor or variable, without telling anyone that it was read."""
+    return thing._array
+
+
+def _check_source(source: Any, method: str) -> None:
+    if type(source) is not Tensor and not isinstance(source, Variable):
+        raise TypeError(
+            f"{method}: a source must be a Tensor or a Variable, not {source!r} of type {type(source).__name__}. "
+            "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
+        )
+
+
+def _check_target(target: Any) -> None:
+    if type(target) is not Tensor and not isinstance(target, Variable):
+        raise TypeError(
+            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type {type(target).__name__}. "
+            "A value that left through .numpy(), float() or NumPy is no longer connected to the tape"
+        )
+
+
+def _one_target(target: Any, method: str) -> Any:
+    if isinstance(target, (list, tuple, dict)):
+        raise TypeError(f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself")
+    _check_target(target)
+    return target
+
+
+def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
+    weights: list[Any] = [None] * len(targets)
+    if output_gradients is not None:
+        weights = nest.flatten(output_gradients)
+        if len(weights) != len(targets):
+            raise ValueError(
+                f"gradient: output_gradients must have one weight for each target: there are {len(targets)} targets and "
+                f"{len(weights)} weights"
+            )
+    seeds: dict[int, Any] = {}
+    for target, weight in zip(targets, weights, strict=True):
+        array = target._array
+        if not dtypes.is_differentiable(array):
+            logger.warning("the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name)
+            continue
+        seed = _ones(array) if weight is None else _weight(weight, array)
+        key = target._key or key_of(target)
+        seeds[key] = _add(seeds[key], seed) if key in seeds else seed
+    return seeds
+
+
+_ONES: dict[Any, Any] = {}
+
+
+def _ones(array: Any) -> Any:
+    """Ones of an array's shape, as a view of a single one: no memory, however large."""
+    dtype = array.dtype
+    one = _ONES.get(dtype)
+    if one is None:
+        one = _ONES[dtype] = np.ones((), dtype)
+        one.flags.writeable = False
+    return one if array.ndim == 0 else ndarray(array.shape, dtype, one, 0, (0,) * array.ndim)
+
+
+def _weight(weight: Any, array: Any) -> Any:
+    tensor = convert(weight, None, array.dtype)
+    given = tensor._array
+    if given.dtype != array.dtype:
+        raise InvalidArgumentError(
+            f"gradient: an output gradient has dtype {tensor.dtype.name}, its target {array.dtype.name}: cast it"
+        )
+    if given.shape != array.shape and given.ndim:
+        raise InvalidArgumentError(
+            f"gradient: an output gradient has shape {list(given.shape)}, its target {list(array.shape)}: they must agree"
+        )
+    if given.shape != array.shape:
+        tensor = _broadcast_to(tensor, array.shape)
+    if local.here.tapes:
+        return _conjugate(tensor)
+    return _conjugate(tensor._array)
+
+
+def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
+    if g is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        array = _value(source)
+        return wrap(np.zeros(array.shape, array.dtype))
+    if type(g) is IndexedSlices:
+        return g.map_values(lambda values: _as_tensor(_conjugate(values)))
+    return _as_tensor(_conjugate(g))
+
+
+def _arrange(stack: Any, source: Any, target_shape: tuple[int, ...], unconnected: UnconnectedGradients) -> Any:
+    array = _value(source)
+    if stack is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        return wrap(np.zeros(target_shape + array.shape, array.dtype))
+    return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
+
+
+def _unit_rows(size: int, at_once: int | None) -> list[slice]:
+    if at_once is not None and at_once < 1:
+        raise ValueError(f"parallel_iterations must be at least 1, not {at_once}")
+    step = size if at_once is None else at_once
+    return [slice(i, i + step) for i in range(0, size, step or 1)] or [slice(0, 0)]
+
+
+def _as_tensor(value: Any) -> Tensor:
+    if type(value) is Tensor:
+        return value
+    return wrap(value if type(value) is ndarray else np.asarray(value))
+
+
+def _dense(g: Any) -> Any:
+    return g.dense() if type(g) is IndexedSlices else g
+
+
+def _conjugate(value: Any) -> Any:
+    """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
+    return Primitive.registry["conj"](value) if value.dtype in _COMPLEX else value
+
+
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, dtypes.complex128)
+
+
+def _reshape(value: Any, shape: tuple[int, ...]) -> Any:
+    return Primitive.registry["reshape"](value, shape=shape)
+
+
+def _transpose(value: Any, perm: tuple[int, ...]) -> Any:
+    return Primitive.registry["transpose"](value, perm=perm)
+
+
+def _concat(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else Primitive.registry["concat"](*values, axis=0)
+
+
+def _broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
+    return Primitive.registry["broadcast_to"](value, shape=shape)

@@ -1,0 +1,502 @@
+"""Tensor: an immutable value, and how Python and NumPy values become one.
+
+Nothing here computes: operators and methods that do are put on the class by `ops`, which also lends `pack`, the
+differentiable way to make one tensor of a list that holds tensors.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from . import dtypes
+from .dtypes import DType
+from .errors import DTypeError, InvalidArgumentError
+from .shapes import TensorShape
+
+
+class Tensor:
+    """An immutable, multi-dimensional array of one dtype.
+
+    Make one with `constant`, or by computing: operators and functions take tensors, variables, NumPy arrays, Python
+    numbers and lists, and return tensors.
+
+    >>> import gradtape as tf
+    >>> tf.constant([1.0, 2.0]) * 2
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 4.], dtype=float32)>
+    """
+
+    # _array: the value. _key: what tapes know this tensor by; 0 until a tape has a reason to know it.
+    # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
+    __slots__ = ("__weakref__", "_array", "_key", "_origin")
+    __array_priority__ = 100  # NumPy's operators defer to ours
+
+    _array: Any
+    _key: int
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TypeError("a Tensor is not made by calling Tensor(...): use constant(...) or convert_to_tensor(...)")
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return dtypes.of(self._array)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The length of each axis."""
+        return TensorShape._of(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._array.ndim
+
+    @property
+    def device(self) -> str:
+        """Where the value lives."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The same as `shape`."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Assert that the tensor has this shape (which may leave lengths open with None)."""
+        self.shape.assert_is_compatible_with(TensorShape(shape))
+
+    def numpy(self) -> Any:
+        """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
+        return self._array[()] if self._array.ndim == 0 else self._array.copy()
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this very tensor, to use as a dictionary key; `.deref()` gives the tensor back."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        return _read_only(self._array, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return export_dlpack(self._array, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("a scalar tensor has no len()")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._array.ndim == 0:
+            raise TypeError("cannot iterate over a scalar tensor")
+        return (self[i] for i in range(len(self._array)))  # type: ignore[index]
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError(
+                f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
+                "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
+            )
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self._single("float"))
+
+    def __int__(self) -> int:
+        return int(self._single("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex"))
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iu" or self._array.ndim:
+            raise TypeError(
+                f"only a scalar integer tensor can be an index, not one of shape {tuple(self._array.shape)} "
+                f"and dtype {self.dtype.name}"
+            )
+        return int(self._array)
+
+    def _single(self, wanted: str) -> Any:
+        if self._array.size != 1:
+            raise TypeError(
+                f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
+            )
+        return self._array.item()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({array_text(self._array, str)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __hash__(self) -> int:
+        raise TypeError("a Tensor is unhashable, because == compares element by element. Use tensor.ref() as the key")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "a Tensor does not support item assignment: it is immutable. Use a Variable and v[...].assign(...), "
+            "or tensor_scatter_nd_update, which gives a new tensor"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("assign", "assign_add", "assign_sub"):
+            try:
+                variable, index = object.__getattribute__(self, "_origin")
+            except AttributeError:
+                raise AttributeError(
+                    f"a Tensor has no {name!r}: it is immutable. Only a Variable, or a slice taken from one, can be assigned"
+                ) from None
+            return lambda value, *options, **more: variable._assign_slice(name, index, value)
+        raise AttributeError(f"a Tensor has no attribute {name!r}")
+
+    def __copy__(self) -> Tensor:
+        return wrap(self._array)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return wrap(self._array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._array,)
+
+
+_new = object.__new__
+next_key = itertools.count(1).__next__
+
+
+def wrap(array: Any) -> Tensor:
+    """A tensor that holds `array`, which from now on belongs to it: nobody may write into it."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._key = 0
+    return tensor
+
+
+def key_of(thing: Any) -> int:
+    """The key by which tapes know a tensor or variable; it gets one now if it has none."""
+    key: int = thing._key
+    if not key:
+        key = thing._key = next_key()
+    return key
+
+
+class Reference:
+    """A hashable stand-in for a tensor or variable; equal only to a reference to the very same object."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: Any) -> None:
+        self._object = value
+
+    def deref(self) -> Any:
+        """The object referred to."""
+        return self._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+def array_text(array: Any, show: Callable[[Any], str]) -> str:
+    """How an array reads inside a tensor's repr or str."""
+    text = str(array[()]) if array.ndim == 0 else show(array)
+    return "\n" + text if "\n" in text else text
+
+
+def _read_only(array: Any, dtype: Any, copy: bool | None) -> ndarray:
+    if copy:
+        return np.array(array, dtype=dtype)
+    view = np.asarray(array, dtype=dtype)
+    if view is array:
+        view = array.view()
+        view.flags.writeable = False
+    elif copy is False:
+        raise ValueError(f"an array of dtype {array.dtype} cannot be seen as {view.dtype} without a copy")
+    return view
+
+
+def export_dlpack(array: Any, **options: Any) -> Any:
+    """DLPack for an immutable value: read-only where the consumer can be told so, a copy where it cannot."""
+    version = options.get("max_version")
+    if version is not None and version[0] >= 1:
+        return _read_only(array, None, None).__dlpack__(**options)
+    return array.copy().__dlpack__(**options)
+
+
+def _unpickle(array: ndarray) -> Tensor:
+    return wrap(array)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conversion
+
+
+def _no_pack(values: Any, dtype: Any) -> Tensor:
+    raise RuntimeError("gradtape.ops is not imported")
+
+
+pack: Callable[[Any, Any], Tensor] = _no_pack  # ops.array lends the real one
+
+_FLOAT32 = np.dtype(np.float32)
+_INT32 = np.dtype(np.int32)
+_PYTHON_NUMBERS = frozenset((float, int, bool, complex))
+_scalars: dict[Any, Tensor] = {}
+
+
+def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
+    """A tensor for any value that can be one. `dtype` (NumPy's) must be met; `hint` is met where nothing is lost.
+
+    Variables and the like are read through their `_read` method.
+    """
+    kind = type(value)
+    if kind is Tensor:
+        tensor: Tensor = value
+    elif kind in _PYTHON_NUMBERS:
+        return scalar(value, dtype or _accepting(value, hint))
+    elif hasattr(kind, "_read"):
+        tensor = value._read()
+    elif isinstance(value, (list, tuple)):
+        return _from_sequence(value, dtype, hint)
+    else:
+        return wrap(_from_array(value, dtype, hint))
+    if dtype is not None and tensor._array.dtype != dtype:
+        raise DTypeError(
+            f"a tensor of dtype {tensor.dtype.name} was given where {dtypes.as_dtype(dtype).name} is needed: "
+            f"use cast(x, {dtypes.as_dtype(dtype).name!r})"
+        )
+    return tensor
+
+
+def scalar(value: Any, dtype: Any) -> Tensor:
+    """A tensor for one Python number. The few that a program uses again and again are made once."""
+    key = (value, dtype, type(value))
+    tensor = _scalars.get(key)
+    if tensor is None:
+        tensor = wrap(_number(value, dtype))
+        if value:  # 0.0 and -0.0 are equal, so zero is made anew each time
+            if len(_scalars) > 1000:
+                _scalars.clear()
+            _scalars[key] = tensor
+    if tensor._key:  # somebody watches it: theirs is theirs alone
+        tensor = wrap(tensor._array)
+    return tensor
+
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+
+
+def _accepting(value: Any, hint: Any) -> Any:
+    """The hinted dtype if it can hold such a Python number, else the number's own."""
+    if hint is not None and hint.kind in _RANK and _RANK[hint.kind] >= _python_rank(value) and (
+        (hint.kind == "b") == isinstance(value, bool)
+    ):
+        return hint
+    return None
+
+
+def _python_rank(value: Any) -> int:
+    return 0 if isinstance(value, bool) else 1 if isinstance(value, int) else 2 if isinstance(value, float) else 3
+
+
+def _number(value: Any, dtype: Any) -> ndarray:
+    if dtype is None:
+        dtype = _python_dtype(value)
+    elif dtype.kind != "O" and (
+        _python_rank(value) > _RANK.get(dtype.kind, 3) or (dtype.kind == "b") != isinstance(value, bool)
+    ):
+        raise DTypeError(
+            f"{value!r} is not a value of dtype {dtypes.as_dtype(dtype).name}: give one that is, or cast the tensor"
+        )
+    try:
+        return np.asarray(value, dtype)
+    except OverflowError as error:
+        if dtype.kind in "iu":  # TensorFlow wraps around
+            return np.asarray(value & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype)
+        raise InvalidArgumentError(f"{value!r} does not fit dtype {dtypes.as_dtype(dtype).name}") from error
+
+
+def _python_dtype(value: Any) -> Any:
+    if isinstance(value, bool):
+        return np.dtype(bool)
+    if isinstance(value, int):
+        if -(1 << 31) <= value < 1 << 31:
+            return _INT32
+        if -(1 << 63) <= value < 1 << 63:
+            return np.dtype(np.int64)
+        raise InvalidArgumentError(f"{value} does not fit 64 bits: no integer dtype can hold it")
+    return _FLOAT32 if isinstance(value, float) else np.dtype(np.complex128)
+
+
+def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
+    holds_tensors, python_only = _look_into(value)
+    if holds_tensors:
+        return pack(value, dtype or hint)
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise ValueError(
+            f"a list whose rows differ in length or depth is no tensor: {_shorten(value)}. Pad the rows to one length"
+        ) from error
+    if python_only:
+        return wrap(_from_python_array(array, value, dtype, hint))
+    return wrap(_from_array(array, dtype, hint))
+
+
+def _from_python_array(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
+    """The array NumPy made of Python numbers, in the dtype TensorFlow gives them: float32, int32, ..."""
+    kind = array.dtype.kind
+    if kind == "O" or kind == "U" or kind == "S":
+        return _strings(array, value, dtype)
+    if array.size and kind in "if" and _mixes_bools(value):
+        raise ValueError(f"a list that mixes booleans with numbers is no tensor: {_shorten(value)}")
+    if dtype is not None:
+        if array.size and (_RANK[kind] > _RANK.get(dtype.kind, 3) or (dtype.kind == "b") != (kind == "b")):
+            raise DTypeError(f"{_shorten(value)} has elements that are not of dtype {dtypes.as_dtype(dtype).name}")
+        return array.astype(dtype)
+    if hint is not None and hint.kind in _RANK and _RANK[kind] <= _RANK[hint.kind] and (kind == "b") == (
+        hint.kind == "b"
+    ):
+        return array.astype(hint)
+    if kind == "f":
+        return array.astype(_FLOAT32)
+    if kind == "i" and (array.size == 0 or (array.min() >= -(1 << 31) and array.max() < 1 << 31)):
+        return array.astype(_INT32)
+    return array
+
+
+def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
+    """A private copy of a NumPy array, scalar, or anything NumPy can read as one."""
+    if isinstance(value, (str, bytes)) or (isinstance(value, np.generic) and value.dtype.kind in "SU"):
+        return _strings(np.asarray(value), value, dtype)
+    if isinstance(value, int):  # a subclass, such as an enum
+        return _number(int(value), dtype or _accepting(int(value), hint))
+    if value is None or isinstance(value, (dict, set, frozenset)) or callable(value):
+        raise ValueError(f"{_shorten(value)} of type {type(value).__name__} is no tensor, nor can it become one")
+    try:
+        array = np.array(value)
+    except Exception as error:
+        raise ValueError(f"{_shorten(value)} of type {type(value).__name__} cannot become a tensor: {error}") from error
+    if array.dtype.kind in "OSU":
+        return _strings(array, value, dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    dtypes.of(array)  # refuses what gradtape has no dtype for
+    kind = array.dtype.kind
+    if dtype is not None:
+        if dtype.kind == "O" or (kind in "fc" and dtype.kind in "iub") or (kind == "c" and dtype.kind not in "c"):
+            raise DTypeError(
+                f"an array of dtype {array.dtype} was given where {dtypes.as_dtype(dtype).name} is needed: "
+                "convert it with .astype(...) first"
+            )
+        return array.astype(dtype, copy=False)
+    if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _RANK.get(hint.kind, -1):
+        return array.astype(hint)
+    return array
+
+
+def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
+    """String elements are held as `bytes` in an object array, as TensorFlow shows them."""
+    if dtype is not None and dtype.kind != "O":
+        raise DTypeError(f"{_shorten(value)} is text, not of dtype {dtypes.as_dtype(dtype).name}")
+    result = np.empty(array.shape, object)
+    for index, element in np.ndenumerate(array):
+        if isinstance(element, str):
+            element = element.encode()
+        if not isinstance(element, bytes):
+            raise ValueError(
+                f"{_shorten(value)} cannot become a tensor: it holds {_shorten(element)} of type "
+                f"{type(element).__name__}; numbers, booleans, text and rows of one length can"
+            )
+        result[index] = bytes(element)
+    return result
+
+
+def _look_into(value: Any) -> tuple[bool, bool]:
+    """Of a nested list: does it hold a tensor (or variable)? are its leaves plain Python values only?"""
+    holds_tensors, python_only = False, True
+    for element in value:
+        kind = type(element)
+        if kind in _PYTHON_NUMBERS or kind is str:
+            continue
+        if kind is Tensor or hasattr(kind, "_read"):
+            return True, False
+        if isinstance(element, (list, tuple)):
+            inner_tensors, inner_python = _look_into(element)
+            if inner_tensors:
+                return True, False
+            python_only = python_only and inner_python
+        else:
+            python_only = False
+    return holds_tensors, python_only
+
+
+def _mixes_bools(value: Any) -> bool:
+    return any(_mixes_bools(e) if isinstance(e, (list, tuple)) else isinstance(e, bool) for e in value)
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const") -> Tensor:
+    """A tensor with the given value; `shape` reshapes it, or spreads one value over all of it.
+
+    >>> constant([1, 2, 3])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
+    >>> constant(0.5, shape=(2, 2)).numpy()
+    array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    """
+    if type(value) is Tensor and dtype is not None:
+        from_tensor = dtypes.as_dtype(dtype).numpy_dtype
+        tensor = value if value._array.dtype == from_tensor else wrap(value._array.astype(from_tensor))
+    else:
+        tensor = convert(value, None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype)
+    if shape is None:
+        return tensor
+    wanted = tuple(TensorShape(shape))
+    array = tensor._array
+    if array.size == 1:
+        return wrap(np.full(wanted, array.reshape(()), array.dtype))
+    if array.size != np.prod(wanted, dtype=int):
+        raise InvalidArgumentError(
+            f"constant: {array.size} elements cannot fill the shape {wanted}; give one element or exactly as many"
+        )
+    return wrap(array.reshape(wanted))
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """The tensor for a value: a tensor itself, a variable, a NumPy array, a number, or nested lists of these.
+
+    >>> convert_to_tensor([1.0, 2.0]).dtype
+    tf.float32
+    """
+    if hasattr(type(value), "_as_tensor"):
+        value = value._as_tensor()
+    return convert(
+        value,
+        None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype,
+        None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
+    )
+
+
+def is_tensor(x: Any) -> bool:
+    """Is `x` a tensor or a variable (or sparse gradients, which stand for a tensor)?
+
+    >>> is_tensor(constant(1.0)), is_tensor(1.0)
+    (True, False)
+    """
+    return type(x) is Tensor or hasattr(type(x), "_read")
