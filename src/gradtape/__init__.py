@@ -1,7 +1,18 @@
 """gradtape: TensorFlow's GradientTape on its own. `import gradtape as tf`, and gradient code runs on NumPy."""
 
-from . import engine  # noqa: F401  (first: it settles how memory is kept)
-from . import autodiff, dtypes, errors, linalg, math, nest, nn, optimizers, random
+from . import (
+    autodiff,
+    dtypes,
+    engine,
+    errors,
+    experimental,
+    linalg,
+    math,
+    nest,
+    nn,
+    optimizers,
+    random,
+)
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .dtypes import (
     DType,
@@ -79,6 +90,7 @@ from .ops.array import (
     concat,
     expand_dims,
     gather,
+    gather_nd,
     identity,
     pad,
     reshape,

@@ -60,7 +60,9 @@ def no_recording() -> Iterator[None]:
 class _CustomPlan:
     """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
-    def __init__(self, name: str, pull: Callable[..., list[Any]], like: list[Any], heard: tuple[int, ...]) -> None:
+    def __init__(
+        self, name: str, pull: Callable[..., list[Any]], like: list[Any], heard: tuple[int, ...]
+    ) -> None:
         self.name = name
         self.heard = heard
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
@@ -74,17 +76,19 @@ class _CustomPlan:
         return [_plain(g) for g in self.tensors(tensors)]
 
     def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
-        extra = max(g.ndim - len(shape) for g, (shape, _) in zip(gradients, self._like, strict=True) if g is not None)
+        extra = max(
+            g.ndim - len(shape) for g, (shape, _) in zip(gradients, self._like, strict=True) if g is not None
+        )
         if extra == 0:
             return self._call(gradients)
         # Users' functions know nothing of extra axes in front: one call for each row.
         front = next(tuple(g.shape)[:extra] for g in gradients if g is not None)
         rows = [
-            self._call(tuple(None if g is None else g[index] for g in gradients))  # type: ignore[index]
+            self._call(tuple(None if g is None else g[index] for g in gradients))
             for index in np.ndindex(*front)
         ]
         stack, reshape = Primitive.registry["stack"], Primitive.registry["reshape"]
-        results = []
+        results: list[Any] = []
         for parts in zip(*rows, strict=True):
             if any(part is None for part in parts):
                 results.append(None)
@@ -166,8 +170,9 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
         takes_variables = _takes_variables(grad)
         if variables and not takes_variables:
             raise TypeError(
-                f"{name} reads the trainable variables {[v.name for v in variables]}, so its gradient function must take "
-                "a keyword argument `variables` and return (gradients of the inputs, gradients of the variables)"
+                f"{name} reads the trainable variables {[v.name for v in variables]}, so its gradient function "
+                "must take a keyword argument `variables` and return (gradients of the inputs, gradients of the "
+                "variables)"
             )
         flat = [_fresh_output(y) for y in nest.flatten(result)]
         outputs = [y for y in flat if type(y) is Tensor]
@@ -192,7 +197,9 @@ def _fresh_output(y: Any) -> Any:
     """An output of its own, unknown to tapes: they are to hear of it from `record_custom` alone."""
     if is_tensor(y):
         return wrap((y if type(y) is Tensor else y._read())._array)
-    return convert(y) if isinstance(y, (float, int, np.ndarray, np.generic)) and not isinstance(y, bool) else y
+    return (
+        convert(y) if isinstance(y, (float, int, np.ndarray, np.generic)) and not isinstance(y, bool) else y
+    )
 
 
 def _takes_variables(grad: Callable[..., Any]) -> bool:
@@ -210,25 +217,37 @@ def _puller(
         if variables and takes_variables:
             answer = grad(*gradients, variables=variables)
             if not (isinstance(answer, tuple) and len(answer) == 2):
-                raise ValueError(f"the gradient function of {name} must return (gradients, gradients of the variables)")
+                raise ValueError(
+                    f"the gradient function of {name} must return (gradients, gradients of the variables)"
+                )
             of_inputs, of_variables = answer
         else:
             of_inputs, of_variables = grad(*gradients), []
         of_inputs = _listed(of_inputs, count)
         of_variables = _listed(of_variables, len(variables))
-        for what, given, wanted in (("inputs", of_inputs, count), ("variables", of_variables, len(variables))):
+        for what, given, wanted in (
+            ("inputs", of_inputs, count),
+            ("variables", of_variables, len(variables)),
+        ):
             if len(given) != wanted:
                 raise ValueError(
-                    f"the gradient function of {name} returned {len(given)} gradients for {wanted} {what}: it must return "
-                    "one for each (None where there is none)"
+                    f"the gradient function of {name} returned {len(given)} gradients for {wanted} {what}: it must "
+                    "return one for each (None where there is none)"
                 )
-        return [g if g is None or isinstance(g, (Tensor, IndexedSlices)) else convert(g) for g in (*of_inputs, *of_variables)]
+        return [
+            g if g is None or isinstance(g, (Tensor, IndexedSlices)) else convert(g)
+            for g in (*of_inputs, *of_variables)
+        ]
 
     return pull
 
 
 def _listed(gradients: Any, count: int) -> list[Any]:
-    if gradients is None or is_tensor(gradients) or isinstance(gradients, (float, int, np.ndarray, np.generic)):
+    if (
+        gradients is None
+        or is_tensor(gradients)
+        or isinstance(gradients, (float, int, np.ndarray, np.generic))
+    ):
         return [gradients] if gradients is not None or count == 1 else []
     return nest.flatten(gradients)
 
@@ -266,7 +285,10 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 again = f(*args, **kwargs)
             outputs = [y for y in nest.flatten(again) if is_tensor(y)]
             gradients = tape.gradient(
-                outputs, [*sources, *variables], list(upstream), unconnected_gradients=UnconnectedGradients.NONE
+                outputs,
+                [*sources, *variables],
+                list(upstream),
+                unconnected_gradients=UnconnectedGradients.NONE,
             )
             own, of_variables = gradients[: len(sources)], gradients[len(sources) :]
             return (own, of_variables) if variables else own

@@ -91,8 +91,8 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes an element takes (1 for string, as in TensorFlow)."""
-        return 1 if self._name == "string" else self.numpy_dtype.itemsize
+        """Bytes an element takes (0 for string, as in TensorFlow: each takes its own)."""
+        return 0 if self._name == "string" else self.numpy_dtype.itemsize
 
     @property
     def min(self) -> Any:
@@ -106,11 +106,14 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        return self._limits()
+        """The range of intensities in an image of this dtype: (0, 1) for floats, (0, max) for integers."""
+        if self.is_integer:
+            return 0, self.max
+        if self._name in ("float32", "float64", "bool"):
+            return 0, 1
+        raise ValueError(f"{self!r} has no limits for intensities: float32, float64, bool and integers have")
 
     def _limits(self) -> tuple[Any, Any]:
-        if self.is_bool:
-            return False, True
         if self.is_integer:
             info = np.iinfo(self.numpy_dtype)
             return int(info.min), int(info.max)
@@ -122,7 +125,7 @@ class DType:
         if self.is_floating:
             floating = np.finfo(self.numpy_dtype)
             return floating.min, floating.max
-        raise TypeError(f"{self!r} has no minimum or maximum: only floating, integer and bool dtypes are ordered")
+        raise TypeError(f"{self!r} has no minimum or maximum: only floating and integer dtypes have")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
         return self == other
@@ -188,23 +191,32 @@ ALL = (
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"half": float16, "float": float32, "double": float64}
 _BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype is not bfloat16}
-_BY_PYTHON: dict[Any, DType] = {float: float32, int: int32, type(True): bool, complex: complex128, str: string}
+_BY_PYTHON: dict[Any, DType] = {
+    float: float32,
+    int: int32,
+    builtins.bool: bool,
+    complex: complex128,
+    str: string,
+    object: string,
+    np.object_: string,
+}
+_BY_ENUM: dict[int, DType] = {dtype.as_datatype_enum: dtype for dtype in ALL}
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The `DType` for a name, a NumPy dtype or scalar type, a Python type, or a `DType` itself.
+    """The `DType` for a name, a NumPy dtype or scalar type, a Python type, TensorFlow's number, or a `DType` itself.
 
     >>> as_dtype("float64"), as_dtype(np.int32), as_dtype(float)
     (tf.float64, tf.int32, tf.float32)
     """
     if type(type_value) is DType:
         return type_value
-    try:
+    found = None
+    if isinstance(type_value, (str, type, np.dtype)):
         found = _BY_NUMPY.get(type_value) or _BY_NAME.get(type_value) or _BY_PYTHON.get(type_value)
-    except TypeError:
-        found = None
-    if found is None and type_value is not None:
-        found = _from_numpy(type_value)
+        found = found or _from_numpy(type_value)
+    elif type(type_value) is int:
+        found = _BY_ENUM.get(type_value)
     if found is None:
         raise TypeError(
             f"{type_value!r} is not a dtype gradtape knows. It knows {', '.join(sorted(_BY_NAME))}, "

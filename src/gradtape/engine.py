@@ -15,7 +15,7 @@ import numpy as np
 
 def xp(array: Any) -> ModuleType:
     """The array module that computes on `array`."""
-    if isinstance(array, (np.ndarray, np.generic, int, float, complex)):
+    if type(array) is np.ndarray or isinstance(array, (np.generic, np.ndarray, int, float, complex)):
         return np
     import jax.numpy
 

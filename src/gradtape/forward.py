@@ -1,7 +1,7 @@
 """ForwardAccumulator: derivatives along a direction, computed beside the values.
 
-It listens like a tape. For an elementwise primitive the tangent goes through the same rule; for a linear one through the
-primitive itself; for the rest by transposing the rules, which a tape does.
+It listens like a tape. For an elementwise primitive the tangent goes through the same rule; for a linear one through
+the primitive itself; for the rest by transposing the rules, which a tape does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from . import dtypes, nest
 from .primitive import Primitive, local
-from .tape import GradientTape, UnconnectedGradients
+from .tape import GradientTape, UnconnectedGradients, logger
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
 
@@ -42,10 +42,13 @@ class ForwardAccumulator:
 
     def _watch(self, primal: Any, tangent: Any) -> None:
         if not isinstance(primal, (Tensor, Variable)):
-            raise TypeError(f"a primal must be a Tensor or a Variable, not {primal!r} of type {type(primal).__name__}")
+            raise TypeError(
+                f"a primal must be a Tensor or a Variable, not {primal!r} of type {type(primal).__name__}"
+            )
         array = primal._array
         if not dtypes.is_differentiable(array):
-            raise TypeError(f"a primal must be floating, not of dtype {primal.dtype.name}")
+            logger.warning("the dtype of a primal must be floating, not %s", primal.dtype.name)
+            return
         given = convert(tangent, None, array.dtype)
         if given._array.dtype != array.dtype or given._array.shape != array.shape:
             raise ValueError(
@@ -53,11 +56,15 @@ class ForwardAccumulator:
                 f"{list(array.shape)} and dtype {primal.dtype.name}"
             )
         key = key_of(primal)
-        self._tangents[key] = self._tangents[key] + given if key in self._tangents else given  # type: ignore[operator]
+        if key in self._tangents:
+            raise ValueError(f"a primal was given twice: {primal!r}. Give it once, with the sum of its tangents")
+        self._tangents[key] = given
 
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
-            raise ValueError("this accumulator is recording already: it cannot be entered inside its own block")
+            raise ValueError(
+                "this accumulator is recording already: it cannot be entered inside its own block"
+            )
         self._here = local.here
         self._here.tapes = [*self._here.tapes, self]
         self._recording = True
@@ -93,7 +100,9 @@ class ForwardAccumulator:
     def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
         known = self._tangents
         tangents = {
-            i: known[x._key] for i, x in enumerate(inputs) if x._key in known and primitive.rule_of(i) is not None
+            i: known[x._key]
+            for i, x in enumerate(inputs)
+            if x._key in known and primitive.rule_of(i) is not None
         }
         if not tangents:
             return
@@ -138,7 +147,11 @@ class _Heard:
 
 
 def _push(
-    primitive: Primitive, inputs: tuple[Tensor, ...], attributes: dict[str, Any], out: Any, tangents: dict[int, Any]
+    primitive: Primitive,
+    inputs: tuple[Tensor, ...],
+    attributes: dict[str, Any],
+    out: Any,
+    tangents: dict[int, Any],
 ) -> tuple[Any, ...]:
     """The tangents of the outputs, from those of some inputs, given by position."""
     if primitive.linear:
@@ -147,18 +160,19 @@ def _push(
         return result if primitive.multiple else (result,)
     if primitive.multilinear:
         terms = [
-            primitive(*[t if i == j else x for j, x in enumerate(inputs)], **attributes) for i, t in tangents.items()
+            primitive(*[t if i == j else x for j, x in enumerate(inputs)], **attributes)
+            for i, t in tangents.items()
         ]
         return (_total(terms),)
     if primitive.elementwise:
         terms = []
         for i, t in tangents.items():
-            plan = primitive.plan(1 << i, False, len(inputs))
+            plan = primitive.plan(2 << i, len(inputs))
             terms += plan.tensors(t, *plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
         shape = out._array.shape
         spread = Primitive.registry["broadcast_to"]
         return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
-    plan = primitive.plan(sum(1 << i for i in tangents), False, len(inputs))
+    plan = primitive.plan(sum(2 << i for i in tangents), len(inputs))
     kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
     outputs = list(out) if primitive.multiple else [out]
     return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
@@ -176,7 +190,9 @@ def _total(terms: list[Any]) -> Any:
     return total
 
 
-def _transpose(pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool) -> tuple[Any, ...]:
+def _transpose(
+    pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool
+) -> tuple[Any, ...]:
     """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
     seeds = [wrap(np.zeros(o._array.shape, o._array.dtype)) for o in outputs]
     with GradientTape() as tape:
@@ -184,8 +200,8 @@ def _transpose(pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any],
         pulled = pull(tuple(seeds) if multiple else seeds[0], *kept)
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     conj = Primitive.registry["conj"]
-    plain = [conj(t) if t.dtype.is_complex else t for _, t in pairs]  # the tape conjugates at its edges; undo it
+    plain = [
+        conj(t) if t.dtype.is_complex else t for _, t in pairs
+    ]  # the tape conjugates at its edges; undo it
     results = tape.gradient([p for p, _ in pairs], seeds, plain, UnconnectedGradients.ZERO)
     return tuple(conj(r) if r.dtype.is_complex else r for r in results)
-
-

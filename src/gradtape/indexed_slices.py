@@ -8,7 +8,7 @@ from typing import Any
 from .dtypes import DType
 from .primitive import Primitive
 from .shapes import TensorShape
-from .tensor import Tensor, array_text, convert
+from .tensor import Tensor, convert
 
 
 class IndexedSlices:
@@ -34,8 +34,8 @@ class IndexedSlices:
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
-        self._values = values
-        self._indices = indices
+        self._values = convert(values) if isinstance(values, (list, tuple)) else values
+        self._indices = convert(indices) if isinstance(indices, (list, tuple)) else indices
         self._dense_shape = None if dense_shape is None else tuple(int(n) for n in dense_shape)
 
     @property
@@ -68,7 +68,9 @@ class IndexedSlices:
         if self._dense_shape is None:
             raise ValueError("these IndexedSlices have no dense_shape, so they cannot be made dense")
         shape = self._dense_shape
-        return Primitive.registry["scatter_along"](self._values, self._indices, axis=-len(shape), size=shape[0])
+        return Primitive.registry["scatter_along"](
+            self._values, self._indices, axis=-len(shape), size=shape[0]
+        )
 
     def plus(self, other: Any) -> Any:
         """The sum with other slices, as slices; with anything else, dense."""
@@ -97,8 +99,13 @@ class IndexedSlices:
         """The whole, as a NumPy array."""
         return self._read().numpy()
 
+    @property
+    def device(self) -> str:
+        """Where the rows live."""
+        return self.values.device
+
+    def __neg__(self) -> IndexedSlices:
+        return self.map_values(lambda values: -values)
+
     def __repr__(self) -> str:
-        return (
-            f"IndexedSlices(indices={array_text(self.indices._array, repr)}, values={array_text(self.values._array, repr)}, "
-            f"dense_shape={self._dense_shape})"
-        )
+        return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"

@@ -4,10 +4,12 @@ from .math import sigmoid, softplus, tanh
 from .ops.nn import (
     embedding_lookup,
     log_softmax,
-    relu_ as relu,
     softmax,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
+)
+from .ops.nn import (
+    relu_ as relu,
 )
 
 __all__ = [

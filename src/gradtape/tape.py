@@ -20,7 +20,7 @@ from . import dtypes, nest
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .primitive import Primitive, local
-from .tensor import Tensor, convert, key_of, wrap
+from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
 logger = logging.getLogger("gradtape")
@@ -93,46 +93,44 @@ class GradientTape:
         """Record an operation if it depends on anything known."""
         known = self._known
         mask = 0
-        bit = 1
+        bit = 2
         for x in inputs:
             if x._key in known:
-                mask |= bit
+                mask += bit
             bit += bit
-        if mask:
-            self._record(primitive, inputs, attributes, out, mask)
-
-    def _record(
-        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any, mask: int
-    ) -> None:
-        broadcast = False
-        if primitive.elementwise and len(inputs) > 1:
-            shape = out._array.shape
-            for x in inputs:
-                if x._array.shape != shape:
-                    broadcast = True
-        plan = primitive.plan(mask, broadcast, len(inputs))
+        if not mask:
+            return
+        # Elementwise primitives of several inputs broadcast: then their gradients are summed back. Bit 0 says so.
+        if (bit > 4 and primitive.elementwise and x._array.shape != inputs[0]._array.shape) or (
+            bit > 8 and differ(inputs)
+        ):
+            mask += 1
+        plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
         if plan is None:
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
-            self._known.update(k for k, o in zip(key, out, strict=True) if dtypes.is_differentiable(o._array))
+            known.update(k for k, o in zip(key, out, strict=True) if dtypes.is_differentiable(o._array))
         else:
-            key = out._key or key_of(out)
-            self._known.add(key)
-        into = tuple([inputs[i]._key for i in plan.heard])
-        self._records.append((key, plan, into, plan.keep(inputs, attributes, out)))
+            key = out._key
+            if not key:
+                key = out._key = next_key()
+            known.add(key)
+        self._records.append(plan.record(plan, key, inputs, attributes, out))
 
     def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
         heard = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
         if heard:
             keys = tuple(key_of(o) for o in outputs)
-            self._known.update(k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array))
+            self._known.update(
+                k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
+            )
             self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
-        if variable._watchable and self._watch_accessed_variables:
+        if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
             self._watch(variable)
 
     def _watch(self, thing: Any) -> None:
@@ -146,7 +144,9 @@ class GradientTape:
     def watch(self, tensor: Any) -> None:
         """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
         if self._state == "new":
-            raise RuntimeError("watch was called on a tape that is not recording: call it inside the tape's block")
+            raise RuntimeError(
+                "watch was called on a tape that is not recording: call it inside the tape's block"
+            )
         for thing in nest.flatten(tensor):
             _check_source(thing, "watch")
             if not dtypes.is_differentiable(_value(thing)):
@@ -187,8 +187,8 @@ class GradientTape:
         """The gradient of `target` with respect to `sources`.
 
         Args:
-            target: what to differentiate: a tensor, a variable or any structure of them. What is no scalar counts as the
-                sum of its elements, weighted by `output_gradients` where given.
+            target: what to differentiate: a tensor, a variable or any structure of them. What is no scalar counts as
+                the sum of its elements, weighted by `output_gradients` where given.
             sources: a tensor, variable or any structure of them.
             output_gradients: one weight (of the target's shape) for each target, or None for ones.
             unconnected_gradients: whether a source that no target depends on gives None or zeros.
@@ -207,19 +207,21 @@ class GradientTape:
         >>> [float(g) for g in tape.gradient(loss, [w, b])]
         [42.0, 14.0]
         """
-        unconnected = UnconnectedGradients(unconnected_gradients)
         flat_sources = nest.flatten(sources)
+        keys = []
         for source in flat_sources:
-            _check_source(source, "gradient")
+            if type(source) is not Tensor:
+                _check_source(source, "gradient")
+            keys.append(source._key or key_of(source))
         targets = nest.flatten(target)
         for t in targets:
             if type(t) is not Tensor:
                 _check_target(t)
-        seeds = _seeds(targets, output_gradients)
-        keys = [source._key or key_of(source) for source in flat_sources]
-        found = self._sweep(seeds, keys)
+        found = self._sweep(_seeds(targets, output_gradients), keys)
+        if unconnected_gradients is not UnconnectedGradients.NONE:
+            unconnected_gradients = UnconnectedGradients(unconnected_gradients)
         results = [
-            _finish(found.get(key), source, unconnected) for key, source in zip(keys, flat_sources, strict=True)
+            _finish(found.get(key), source, unconnected_gradients) for key, source in zip(keys, flat_sources)
         ]
         return nest.pack_sequence_as(sources, results)
 
@@ -258,7 +260,8 @@ class GradientTape:
         seeds = [np.eye(array.size, dtype=array.dtype)[r].reshape(-1, *array.shape) for r in rows]
         stacks = self._sweep_rows(target, seeds, flat_sources)
         results = [
-            _arrange(stack, source, array.shape, unconnected) for stack, source in zip(stacks, flat_sources, strict=True)
+            _arrange(stack, source, array.shape, unconnected)
+            for stack, source in zip(stacks, flat_sources, strict=True)
         ]
         return nest.pack_sequence_as(sources, results)
 
@@ -299,7 +302,11 @@ class GradientTape:
         seeds = [np.repeat(units[r].reshape(-1, 1, *inner), array.shape[0], axis=1) for r in rows]
         (stack,) = self._sweep_rows(target, seeds, [source])
         if stack is None:
-            return None if unconnected is UnconnectedGradients.NONE else wrap(np.zeros(array.shape + by.shape[1:], by.dtype))
+            return (
+                None
+                if unconnected is UnconnectedGradients.NONE
+                else wrap(np.zeros(array.shape + by.shape[1:], by.dtype))
+            )
         # (rows, batch, source...) -> (batch, target..., source...)
         by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
         return _as_tensor(_reshape(by_example, array.shape + by.shape[1:]))
@@ -319,7 +326,9 @@ class GradientTape:
 
     def __getattr__(self, name: str) -> Any:
         if name == "gradients":
-            raise AttributeError("a GradientTape has no method 'gradients': it is called gradient(target, sources)")
+            raise AttributeError(
+                "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
+            )
         raise AttributeError(f"a GradientTape has no attribute {name!r}")
 
     # -- the sweep ----------------------------------------------------------------------------------------------------
@@ -339,7 +348,9 @@ class GradientTape:
             else:
                 self._stop()
         if self._state == "new":
-            raise RuntimeError("this tape has not recorded anything: compute the target inside `with tape:`, then ask")
+            raise RuntimeError(
+                "this tape has not recorded anything: compute the target inside `with tape:`, then ask"
+            )
         if self._state == "used":
             raise RuntimeError(
                 "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
@@ -361,6 +372,12 @@ class GradientTape:
             return _sweep_arrays(seeds, records, set(wanted))
 
 
+def differ(inputs: tuple[Tensor, ...]) -> bool:
+    """Do the inputs differ in shape?"""
+    shape = inputs[0]._array.shape
+    return any(x._array.shape != shape for x in inputs)
+
+
 def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
     """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
     take = records.pop
@@ -377,7 +394,7 @@ def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int
                 found[key] = g
             if type(g) is IndexedSlices:
                 g = g.dense()
-        for k, part in zip(into, plan.arrays(g, *kept)):  # noqa: B905 (strict costs on the hot path)
+        for k, part in zip(into, plan.arrays(g, *kept)):
             if part is None:
                 continue
             if k in gradients:
@@ -431,7 +448,12 @@ _SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has belo
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
     """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
     total = gradients[key]
-    if getrefcount(total) == _SOLE and type(total) is ndarray and total.base is None and type(part) is not IndexedSlices:
+    if (
+        getrefcount(total) == _SOLE
+        and type(total) is ndarray
+        and total.base is None
+        and type(part) is not IndexedSlices
+    ):
         np.add(total, part, total)
     else:
         gradients[key] = _add(total, part)
@@ -483,32 +505,38 @@ def _check_source(source: Any, method: str) -> None:
 def _check_target(target: Any) -> None:
     if type(target) is not Tensor and not isinstance(target, Variable):
         raise TypeError(
-            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type {type(target).__name__}. "
-            "A value that left through .numpy(), float() or NumPy is no longer connected to the tape"
+            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type "
+            f"{type(target).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
+            "to the tape"
         )
 
 
 def _one_target(target: Any, method: str) -> Any:
     if isinstance(target, (list, tuple, dict)):
-        raise TypeError(f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself")
+        raise TypeError(
+            f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
+        )
     _check_target(target)
     return target
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
+    """What the sweep starts from: the gradient of each target, by its key."""
     weights: list[Any] = [None] * len(targets)
     if output_gradients is not None:
         weights = nest.flatten(output_gradients)
         if len(weights) != len(targets):
             raise ValueError(
-                f"gradient: output_gradients must have one weight for each target: there are {len(targets)} targets and "
-                f"{len(weights)} weights"
+                f"gradient: output_gradients must have one weight for each target: there are {len(targets)} targets "
+                f"and {len(weights)} weights"
             )
     seeds: dict[int, Any] = {}
-    for target, weight in zip(targets, weights, strict=True):
+    for target, weight in zip(targets, weights):
         array = target._array
         if not dtypes.is_differentiable(array):
-            logger.warning("the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name)
+            logger.warning(
+                "the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name
+            )
             continue
         seed = _ones(array) if weight is None else _weight(weight, array)
         key = target._key or key_of(target)
@@ -525,7 +553,6 @@ def _ones(array: Any) -> Any:
     one = _ONES.get(dtype)
     if one is None:
         one = _ONES[dtype] = np.ones((), dtype)
-        one.flags.writeable = False
     return one if array.ndim == 0 else ndarray(array.shape, dtype, one, 0, (0,) * array.ndim)
 
 
@@ -538,7 +565,8 @@ def _weight(weight: Any, array: Any) -> Any:
         )
     if given.shape != array.shape and given.ndim:
         raise InvalidArgumentError(
-            f"gradient: an output gradient has shape {list(given.shape)}, its target {list(array.shape)}: they must agree"
+            f"gradient: an output gradient has shape {list(given.shape)}, its target {list(array.shape)}: "
+            "they must agree"
         )
     if given.shape != array.shape:
         tensor = _broadcast_to(tensor, array.shape)
@@ -558,7 +586,9 @@ def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
     return _as_tensor(_conjugate(g))
 
 
-def _arrange(stack: Any, source: Any, target_shape: tuple[int, ...], unconnected: UnconnectedGradients) -> Any:
+def _arrange(
+    stack: Any, source: Any, target_shape: tuple[int, ...], unconnected: UnconnectedGradients
+) -> Any:
     array = _value(source)
     if stack is None:
         if unconnected is UnconnectedGradients.NONE:
@@ -586,10 +616,8 @@ def _dense(g: Any) -> Any:
 
 def _conjugate(value: Any) -> Any:
     """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
-    return Primitive.registry["conj"](value) if value.dtype in _COMPLEX else value
-
-
-_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128), dtypes.complex64, dtypes.complex128)
+    array = value._array if type(value) is Tensor else value
+    return Primitive.registry["conj"](value) if array.dtype.kind == "c" else value
 
 
 def _reshape(value: Any, shape: tuple[int, ...]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -18,8 +18,50 @@ from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError
 from .shapes import TensorShape
 
+if TYPE_CHECKING:
 
-class Tensor:
+    class Operators:
+        """What `ops` puts on tensors and variables, for those who read types."""
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __hash__(self) -> int: ...
+
+else:
+
+    class Operators:
+        __slots__ = ()
+
+
+class Tensor(Operators):
     """An immutable, multi-dimensional array of one dtype.
 
     Make one with `constant`, or by computing: operators and functions take tensors, variables, NumPy arrays, Python
@@ -39,7 +81,9 @@ class Tensor:
     _key: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TypeError("a Tensor is not made by calling Tensor(...): use constant(...) or convert_to_tensor(...)")
+        raise TypeError(
+            "a Tensor is not made by calling Tensor(...): use constant(...) or convert_to_tensor(...)"
+        )
 
     @property
     def dtype(self) -> DType:
@@ -94,7 +138,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Any]:
         if self._array.ndim == 0:
             raise TypeError("cannot iterate over a scalar tensor")
-        return (self[i] for i in range(len(self._array)))  # type: ignore[index]
+        return (self[i] for i in range(len(self._array)))
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -132,13 +176,17 @@ class Tensor:
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
+        return (
+            f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
+        )
 
     def __str__(self) -> str:
         return f"tf.Tensor({array_text(self._array, str)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
-        raise TypeError("a Tensor is unhashable, because == compares element by element. Use tensor.ref() as the key")
+        raise TypeError(
+            "a Tensor is unhashable, because == compares element by element. Use tensor.ref() as the key"
+        )
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
@@ -152,7 +200,8 @@ class Tensor:
                 variable, index = object.__getattribute__(self, "_origin")
             except AttributeError:
                 raise AttributeError(
-                    f"a Tensor has no {name!r}: it is immutable. Only a Variable, or a slice taken from one, can be assigned"
+                    f"a Tensor has no {name!r}: it is immutable. Only a Variable, or a slice taken from one, "
+                    "can be assigned"
                 ) from None
             return lambda value, *options, **more: variable._assign_slice(name, index, value)
         raise AttributeError(f"a Tensor has no attribute {name!r}")
@@ -210,8 +259,11 @@ class Reference:
 
 
 def array_text(array: Any, show: Callable[[Any], str]) -> str:
-    """How an array reads inside a tensor's repr or str."""
-    text = str(array[()]) if array.ndim == 0 else show(array)
+    """How an array reads inside a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
+    if array.ndim == 0:
+        text = repr(array.item()) if show is repr else str(array[()])
+    else:
+        text = show(array)
     return "\n" + text if "\n" in text else text
 
 
@@ -251,7 +303,7 @@ pack: Callable[[Any, Any], Tensor] = _no_pack  # ops.array lends the real one
 
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
-_PYTHON_NUMBERS = frozenset((float, int, bool, complex))
+_PYTHON_NUMBERS = {bool: 0, int: 1, float: 2, complex: 3}  # and which dtypes can hold them: see _RANK
 _scalars: dict[Any, Tensor] = {}
 
 
@@ -269,6 +321,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         tensor = value._read()
     elif isinstance(value, (list, tuple)):
         return _from_sequence(value, dtype, hint)
+    elif kind is range:
+        return _from_sequence(list(value), dtype, hint)
     else:
         return wrap(_from_array(value, dtype, hint))
     if dtype is not None and tensor._array.dtype != dtype:
@@ -299,32 +353,36 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 
 def _accepting(value: Any, hint: Any) -> Any:
     """The hinted dtype if it can hold such a Python number, else the number's own."""
-    if hint is not None and hint.kind in _RANK and _RANK[hint.kind] >= _python_rank(value) and (
-        (hint.kind == "b") == isinstance(value, bool)
-    ):
-        return hint
-    return None
+    return hint if hint is not None and _RANK.get(hint.kind, -1) >= _PYTHON_NUMBERS[type(value)] else None
 
 
-def _python_rank(value: Any) -> int:
-    return 0 if isinstance(value, bool) else 1 if isinstance(value, int) else 2 if isinstance(value, float) else 3
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def _number(value: Any, dtype: Any) -> ndarray:
     if dtype is None:
         dtype = _python_dtype(value)
-    elif dtype.kind != "O" and (
-        _python_rank(value) > _RANK.get(dtype.kind, 3) or (dtype.kind == "b") != isinstance(value, bool)
-    ):
+        if dtype is _FLOAT32 and _FLOAT32_MAX < abs(value) < float("inf"):
+            raise _too_large(value)
+    elif _PYTHON_NUMBERS[type(value)] > _RANK.get(dtype.kind, -1):
         raise DTypeError(
             f"{value!r} is not a value of dtype {dtypes.as_dtype(dtype).name}: give one that is, or cast the tensor"
         )
     try:
+        if (
+            isinstance(value, float) and abs(value) > 65504.0
+        ):  # may be too much for float16, float32: then inf
+            with np.errstate(over="ignore"):
+                return np.asarray(value, dtype)
         return np.asarray(value, dtype)
     except OverflowError as error:
         if dtype.kind in "iu":  # TensorFlow wraps around
             return np.asarray(value & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype)
         raise InvalidArgumentError(f"{value!r} does not fit dtype {dtypes.as_dtype(dtype).name}") from error
+
+
+def _too_large(value: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{_shorten(value)} is too large for float32: say dtype='float64'")
 
 
 def _python_dtype(value: Any) -> Any:
@@ -335,13 +393,17 @@ def _python_dtype(value: Any) -> Any:
             return _INT32
         if -(1 << 63) <= value < 1 << 63:
             return np.dtype(np.int64)
-        raise InvalidArgumentError(f"{value} does not fit 64 bits: no integer dtype can hold it")
+        raise _too_many_bits(value)
     return _FLOAT32 if isinstance(value, float) else np.dtype(np.complex128)
 
 
+def _too_many_bits(value: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{_shorten(value)} does not fit 64 bits: no integer dtype can hold it")
+
+
 def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
-    holds_tensors, python_only = _look_into(value)
-    if holds_tensors:
+    """A tensor for a nested list. NumPy values in it count as numbers: int64 ones become int32, as in TensorFlow."""
+    if _holds_tensors(value):
         return pack(value, dtype or hint)
     try:
         array = np.array(value)
@@ -349,31 +411,81 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
         raise ValueError(
             f"a list whose rows differ in length or depth is no tensor: {_shorten(value)}. Pad the rows to one length"
         ) from error
-    if python_only:
-        return wrap(_from_python_array(array, value, dtype, hint))
-    return wrap(_from_array(array, dtype, hint))
-
-
-def _from_python_array(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
-    """The array NumPy made of Python numbers, in the dtype TensorFlow gives them: float32, int32, ..."""
     kind = array.dtype.kind
-    if kind == "O" or kind == "U" or kind == "S":
-        return _strings(array, value, dtype)
-    if array.size and kind in "if" and _mixes_bools(value):
+    if kind in "OUS":
+        return wrap(_from_objects(array, value, dtype, hint))
+    _known_dtype(array)
+    first = _first_leaf(value)
+    if isinstance(first, (bool, np.bool_)) and kind != "b":
         raise ValueError(f"a list that mixes booleans with numbers is no tensor: {_shorten(value)}")
     if dtype is not None:
-        if array.size and (_RANK[kind] > _RANK.get(dtype.kind, 3) or (dtype.kind == "b") != (kind == "b")):
-            raise DTypeError(f"{_shorten(value)} has elements that are not of dtype {dtypes.as_dtype(dtype).name}")
-        return array.astype(dtype)
-    if hint is not None and hint.kind in _RANK and _RANK[kind] <= _RANK[hint.kind] and (kind == "b") == (
-        hint.kind == "b"
-    ):
-        return array.astype(hint)
-    if kind == "f":
-        return array.astype(_FLOAT32)
-    if kind == "i" and (array.size == 0 or (array.min() >= -(1 << 31) and array.max() < 1 << 31)):
-        return array.astype(_INT32)
-    return array
+        if array.size and _RANK[kind] > _RANK.get(dtype.kind, -1):
+            raise DTypeError(
+                f"{_shorten(value)} has elements that are not of dtype {dtypes.as_dtype(dtype).name}"
+            )
+        return wrap(_cast(array, dtype))
+    if hint is not None and (not array.size or _RANK[kind] <= _RANK.get(hint.kind, -1)):
+        return wrap(_cast(array, hint))
+    return wrap(_by_default(array, value, first))
+
+
+def _by_default(array: ndarray, value: Any, first: Any) -> ndarray:
+    """In the dtype TensorFlow gives a list of numbers: float32 (but the first element's own), int32 if they fit."""
+    kind = array.dtype.kind
+    if kind in "fV":
+        own = getattr(first, "dtype", None)
+        if own is not None and own.kind in "fV":
+            return _cast(array, own)
+        result = _cast(array, _FLOAT32)
+        if not np.array_equal(np.isinf(result), np.isinf(array)):
+            raise _too_large(value)
+        return result
+    if kind in "iu":
+        if not array.size or (array.min() >= -(1 << 31) and array.max() < 1 << 31):
+            return array.astype(_INT32)
+        if array.max() >= 1 << 63:
+            raise _too_many_bits(value)
+        return array.astype(np.int64)
+    return array.astype(np.complex128) if kind == "c" else array
+
+
+def _cast(array: ndarray, dtype: Any) -> ndarray:
+    with np.errstate(all="ignore"):
+        return array.astype(dtype, copy=False)
+
+
+def _from_objects(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
+    """A list that NumPy made objects or text of: of integers beyond 64 bits, or of text, or of neither."""
+    leaves = list(_leaves(value))
+    if leaves and all(isinstance(leaf, (int, float)) for leaf in leaves):
+        wanted = dtype or hint
+        if wanted is None or wanted.kind not in "fV":
+            raise _too_many_bits(value)
+        return array.astype(np.float64).astype(wanted)
+    if any(isinstance(leaf, (int, float, complex)) for leaf in leaves):
+        raise ValueError(f"a list that mixes text and numbers is no tensor: {_shorten(value)}")
+    return _strings(array, value, dtype)
+
+
+def _known_dtype(array: ndarray) -> None:
+    try:
+        dtypes.of(array)
+    except TypeError:
+        raise DTypeError(
+            f"an array of dtype {array.dtype} is no tensor: there is no such dtype here. Use .astype(...) first"
+        ) from None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    for element in value:
+        if isinstance(element, (list, tuple)):
+            yield from _leaves(element)
+        else:
+            yield element
+
+
+def _first_leaf(value: Any) -> Any:
+    return next(_leaves(value), None)
 
 
 def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
@@ -383,26 +495,30 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
     if isinstance(value, int):  # a subclass, such as an enum
         return _number(int(value), dtype or _accepting(int(value), hint))
     if value is None or isinstance(value, (dict, set, frozenset)) or callable(value):
-        raise ValueError(f"{_shorten(value)} of type {type(value).__name__} is no tensor, nor can it become one")
+        raise ValueError(
+            f"{_shorten(value)} of type {type(value).__name__} is no tensor, nor can it become one"
+        )
     try:
         array = np.array(value)
     except Exception as error:
-        raise ValueError(f"{_shorten(value)} of type {type(value).__name__} cannot become a tensor: {error}") from error
+        raise ValueError(
+            f"{_shorten(value)} of type {type(value).__name__} cannot become a tensor: {error}"
+        ) from error
     if array.dtype.kind in "OSU":
         return _strings(array, value, dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    dtypes.of(array)  # refuses what gradtape has no dtype for
+    _known_dtype(array)
     kind = array.dtype.kind
     if dtype is not None:
-        if dtype.kind == "O" or (kind in "fc" and dtype.kind in "iub") or (kind == "c" and dtype.kind not in "c"):
+        if dtype.kind == "O" or (kind == "c" and dtype.kind != "c"):
             raise DTypeError(
                 f"an array of dtype {array.dtype} was given where {dtypes.as_dtype(dtype).name} is needed: "
                 "convert it with .astype(...) first"
             )
-        return array.astype(dtype, copy=False)
+        return _cast(array, dtype)
     if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _RANK.get(hint.kind, -1):
-        return array.astype(hint)
+        return _cast(array, hint)
     return array
 
 
@@ -423,27 +539,17 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
     return result
 
 
-def _look_into(value: Any) -> tuple[bool, bool]:
-    """Of a nested list: does it hold a tensor (or variable)? are its leaves plain Python values only?"""
-    holds_tensors, python_only = False, True
+def _holds_tensors(value: Any) -> bool:
+    """Does a nested list hold a tensor (or variable)?"""
     for element in value:
         kind = type(element)
-        if kind in _PYTHON_NUMBERS or kind is str:
+        if kind in _PYTHON_NUMBERS:
             continue
         if kind is Tensor or hasattr(kind, "_read"):
-            return True, False
-        if isinstance(element, (list, tuple)):
-            inner_tensors, inner_python = _look_into(element)
-            if inner_tensors:
-                return True, False
-            python_only = python_only and inner_python
-        else:
-            python_only = False
-    return holds_tensors, python_only
-
-
-def _mixes_bools(value: Any) -> bool:
-    return any(_mixes_bools(e) if isinstance(e, (list, tuple)) else isinstance(e, bool) for e in value)
+            return True
+        if isinstance(element, (list, tuple)) and _holds_tensors(element):
+            return True
+    return False
 
 
 def _shorten(value: Any) -> str:
@@ -460,11 +566,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
     """
-    if type(value) is Tensor and dtype is not None:
-        from_tensor = dtypes.as_dtype(dtype).numpy_dtype
-        tensor = value if value._array.dtype == from_tensor else wrap(value._array.astype(from_tensor))
-    else:
-        tensor = convert(value, None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype)
+    if hasattr(type(value), "_read"):  # a variable's value now, and no gradient flows to it
+        value = value.numpy()
+    tensor = convert_to_tensor(value, dtype)
     if shape is None:
         return tensor
     wanted = tuple(TensorShape(shape))
@@ -478,7 +582,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return wrap(array.reshape(wanted))
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
     """The tensor for a value: a tensor itself, a variable, a NumPy array, a number, or nested lists of these.
 
     >>> convert_to_tensor([1.0, 2.0]).dtype
@@ -486,11 +592,17 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """
     if hasattr(type(value), "_as_tensor"):
         value = value._as_tensor()
-    return convert(
+    tensor = convert(
         value,
         None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype,
         None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
     )
+    return _fresh(tensor, value)
+
+
+def _fresh(tensor: Tensor, value: Any) -> Tensor:
+    """A tensor of the user's own: those of `scalar` are shared, and two constants are two to a tape."""
+    return wrap(tensor._array) if type(value) in _PYTHON_NUMBERS else tensor
 
 
 def is_tensor(x: Any) -> bool:

@@ -7,19 +7,21 @@ of a variable are lent by `ops.indexing`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
 from .dtypes import DType
-from .errors import DTypeError
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from .indexed_slices import IndexedSlices
 from .primitive import Primitive, apply, local
 from .shapes import TensorShape
-from .tensor import Reference, Tensor, array_text, convert, next_key, wrap
+from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 
 
-class Variable:
+class Variable(Operators):
     """A mutable value, to be trained: tapes watch trainable variables by themselves.
 
     Args:
@@ -35,7 +37,16 @@ class Variable:
     <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_constraint", "_key", "_name", "_shape", "_tensor", "_trainable", "_watchable")
+    __slots__ = (
+        "__weakref__",
+        "_constraint",
+        "_key",
+        "_name",
+        "_shape",
+        "_tensor",
+        "_trainable",
+        "_watchable",
+    )
     __array_priority__ = 100
 
     def __init__(
@@ -62,7 +73,9 @@ class Variable:
         tensor = convert(initial_value, numpy_dtype)
         self._shape = tensor.shape if shape is None else TensorShape(shape)
         if not self._shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}")
+            raise InvalidArgumentError(
+                f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}"
+            )
         self._key = next_key()
         self._name = name or "Variable"
         self._trainable = True if trainable is None else bool(trainable)
@@ -156,20 +169,35 @@ class Variable:
 
     # -- assigning ----------------------------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
         """Put a new value, of the same shape and dtype, in the variable. Returns the variable."""
         self._put(self._fitting(value, "assign")._array)
         return self
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
         """Add `delta`, of the same shape and dtype."""
-        self._put(self._tensor._array + self._fitting(delta, "assign_add")._array)
+        self._update(np.add, self._fitting(delta, "assign_add")._array)
         return self
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Variable:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
         """Subtract `delta`, of the same shape and dtype."""
-        self._put(self._tensor._array - self._fitting(delta, "assign_sub")._array)
+        self._update(np.subtract, self._fitting(delta, "assign_sub")._array)
         return self
+
+    def _update(self, function: Callable[..., Any], operand: Any) -> None:
+        """Put `function(value, operand)`: into the array there is, where reference counts say nobody else has it."""
+        tensor = self._tensor
+        array = tensor._array
+        if array.base is None and type(array) is np.ndarray and references(tensor, array) == ALONE:
+            function(array, operand, array)
+        else:
+            self._put(function(array, operand))
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
@@ -181,12 +209,15 @@ class Variable:
         array = tensor._array
         if array.dtype != own.dtype:
             raise DTypeError(
-                f"{method} to {self._describe()}: the value has dtype {tensor.dtype.name}: use cast(value, {self.dtype.name!r})"
+                f"{method} to {self._describe()}: the value has dtype {tensor.dtype.name}: "
+                f"use cast(value, {self.dtype.name!r})"
             )
         if array.shape != own.shape and not (
             method == "assign" and self._shape.is_compatible_with(TensorShape(array.shape))
         ):
-            raise ValueError(f"{method} to {self._describe()}: the value has shape {tensor.shape}; the shapes must agree")
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: the value has shape {tensor.shape}; the shapes must agree"
+            )
         return tensor
 
     def _describe(self) -> str:
@@ -198,14 +229,111 @@ class Variable:
         old = array[index]
         tensor = convert(value, array.dtype) if type(value) is not Tensor else value
         if tensor._array.dtype != array.dtype:
-            raise DTypeError(f"{method} to a slice of {self._describe()}: the value has dtype {tensor.dtype.name}: cast it")
+            raise DTypeError(
+                f"{method} to a slice of {self._describe()}: the value has dtype {tensor.dtype.name}: cast it"
+            )
         try:
             new = np.broadcast_to(tensor._array, np.shape(old))
         except ValueError:
-            raise ValueError(
-                f"{method} to a slice of shape {list(np.shape(old))} of {self._describe()}: the value has shape {tensor.shape}"
+            raise InvalidArgumentError(
+                f"{method} to a slice of shape {list(np.shape(old))} of {self._describe()}: "
+                f"the value has shape {tensor.shape}"
             ) from None
         array[index] = new if method == "assign" else old + new if method == "assign_add" else old - new
+        self._put(array)
+        return self
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put `updates` at `indices`, each of which names an element or, if shorter than the rank, a slice.
+
+        >>> Variable([1.0, 2.0, 3.0]).scatter_nd_update([[0], [2]], [10.0, 30.0]).numpy()
+        array([10.,  2., 30.], dtype=float32)
+        """
+        return self._scatter("scatter_nd_update", indices, updates)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add `updates` at `indices`; those at the same place all count."""
+        return self._scatter("scatter_nd_add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract `updates` at `indices`; those at the same place all count."""
+        return self._scatter("scatter_nd_sub", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put the larger of what is there and `updates` at `indices`."""
+        return self._scatter("scatter_nd_max", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put the smaller of what is there and `updates` at `indices`."""
+        return self._scatter("scatter_nd_min", indices, updates)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Put the rows of `IndexedSlices` in their places."""
+        return self._scatter_rows("scatter_update", sparse_delta)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Add the rows of `IndexedSlices`; those of the same place all count.
+
+        >>> Variable([1.0, 2.0]).scatter_add(IndexedSlices([5.0, 5.0], [1, 1])).numpy()
+        array([ 1., 12.], dtype=float32)
+        """
+        return self._scatter_rows("scatter_add", sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Subtract the rows of `IndexedSlices`; those of the same place all count."""
+        return self._scatter_rows("scatter_sub", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Multiply by the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Divide by the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_div", sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Put the larger of what is there and the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_max", sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Put the smaller of what is there and the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_min", sparse_delta)
+
+    def _scatter_rows(self, method: str, slices: Any) -> Variable:
+        if not isinstance(slices, IndexedSlices):
+            raise TypeError(f"{method} takes IndexedSlices(values, indices), not {type(slices).__name__}")
+        return self._scatter(method, slices.indices._array[..., None], slices._values)
+
+    def _scatter(self, method: str, indices: Any, updates: Any) -> Variable:
+        """Write `updates` at `indices`, whose last axis holds coordinates, in the way the method's name says."""
+        old = self._tensor._array
+        at = convert(indices)._array
+        new = convert(updates, old.dtype)._array
+        if at.dtype.kind not in "iu":
+            raise DTypeError(f"{method}: indices must be integers, not {dtypes.of(at).name}")
+        depth = at.shape[-1] if at.ndim else 0
+        if not 1 <= depth <= old.ndim:
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: the last axis of indices, of shape {list(at.shape)}, must hold from 1 "
+                f"to {old.ndim} coordinates"
+            )
+        if new.shape != at.shape[:-1] + old.shape[depth:]:
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: indices of shape {list(at.shape)} need updates of shape "
+                f"{list(at.shape[:-1] + old.shape[depth:])}, not {list(new.shape)}"
+            )
+        outside = ((at < 0) | (at >= old.shape[:depth])).any(-1)
+        if outside.any():
+            raise IndexOutOfBoundsError(
+                f"{method} to {self._describe()}: the index {at[outside][0].tolist()} is out of bounds"
+            )
+        array = old.copy()
+        where = tuple(np.moveaxis(at, -1, 0))
+        write = _WRITES[method.rpartition("_")[2]]
+        if write is None:
+            array[where] = new
+        else:
+            write.at(array, where, new)
         self._put(array)
         return self
 
@@ -226,7 +354,7 @@ class Variable:
     def __iter__(self) -> Any:
         if self.ndim == 0:
             raise TypeError("cannot iterate over a scalar variable")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
         return bool(self._tensor)
@@ -253,7 +381,9 @@ class Variable:
         )
 
     def __hash__(self) -> int:
-        raise TypeError("a Variable is unhashable, because == compares element by element. Use variable.ref() as the key")
+        raise TypeError(
+            "a Variable is unhashable, because == compares element by element. Use variable.ref() as the key"
+        )
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError("a Variable does not support item assignment: write v[index].assign(value)")
@@ -271,3 +401,55 @@ class Variable:
 
 def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
     return Variable(wrap(array), trainable=trainable, name=name, shape=shape, constraint=constraint)
+
+
+def references(tensor: Tensor, array: Any) -> int:
+    """How many references there are to a variable's tensor and to its array, those of the asking code included."""
+    return getrefcount(tensor) + getrefcount(array)
+
+
+def _alone() -> int:
+    """What `references` says where nobody but the variable holds the two."""
+    scratch = Variable(0.0)
+    tensor = scratch._tensor
+    array = tensor._array
+    return references(tensor, array)
+
+
+# A training step writes its update over the old value, which saves an array the size of each parameter.
+ALONE = _alone()
+
+
+# How scattering writes, by the last word of the method's name.
+_WRITES = {
+    "update": None,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def _refuse_in_place(symbol: str, instead: str) -> Callable[[Variable, Any], Any]:
+    def refuse(self: Variable, other: Any) -> Any:
+        raise RuntimeError(
+            f"`v {symbol}= x` would put a Tensor in place of {self._describe()}. "
+            f"Write {instead} to change the variable, or `y = v {symbol} x` for a new tensor"
+        )
+
+    return refuse
+
+
+for _name, _symbol, _instead in (
+    ("add", "+", "v.assign_add(x)"),
+    ("sub", "-", "v.assign_sub(x)"),
+    ("mul", "*", "v.assign(v * x)"),
+    ("truediv", "/", "v.assign(v / x)"),
+    ("floordiv", "//", "v.assign(v // x)"),
+    ("mod", "%", "v.assign(v % x)"),
+    ("pow", "**", "v.assign(v ** x)"),
+    ("matmul", "@", "v.assign(v @ x)"),
+):
+    setattr(Variable, f"__i{_name}__", _refuse_in_place(_symbol, _instead))

@@ -5,6 +5,7 @@ Primitives count axes from the end, so that extra axes in front of a gradient pa
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..indexed_slices import IndexedSlices
 from ..primitive import Primitive, apply, primitive
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert
+from ..variable import Variable
 from .indexing import Index, getitem, place
 from .reduction import broadcast, one_axis, sum_, unbroadcast
 
@@ -36,6 +38,14 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
         return tuple([n.__index__() for n in shape])
     except AttributeError:
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
+
+
+def new_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape argument for a tensor to be made: no length may be left open."""
+    lengths = static_shape(name, shape)
+    if min(lengths, default=0) < 0:
+        raise InvalidArgumentError(f"{name}: a length must be 0 or more, in the shape {list(lengths)}")
+    return lengths
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -176,12 +186,12 @@ def scatter_along(x, indices, *, axis, size):
     """Add the slices of `x` up where `indices` say, along an axis of length `size`: the transpose of gathering."""
     behind = -axis - 1
     front = x.ndim - behind - indices.ndim
-    shape = x.shape[:front] + (size,) + x.shape[x.ndim - behind :]
-    rows = x.reshape(int(np.prod(x.shape[:front], dtype=int)), indices.size, -1) if x.size else None
+    shape = (*x.shape[:front], size, *x.shape[x.ndim - behind :])
+    rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1) if x.size else None
     if rows is None:
         return xp(x).zeros(shape, x.dtype)
     rows = rows.transpose(1, 0, 2)
-    if type(x) is not np.ndarray:
+    if xp(x) is not np:
         total = xp(x).zeros((size, *rows.shape[1:]), x.dtype).at[indices.reshape(-1)].add(rows)
         return total.transpose(1, 0, 2).reshape(shape)
     # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
@@ -194,13 +204,13 @@ def scatter_along(x, indices, *, axis, size):
     return total.transpose(1, 0, 2).reshape(shape)
 
 
-def _ungather(
-    g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], axis: int
-) -> Any:
+def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], axis: int) -> Any:
     if axis == -len(x_shape) and g.ndim == len(out_shape):
-        rows = int(np.prod(indices.shape, dtype=int))
+        rows = math.prod(indices.shape)
         return IndexedSlices(
-            reshape_(g, shape=(rows, *x_shape[1:])), Primitive.registry["reshape"](indices, shape=(rows,)), x_shape
+            reshape_(g, shape=(rows, *x_shape[1:])),
+            Primitive.registry["reshape"](indices, shape=(rows,)),
+            x_shape,
         )
     return scatter_along(g, indices, axis=axis, size=x_shape[axis])
 
@@ -233,7 +243,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         )
     if -1 in wanted:
         wanted = tuple([(size // known if known else 0) if n == -1 else n for n in wanted])
-    return apply(reshape_, (x,), {"shape": wanted})  # type: ignore[no-any-return]
+    return apply(reshape_, (x,), {"shape": wanted})
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = "transpose") -> Tensor:
@@ -251,7 +261,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
             f"transpose: perm must name each of the {ndim} axes of shape {list(x._array.shape)} once, not {list(order)}"
         )
     x = apply(transpose_, (x,), {"perm": tuple([i % ndim for i in order])})
-    return apply(Primitive.registry["conj"], (x,)) if conjugate and x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return apply(Primitive.registry["conj"], (x,)) if conjugate and x.dtype.is_complex else x
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -263,7 +273,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     x = convert(input)
     shape = x._array.shape
     a = one_axis("expand_dims", int(axis), len(shape) + 1) + len(shape) + 1
-    return apply(reshape_, (x,), {"shape": (*shape[:a], 1, *shape[a:])})  # type: ignore[no-any-return]
+    return apply(reshape_, (x,), {"shape": (*shape[:a], 1, *shape[a:])})
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -283,7 +293,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
                 raise InvalidArgumentError(
                     f"squeeze: axis {a} of shape {list(shape)} has length {shape[a]}; only length 1 can go"
                 )
-    return apply(reshape_, (x,), {"shape": tuple([n for i, n in enumerate(shape) if i not in gone])})  # type: ignore[no-any-return]
+    return apply(reshape_, (x,), {"shape": tuple([n for i, n in enumerate(shape) if i not in gone])})
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -297,8 +307,10 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     wanted = static_shape("broadcast_to", shape)
     own = x._array.shape
     if len(own) > len(wanted) or any(n not in (1, w) for n, w in zip(own[::-1], wanted[::-1], strict=False)):
-        raise InvalidArgumentError(f"broadcast_to: the shape {list(own)} does not broadcast to {list(wanted)}")
-    return apply(broadcast_to_, (x,), {"shape": wanted})  # type: ignore[no-any-return]
+        raise InvalidArgumentError(
+            f"broadcast_to: the shape {list(own)} does not broadcast to {list(wanted)}"
+        )
+    return apply(broadcast_to_, (x,), {"shape": wanted})
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
@@ -307,7 +319,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     >>> float(identity(1.0))
     1.0
     """
-    return apply(identity_, (input,))  # type: ignore[no-any-return]
+    return apply(identity_, (input,))
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -323,8 +335,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if "string" in (to.name, source.name):
         raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
     if (to.is_floating or to.is_complex) and (source.is_floating or source.is_complex):
-        return apply(cast_, (given,), {"dtype": to.name, "source": source.name})  # type: ignore[no-any-return]
-    return apply(cast_without_gradient, (given,), {"dtype": to.name})  # type: ignore[no-any-return]
+        return apply(cast_, (given,), {"dtype": to.name, "source": source.name})
+    return apply(cast_without_gradient, (given,), {"dtype": to.name})
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
@@ -341,11 +353,14 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         raise InvalidArgumentError("concat: scalars cannot be joined along an axis: use stack")
     a = one_axis("concat", axis, ndim)
     shapes = [x._array.shape for x in xs]
-    if any(len(s) != ndim or s[:a] != shapes[0][:a] or s[ndim + a + 1 :] != shapes[0][ndim + a + 1 :] for s in shapes):
+    if any(
+        len(s) != ndim or s[:a] != shapes[0][:a] or s[ndim + a + 1 :] != shapes[0][ndim + a + 1 :]
+        for s in shapes
+    ):
         raise InvalidArgumentError(
             f"concat: the shapes {', '.join(str(list(s)) for s in shapes)} may differ along axis {axis} only"
         )
-    return apply(concat_, tuple(xs), {"axis": a})  # type: ignore[no-any-return]
+    return apply(concat_, tuple(xs), {"axis": a})
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
@@ -361,7 +376,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
         raise InvalidArgumentError(
             f"stack: the shapes must be the same, not {', '.join(str(list(s)) for s in sorted(shapes))}"
         )
-    return apply(stack_, tuple(xs), {"axis": one_axis("stack", axis, xs[0].ndim + 1)})  # type: ignore[no-any-return]
+    return apply(stack_, tuple(xs), {"axis": one_axis("stack", axis, xs[0].ndim + 1)})
 
 
 def together(name: str, values: Any) -> list[Tensor]:
@@ -390,7 +405,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return list(apply(unstack_, (x,), {"axis": a}))
 
 
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split") -> list[Tensor]:
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+) -> list[Tensor]:
     """Parts along `axis`: so many equal ones, or ones of the sizes given (one of them may be -1).
 
     >>> [t.numpy().tolist() for t in split([1, 2, 3, 4], 2)]
@@ -402,14 +419,18 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     if isinstance(num_or_size_splits, (int, np.integer)) or getattr(num_or_size_splits, "ndim", 1) == 0:
         count = int(num_or_size_splits)
         if count < 1 or length % count:
-            raise InvalidArgumentError(f"split: an axis of length {length} does not split into {count} equal parts")
+            raise InvalidArgumentError(
+                f"split: an axis of length {length} does not split into {count} equal parts"
+            )
         sizes: tuple[int, ...] = (length // count,) * count
     else:
         sizes = static_shape("split", num_or_size_splits)
         if sizes.count(-1) == 1:
             sizes = tuple([length - sum(sizes) - 1 if n == -1 else n for n in sizes])
         if sum(sizes) != length or min(sizes, default=0) < 0:
-            raise InvalidArgumentError(f"split: the sizes {list(sizes)} do not add up to the axis's length {length}")
+            raise InvalidArgumentError(
+                f"split: the sizes {list(sizes)} do not add up to the axis's length {length}"
+            )
     return list(apply(split_, (x,), {"axis": a, "sizes": sizes}))
 
 
@@ -425,7 +446,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"tile: multiples must have one number of at least 0 for each axis of shape {x.shape}, not {list(times)}"
         )
-    return apply(tile_, (x,), {"multiples": times})  # type: ignore[no-any-return]
+    return apply(tile_, (x,), {"multiples": times})
 
 
 def pad(
@@ -433,7 +454,8 @@ def pad(
 ) -> Tensor:
     """The tensor with `paddings[i] = (before, after)` elements added along each axis.
 
-    `mode` is CONSTANT (with `constant_values`), REFLECT (mirrored at the edge element) or SYMMETRIC (mirrored at the edge).
+    `mode` is CONSTANT (with `constant_values`), REFLECT (mirrored at the edge element) or SYMMETRIC (mirrored at
+    the edge).
 
     >>> pad([1, 2], [[1, 1]]).numpy()
     array([0, 1, 2, 0], dtype=int32)
@@ -442,29 +464,36 @@ def pad(
     widths = np.asarray(convert(paddings)._array)
     if widths.shape != (x.ndim, 2) or widths.dtype.kind not in "iu" or (widths < 0).any():
         raise InvalidArgumentError(
-            f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, not {widths.tolist()}"
+            f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, "
+            f"not {widths.tolist()}"
         )
     kind = mode.upper()
     if kind == "CONSTANT":
         shape = tuple([int(n + b + a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
-        inside = Index((..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)]))
+        inside = Index(
+            (..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)])
+        )
         padded: Any = apply(place, (x,), {"index": inside, "shape": shape})
         fill = convert(constant_values, None, x._array.dtype)
         if fill._array.ndim == 0 and fill._array == 0 and not fill._key:
-            return padded  # type: ignore[no-any-return]
+            return padded
         outside = np.ones(shape, bool)
         outside[inside.items] = False
-        return apply(Primitive.registry["select"], (outside, fill, padded))  # type: ignore[no-any-return]
+        return apply(Primitive.registry["select"], (outside, fill, padded))
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, not {mode!r}")
     for axis, (before, after) in enumerate(widths):
         n = x._array.shape[axis]
         if max(before, after) > n - (kind == "REFLECT"):
-            raise InvalidArgumentError(f"pad: {kind} cannot add {max(before, after)} elements to an axis of length {n}")
+            raise InvalidArgumentError(
+                f"pad: {kind} cannot add {max(before, after)} elements to an axis of length {n}"
+            )
         if before or after:
-            order = np.pad(np.arange(n), (int(before), int(after)), "reflect" if kind == "REFLECT" else "symmetric")
+            order = np.pad(
+                np.arange(n), (int(before), int(after)), "reflect" if kind == "REFLECT" else "symmetric"
+            )
             x = apply(gather_, (x, order), {"axis": axis - x.ndim})
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def gather(
@@ -488,13 +517,17 @@ def gather(
         at = convert(at._array.astype(np.int32))
     batch = int(batch_dims) if batch_dims >= 0 else int(batch_dims) + at.ndim
     if not 0 <= batch <= min(at.ndim, x.ndim):
-        raise InvalidArgumentError(f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}")
+        raise InvalidArgumentError(
+            f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}"
+        )
     a = one_axis("gather", batch if axis is None else axis, x.ndim)
     if a + x.ndim < batch:
-        raise InvalidArgumentError(f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}")
+        raise InvalidArgumentError(
+            f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}"
+        )
     bounds("gather", at._array, x._array.shape[a])
     if not batch:
-        return apply(gather_, (x, at), {"axis": a})  # type: ignore[no-any-return]
+        return apply(gather_, (x, at), {"axis": a})
     return _gather_in_batches(x, at, a + x.ndim, batch)
 
 
@@ -502,10 +535,12 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     """One gather along one flat axis, in which each batch element has a stretch of its own."""
     shape, at = x._array.shape, indices._array
     if shape[:batch] != at.shape[:batch]:
-        raise InvalidArgumentError(f"gather: the first {batch} lengths of {list(shape)} and {list(at.shape)} must agree")
+        raise InvalidArgumentError(
+            f"gather: the first {batch} lengths of {list(shape)} and {list(at.shape)} must agree"
+        )
     inner = [i for i in range(batch, len(shape)) if i != axis]
     x = transpose(x, (*range(batch), axis, *inner))
-    count = int(np.prod(shape[:batch], dtype=int))
+    count = math.prod(shape[:batch])
     x = reshape(x, (count * shape[axis], *[shape[i] for i in inner]))
     offsets = (np.arange(count) * shape[axis]).reshape(*shape[:batch], *[1] * (at.ndim - batch))
     x = apply(gather_, (x, convert(at + offsets)), {"axis": -x.ndim})
@@ -516,9 +551,55 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
 
 
+def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None) -> Tensor:
+    """The elements of `params` at coordinates, which the last axis of `indices` holds; slices where those are few.
+
+    >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
+    array([2, 3], dtype=int32)
+    """
+    x: Any = convert(params)
+    at = convert(indices)._array
+    if at.dtype.kind not in "iu":
+        raise DTypeError(f"gather_nd: indices must be integers, not {dtypes.of(at).name}")
+    batch = int(batch_dims)
+    shape = x._array.shape
+    if not 0 <= batch < max(at.ndim, 1) or batch > len(shape) or shape[:batch] != at.shape[:batch]:
+        raise InvalidArgumentError(
+            f"gather_nd: batch_dims={batch_dims} does not fit params of shape {list(shape)} and indices of shape "
+            f"{list(at.shape)}"
+        )
+    depth = at.shape[-1] if at.ndim else 0
+    if not at.ndim or batch + depth > len(shape):
+        raise InvalidArgumentError(
+            f"gather_nd: indices of shape {list(at.shape)} name more axes than params of shape {list(shape)} has"
+        )
+    sizes = shape[batch : batch + depth]
+    outside = ((at < 0) | (at >= np.array(sizes, at.dtype))).any(-1)
+    if outside.any():
+        raise IndexOutOfBoundsError(f"gather_nd: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}")
+    # The axes that coordinates name as one axis; a coordinate is then a number along it.
+    flat = at @ np.array([int(np.prod(sizes[i + 1 :], dtype=int)) for i in range(depth)], np.int64)
+    x = reshape(x, (*shape[:batch], int(np.prod(sizes, dtype=int)), *shape[batch + depth :]))
+    return gather(x, flat.astype(np.int64), axis=batch, batch_dims=batch)
+
+
+def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
+    """The rows at `indices`, as `gather` gives them."""
+    return gather(self, indices)
+
+
+def _gather_nd(self: Variable, indices: Any, name: str | None = None) -> Tensor:
+    """The elements or slices at `indices`, as `gather_nd` gives them."""
+    return gather_nd(self, indices)
+
+
+Variable.sparse_read = _sparse_read  # type: ignore[attr-defined]
+Variable.gather_nd = _gather_nd  # type: ignore[attr-defined]
+
+
 def bounds(name: str, indices: Any, size: int) -> None:
-    """Raise unless every index lies in [0, size)."""
-    if indices.size and (indices.min() < 0 or indices.max() >= size):
+    """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest."""
+    if indices.size and indices.view(f"u{indices.dtype.itemsize}").max() >= size:
         wrong = indices[(indices < 0) | (indices >= size)].flat[0]
         raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
 

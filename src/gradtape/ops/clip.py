@@ -18,7 +18,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = convert(t)
-    return apply(clip, (x, clip_value_min, clip_value_max))  # type: ignore[no-any-return]
+    return apply(clip, (x, clip_value_min, clip_value_max))
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -32,7 +32,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     x = convert(t)
     limit: Any = convert(clip_norm, None, x._array.dtype)
     length = reduce_euclidean_norm(x, axes, keepdims=True)
-    return apply(divide_no_nan, (x * limit, apply(maximum, (length, limit))))  # type: ignore[operator]
+    return apply(divide_no_nan, (x * limit, apply(maximum, (length, limit))))
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
@@ -65,9 +65,7 @@ def clip_by_global_norm(
         if t is None:
             return None
         if isinstance(t, IndexedSlices):
-            return t.map_values(lambda values: convert(values) * scale)  # type: ignore[operator]
-        return convert(t) * scale  # type: ignore[operator]
+            return t.map_values(lambda values: convert(values) * scale)
+        return convert(t) * scale
 
     return [scaled(t) for t in t_list], length
-
-

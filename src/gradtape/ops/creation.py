@@ -10,7 +10,7 @@ from .. import dtypes
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
-from .array import broadcast_to, expand_dims, static_shape
+from .array import broadcast_to, cast, expand_dims, new_shape
 from .elementwise import select
 
 
@@ -25,7 +25,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
     array([0., 0.], dtype=float32)
     """
     fill = b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
-    return wrap(np.full(static_shape("zeros", shape), fill, _numpy(dtype)))
+    return wrap(np.full(new_shape("zeros", shape), fill, _numpy(dtype)))
 
 
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
@@ -34,7 +34,9 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
     >>> ones((2,)).numpy()
     array([1., 1.], dtype=float32)
     """
-    return wrap(np.ones(static_shape("ones", shape), _numpy(dtype)))
+    if dtypes.as_dtype(dtype) is dtypes.string:
+        raise DTypeError("ones: 1 is no string")
+    return wrap(np.ones(new_shape("ones", shape), _numpy(dtype)))
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
@@ -70,7 +72,11 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 def eye(
-    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """The unit matrix, or a batch of them.
 
@@ -81,10 +87,12 @@ def eye(
     unit = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=_numpy(dtype))
     if batch_shape is None:
         return wrap(unit)
-    return broadcast_to(unit, (*static_shape("eye", batch_shape), *unit.shape))
+    return broadcast_to(unit, (*new_shape("eye", batch_shape), *unit.shape))
 
 
-def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Tensor:
     """Numbers from `start` (0 if only one is given) up to, not including, `limit`, in steps of `delta`.
 
     >>> range_(3).numpy()
@@ -95,31 +103,39 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
     parts = [convert(v)._array for v in (start, limit, delta)]
     if any(p.ndim for p in parts):
         raise InvalidArgumentError("range: start, limit and delta must be scalars")
-    kind = max((p.dtype for p in parts), key=lambda d: ("biuVfc".find(d.kind), d.itemsize)) if dtype is None else _numpy(dtype)
-    if parts[2] == 0:
+    kind = (
+        max((p.dtype for p in parts), key=lambda d: ("biuVfc".find(d.kind), d.itemsize))
+        if dtype is None
+        else _numpy(dtype)
+    )
+    first, last, step = [p.astype(kind)[()] for p in parts]
+    if step == 0:
         raise InvalidArgumentError("range: delta must not be 0")
-    return wrap(np.arange(*[p.astype(kind)[()] for p in parts], dtype=kind))
+    if (last < first) if step > 0 else (last > first):
+        raise InvalidArgumentError(f"range: {last} is not reached from {first} in steps of {step}")
+    return wrap(np.arange(first, last, step, dtype=kind))
 
 
 def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` numbers from `start` to `stop`, both included, evenly spaced, along a new axis. Gradients flow to both ends.
+    """`num` numbers from `start` to `stop`, both included, evenly spaced along a new axis; gradients flow to both.
 
     >>> linspace_nd(0.0, 1.0, 3).numpy()
     array([0. , 0.5, 1. ], dtype=float32)
     """
     first: Any = convert(start)
     last: Any = convert(stop, None, first._array.dtype)
+    if first.dtype.is_integer:
+        first, last = cast(first, "float64"), cast(last, "float64")
     if not first.dtype.is_floating:
-        raise DTypeError(f"linspace takes floating ends, not {first.dtype.name}: write 0.0 for 0")
+        raise DTypeError(f"linspace takes numbers for its ends, not {first.dtype.name}")
     count = int(num)
-    if count < 1:
-        raise InvalidArgumentError(f"linspace: num must be at least 1, not {count}")
+    if count < 0:
+        raise InvalidArgumentError(f"linspace: num must be at least 0, not {count}")
     a = axis if axis >= 0 else axis + first.ndim + 1
-    steps = (np.arange(count) / max(count - 1, 1)).astype(first._array.dtype)
-    weight = wrap(steps.reshape(*[1] * a, count, *[1] * (first.ndim - a)))
+    steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
     first, last = expand_dims(first, a), expand_dims(last, a)
-    between: Any = first + (last - first) * weight
-    return apply(select, (weight._array == 1, last, between)) if count > 1 else between  # type: ignore[no-any-return]
+    between: Any = first + (last - first) / max(count - 1, 1) * steps
+    return apply(select, (steps == count - 1, last, between)) if count > 1 else between
 
 
 def one_hot(
@@ -137,20 +153,31 @@ def one_hot(
     array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    at = convert(indices)._array
+    at = convert(indices, None, np.dtype(np.int32))._array
     if at.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: indices must be integers, not {at.dtype}")
     a = -1 if axis is None else int(axis)
     if not -1 <= a <= at.ndim:
-        raise InvalidArgumentError(f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}")
+        raise InvalidArgumentError(
+            f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
+        )
     hot = np.moveaxis(at[..., None] == np.arange(int(depth)), -1, a)
     values = [v for v in (on_value, off_value) if v is not None]
-    kind = _numpy(dtype) if dtype is not None else convert(values[0])._array.dtype if values else np.dtype(np.float32)
+    kind = (
+        _numpy(dtype)
+        if dtype is not None
+        else convert(values[0])._array.dtype
+        if values
+        else np.dtype(np.float32)
+    )
     on = convert(1 if on_value is None else on_value, None, kind)
     off = convert(0 if off_value is None else off_value, None, kind)
     if kind.kind == "b":
-        on, off = convert(True if on_value is None else on_value), convert(False if off_value is None else off_value)
+        on, off = (
+            convert(True if on_value is None else on_value),
+            convert(False if off_value is None else off_value),
+        )
     for value in (on, off):
         if value._array.dtype != kind:
             raise DTypeError(f"one_hot: on_value and off_value must be of dtype {dtypes.as_dtype(kind).name}")
-    return apply(select, (hot, on, off))  # type: ignore[no-any-return]
+    return apply(select, (hot, on, off))

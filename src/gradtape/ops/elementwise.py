@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, floats, numbers, primitive
+from ..primitive import Primitive, apply, apply2, floats, numbers, primitive
 from ..tensor import Tensor, convert
 from ..variable import Variable
 
@@ -117,7 +116,7 @@ reciprocal.rules(x=lambda g, out: -g * out * out)
 power = _binary(np.power, settle=numbers)
 power.rules(
     x=lambda g, x, y: g * _power_slope(x, y),
-    y=lambda g, x, out: g * xlogy(out, x),
+    y=lambda g, x, out: g * multiply_no_nan(out, log_where_positive(x)),
 )
 
 
@@ -128,12 +127,34 @@ def _power_slope(x: Any, y: Any) -> Any:
 
 @primitive(elementwise=True)
 def xlogy(x, y):
-    """x * log(y), and 0 where x is 0 or y is not positive (for complex y: is 0)."""
-    taken = (x != 0) & ((y != 0) if y.dtype.kind == "c" else (y > 0))
-    return xp(x).where(taken, x * xp(x).log(xp(x).where(taken, y, xp(x).ones_like(y))), xp(x).zeros_like(x * y))
+    """x * log(y), and 0 where x is 0, whatever y."""
+    nowhere = x == 0
+    return xp(x).where(nowhere, xp(x).zeros_like(x), x * xp(x).log(xp(x).where(nowhere, xp(x).ones_like(y), y)))
 
 
-xlogy.rules(x=lambda g, x, y: g * log_where_positive(y), y=lambda g, x, y: g * divide_no_nan(x, y))
+xlogy.rules(x=lambda g, x, y: g * _log_for(x, y), y=lambda g, x, y: g * xdivy(x, y))
+
+
+def _log_for(x: Any, y: Any) -> Any:
+    """log(y); where x is 0, only as far as there is one."""
+    moved = cast_like(not_equal(x, 0), x)
+    return xlogy(moved, y) + multiply_no_nan(log_where_positive(y), 1 - moved)
+
+
+@primitive(elementwise=True)
+def xdivy(x, y):
+    """x / y, and 0 where x is 0, whatever y."""
+    nowhere = x == 0
+    return xp(x).where(nowhere, xp(x).zeros_like(x), x / xp(x).where(nowhere, xp(x).ones_like(y), y))
+
+
+xdivy.rules(x=lambda g, x, y: g * _reciprocal_for(x, y), y=lambda g, y, out: -(g * xdivy(out, y)))
+
+
+def _reciprocal_for(x: Any, y: Any) -> Any:
+    """1 / y; where x is 0, only as far as there is one."""
+    moved = cast_like(not_equal(x, 0), x)
+    return xdivy(moved, y) + divide_no_nan(1 - moved, y)
 
 
 @primitive(elementwise=True)
@@ -143,7 +164,12 @@ def log_where_positive(x):
     return xp(x).where(taken, xp(x).log(xp(x).where(taken, x, xp(x).ones_like(x))), xp(x).zeros_like(x))
 
 
-log_where_positive.rules(x=lambda g, x: divide_no_nan(g, x) * cast_like(greater(x, 0), g))
+log_where_positive.rules(x=lambda g, x: select(_has_log(x), divide_no_nan(g, x), zero_like(g)))
+
+
+def _has_log(x: Any) -> Any:
+    return not_equal(x, 0) if x.dtype.name.startswith("complex") else greater(x, 0)
+
 
 exp = _unary(np.exp, settle=floats)
 exp.rules(x=lambda g, out: g * out)
@@ -227,7 +253,8 @@ def select(condition, x, y):
 
 # The zero of the other branch is the scalar 0 of g's dtype, so nothing is computed for it.
 select.rules(
-    x=lambda g, condition: select(condition, g, zero_like(g)), y=lambda g, condition: select(condition, zero_like(g), g)
+    x=lambda g, condition: select(condition, g, zero_like(g)),
+    y=lambda g, condition: select(condition, zero_like(g), g),
 )
 
 
@@ -247,25 +274,30 @@ def cast_like(x: Any, like: Any) -> Any:
 maximum = _binary(np.maximum, settle=numbers)
 maximum.rules(
     x=lambda g, x, y: select(greater_equal(x, y), g, zero_like(g)),
-    y=lambda g, x, y: select(less(x, y), g, zero_like(g)),
+    y=lambda g, x, y: select(greater_equal(x, y), zero_like(g), g),
 )
 
 minimum = _binary(np.minimum, settle=numbers)
 minimum.rules(
     x=lambda g, x, y: select(less_equal(x, y), g, zero_like(g)),
-    y=lambda g, x, y: select(greater(x, y), g, zero_like(g)),
+    y=lambda g, x, y: select(less_equal(x, y), zero_like(g), g),
 )
 
 
 @primitive(elementwise=True, settle=numbers)
 def clip(x, low, high):
-    return xp(x).minimum(xp(x).maximum(x, low), high)
+    return xp(x).maximum(xp(x).minimum(x, high), low)
 
 
+# As of maximum(minimum(x, high), low): at the bounds x has the gradient, and low has it where high is below low.
 clip.rules(
-    x=lambda g, x, low, high: select(logical_or(less(x, low), greater(x, high)), zero_like(g), g),
-    low=lambda g, x, low: select(less(x, low), g, zero_like(g)),
-    high=lambda g, x, low, high: select(logical_and(greater(x, high), greater_equal(x, low)), g, zero_like(g)),
+    x=lambda g, x, low, high: select(
+        logical_and(less_equal(x, high), greater_equal(x, low)), g, zero_like(g)
+    ),
+    low=lambda g, x, low, high: select(greater_equal(minimum(x, high), low), zero_like(g), g),
+    high=lambda g, x, low, high: select(
+        logical_and(greater(x, high), greater_equal(high, low)), g, zero_like(g)
+    ),
 )
 
 
@@ -274,7 +306,7 @@ def relu(x):
     return xp(x).maximum(x, xp(x).zeros((), x.dtype))
 
 
-relu.rules(x=lambda g, out: select(greater(out, zero_like(out)), g, zero_like(g)))
+relu.rules(x=lambda g, out: g * cast_like(greater(out, zero_like(out)), g))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
@@ -305,10 +337,10 @@ def _operator(primitive: Primitive) -> tuple[Any, Any]:
     """An operator and its reflected form."""
 
     def forward(self: Any, other: Any) -> Any:
-        return apply(primitive, (self, other))
+        return apply2(primitive, self, other)
 
     def reflected(self: Any, other: Any) -> Any:
-        return apply(primitive, (other, self))
+        return apply2(primitive, other, self)
 
     return forward, reflected
 
@@ -354,7 +386,8 @@ def _invert(self: Any) -> Any:
 
 OPERATORS: dict[str, Any] = {}
 for _name, _primitive in (
-    ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide), ("floordiv", floor_divide), ("mod", floormod),
+    ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide), ("floordiv", floor_divide),
+    ("mod", floormod),
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"], OPERATORS[f"__r{_name}__"] = _operator(_primitive)
 for _name, _primitive in (("lt", less), ("le", less_equal), ("gt", greater), ("ge", greater_equal)):
@@ -384,4 +417,3 @@ def install(operators: dict[str, Any]) -> None:
 
 
 install(OPERATORS)
-

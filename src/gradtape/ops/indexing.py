@@ -15,6 +15,7 @@ from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor, convert
 from ..variable import Variable
+from .elementwise import install
 
 
 class Index:
@@ -58,7 +59,7 @@ def place(x, *, index, shape):
     taken = [i for i in index.items if i is not Ellipsis]
     rank = len(shape) - sum(isinstance(i, int) for i in taken) + sum(i is None for i in taken)
     front = x.shape[: x.ndim - rank]
-    if type(x) is not np.ndarray:
+    if xp(x) is not np:
         return xp(x).zeros(front + shape, x.dtype).at[index.items].set(x)
     out = np.zeros(front + shape, x.dtype)
     out[index.items] = x
@@ -84,13 +85,13 @@ def _static(item: Any) -> Any:
 def _is_array(item: Any) -> bool:
     if isinstance(item, (Tensor, Variable, np.ndarray)):
         return item.ndim > 0 or item.dtype == bool
-    return isinstance(item, list) or isinstance(item, (bool, np.bool_))
+    return isinstance(item, (list, bool, np.bool_))
 
 
 def take(self: Any, key: Any) -> Any:
     """`x[key]`: integers, slices, `...`, `newaxis`, and at most one mask or tensor of indices."""
     x = self if type(self) is Tensor else self._read()
-    items = key if type(key) is tuple else (key,)
+    items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
     if any(_is_array(item) for item in items):
         return _take_array(x, items)
     index = _normalize(items, x._array.ndim)
@@ -98,6 +99,11 @@ def take(self: Any, key: Any) -> Any:
     if type(self) is Variable:
         out._origin = (self, index.items)
     return out
+
+
+def _is_list_of_indices(key: Any) -> bool:
+    """TensorFlow reads x[[0, 1]] as x[0, 1]; a list of booleans or of lists is a mask, or indices, here."""
+    return type(key) is list and not any(isinstance(item, (bool, np.bool_, list)) for item in key)
 
 
 def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
@@ -115,7 +121,7 @@ def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
             full += rest
         elif isinstance(item, slice):
             full.append(slice(_static(item.start), _static(item.stop), _step(item.step)))
-        elif isinstance(item, (str, bytes)) or isinstance(item, (float, np.floating)):
+        elif isinstance(item, (str, bytes, float, np.floating)):
             raise DTypeError(
                 f"an index is an integer, a slice, '...', newaxis, a mask or a tensor of integers, not {item!r}"
             )
@@ -135,12 +141,16 @@ def _take_array(x: Tensor, items: tuple[Any, ...]) -> Any:
     """An index with a mask or a tensor of indices in it: the plain part first, then a gather along that axis."""
     arrays = [i for i, item in enumerate(items) if _is_array(item)]
     if len(arrays) > 1:
-        raise InvalidArgumentError("an index may hold only one mask or tensor of indices: use gather_nd for more")
+        raise InvalidArgumentError(
+            "an index may hold only one mask or tensor of indices: use gather_nd for more"
+        )
     (position,) = arrays
     chosen = convert(items[position])._array
     if chosen.dtype.kind not in "biu":
         raise DTypeError(f"a tensor used as an index must hold integers or booleans, not {chosen.dtype}")
     mask = chosen.dtype.kind == "b"
+    if mask and not chosen.ndim:
+        raise InvalidArgumentError(f"a mask must have at least one axis: {items[position]!r} has none")
     covered = chosen.ndim if mask else 1
     plain = (*items[:position], *[slice(None)] * covered, *items[position + 1 :])
     index = _normalize(plain, x._array.ndim)
@@ -178,5 +188,4 @@ def _masked(x: Any, mask: Any, axis: int) -> Any:
     return apply(Primitive.registry["gather"], (x, where), {"axis": start - len(flat)})
 
 
-Tensor.__getitem__ = take  # type: ignore[attr-defined]
-Variable.__getitem__ = take  # type: ignore[attr-defined]
+install({"__getitem__": take})

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, numbers, primitive
+from ..primitive import apply, apply2, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import broadcast_to, broadcast_to_, reshape, reshape_, squeeze, static_shape, together, transpose
 from .elementwise import abs_, conj, install, power
@@ -28,15 +28,19 @@ swap_last.rules(x=lambda g: swap_last(g))
 def matmul_(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise InvalidArgumentError(
-            f"matmul: {list(x.shape)} and {list(y.shape)} do not multiply: both need at least two axes, and the last of the "
-            "first must be as long as the last but one of the second"
+            f"matmul: {list(x.shape)} and {list(y.shape)} do not multiply: both need at least two axes, and the "
+            "last of the first must be as long as the last but one of the second"
         )
     return x @ y
 
 
 matmul_.rules(
-    x=lambda g, y, x_shape, out_shape: unbroadcast(matmul_(g, swap_last(y)), x_shape, out_shape[:-2] + x_shape[-2:]),
-    y=lambda g, x, y_shape, out_shape: unbroadcast(matmul_(swap_last(x), g), y_shape, out_shape[:-2] + y_shape[-2:]),
+    x=lambda g, y, x_shape, out_shape: unbroadcast(
+        matmul_(g, swap_last(y)), x_shape, out_shape[:-2] + x_shape[-2:]
+    ),
+    y=lambda g, x, y_shape, out_shape: unbroadcast(
+        matmul_(swap_last(x), g), y_shape, out_shape[:-2] + y_shape[-2:]
+    ),
 )
 
 
@@ -59,7 +63,9 @@ def _einsum_rule(
     wanted = "".join(c for c in letters if c in reach)
     rest = [x for i, x in enumerate(xs) if i != position]
     part = einsum_(g, *rest, inputs=(output, *others), output=wanted)
-    if wanted != letters:  # a subscript summed within this operand alone: every element along it counts the same
+    if (
+        wanted != letters
+    ):  # a subscript summed within this operand alone: every element along it counts the same
         front = tuple(part.shape)[: part.ndim - len(wanted)]
         part = reshape_(part, shape=front + tuple([sizes[c] if c in reach else 1 for c in letters]))
         part = broadcast_to_(part, shape=front + tuple([sizes[c] for c in letters]))
@@ -108,6 +114,9 @@ def matmul(
     >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
     array([[11.]], dtype=float32)
     """
+    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b)
+    if plain and getattr(a, "ndim", 0) == 2 == getattr(b, "ndim", 0):
+        return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")
     if type(a) is not Tensor or type(b) is not Tensor:
@@ -121,14 +130,16 @@ def matmul(
         rows = reshape(a, (-1, a._array.shape[-1])) if a._array.size else None
         if rows is not None:
             return reshape(apply(matmul_, (rows, b)), (*a._array.shape[:-1], b._array.shape[-1]))
-    return apply(matmul_, (a, b))  # type: ignore[no-any-return]
+    return apply(matmul_, (a, b))
 
 
 def _flipped(x: Tensor, adjoint: bool) -> Tensor:
     if x._array.ndim < 2:
-        raise InvalidArgumentError(f"matmul: a tensor of shape {list(x._array.shape)} is no matrix to transpose")
+        raise InvalidArgumentError(
+            f"matmul: a tensor of shape {list(x._array.shape)} is no matrix to transpose"
+        )
     x = apply(swap_last, (x,))
-    return apply(conj, (x,)) if adjoint and x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return apply(conj, (x,)) if adjoint and x.dtype.is_complex else x
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -140,7 +151,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     x, y = together("tensordot", [a, b])
     if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise InvalidArgumentError(f"tensordot: axes={axes} does not fit the shapes {x.shape} and {y.shape}")
+            raise InvalidArgumentError(
+                f"tensordot: axes={axes} does not fit the shapes {x.shape} and {y.shape}"
+            )
         over_x, over_y = list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
     else:
         first, second = axes
@@ -177,7 +190,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
                 )
             sizes[c] = max(sizes[c], n) if 1 in (n, sizes[c]) else n
     spread_out = [_without_ones(x, s, sizes) for x, s in zip(xs, subscripts, strict=True)]
-    return apply(einsum_, tuple(spread_out), {"inputs": tuple(subscripts), "output": output})  # type: ignore[no-any-return]
+    return apply(einsum_, tuple(spread_out), {"inputs": tuple(subscripts), "output": output})
 
 
 def _without_ones(x: Tensor, subscripts: str, sizes: dict[str, int]) -> Tensor:
@@ -209,11 +222,19 @@ def _parse(equation: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str
     else:
         output = output.replace("...", dots)
     if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
-        raise ValueError(f"einsum: the output of {equation!r} must hold each subscript once, and only ones of its inputs")
+        raise ValueError(
+            f"einsum: the output of {equation!r} must hold each subscript once, and only ones of its inputs"
+        )
     return inputs, output
 
 
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None, name: str | None = None) -> Tensor:
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
     """The norm over `axis` (all axes by default). `ord`: 'euclidean' (also 'fro', 2), 1, np.inf or any positive number.
 
     The gradient at 0 is 0.
@@ -242,7 +263,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool |
         return reduce_sum(size, over, keep)
     if isinstance(ord, str) or not ord > 0:
         raise ValueError(f"norm: ord must be 'euclidean', 'fro', np.inf or a positive number, not {ord!r}")
-    return apply(power, (reduce_sum(apply(power, (size, float(ord))), over, keep), 1.0 / ord))  # type: ignore[no-any-return]
+    return apply(power, (reduce_sum(apply(power, (size, float(ord))), over, keep), 1.0 / ord))
 
 
 install(

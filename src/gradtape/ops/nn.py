@@ -12,7 +12,7 @@ from ..primitive import apply, floats, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, broadcast_to, gather, transpose
 from .clip import clip_by_norm
-from .elementwise import exp, relu, subtract
+from .elementwise import exp, relu
 from .reduction import one_axis, spread, sum_
 
 
@@ -23,10 +23,11 @@ def softmax_(x, *, axis):
 
 
 # d softmax = s * (dx - sum(s * dx)), its own transpose
-softmax_.rules(x=lambda g, out, axis: _softmax_rule(g * out, out, axis))
+softmax_.rules(x=lambda g, out, axis: softmax_rule(g, out, axis))
 
 
-def _softmax_rule(weighted: Any, out: Any, axis: int) -> Any:
+def softmax_rule(g: Any, out: Any, axis: int) -> Any:
+    weighted = g * out
     return weighted - out * sum_(weighted, axis=(axis,), keepdims=True)
 
 
@@ -51,8 +52,9 @@ def _column(g: Any, like: Any) -> Any:
 
 
 softmax_cross_entropy.rules(
-    logits=lambda g, logits, labels: _column(g, logits)
-    * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels),
+    logits=lambda g, logits, labels: (
+        _column(g, logits) * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels)
+    ),
     labels=lambda g, logits: -(_column(g, logits) * log_softmax_(logits, axis=-1)),
 )
 
@@ -60,19 +62,23 @@ softmax_cross_entropy.rules(
 @primitive(mixed=True)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row."""
-    log_softmax = log_softmax_.forward(logits, axis=-1)
-    return -xp(logits).take_along_axis(log_softmax, labels[..., None], -1)[..., 0]
+    rows = logits.reshape(-1, logits.shape[-1])
+    centred = rows - rows.max(-1, keepdims=True, initial=-np.inf)
+    picked = centred[xp(rows).arange(rows.shape[0]), labels.reshape(-1)]
+    return (xp(rows).log(xp(rows).exp(centred).sum(-1, rows.dtype)) - picked).reshape(labels.shape)
 
 
 @primitive(mixed=True)
-def one_hot_like(labels, like):
-    """Ones where the labels say, zeros elsewhere, in the shape and dtype of `like`."""
-    return (labels[..., None] == xp(like).arange(like.shape[-1])).astype(like.dtype)
+def softmax_minus_one_hot(logits, labels):
+    """softmax(logits), less 1 at each row's label: the slope of the cross entropy."""
+    slope = softmax_.forward(logits, axis=-1)
+    return slope - (labels[..., None] == xp(labels).arange(logits.shape[-1])).astype(slope.dtype)
 
 
 sparse_softmax_cross_entropy.rules(
-    logits=lambda g, logits, labels: _column(g, logits) * subtract(softmax_(logits, axis=-1), one_hot_like(labels, logits)),
+    logits=lambda g, logits, labels: _column(g, logits) * softmax_minus_one_hot(logits, labels),
 )
+softmax_minus_one_hot.rules(logits=lambda g, logits: softmax_rule(g, softmax_(logits, axis=-1), -1))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
@@ -84,7 +90,7 @@ def relu_(features: Any, name: str | None = None) -> Tensor:
     >>> relu_([-1.0, 2.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    return apply(relu, (features,))  # type: ignore[no-any-return]
+    return apply(relu, (features,))
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -94,7 +100,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     array([0.5, 0.5], dtype=float32)
     """
     x = convert(logits)
-    return apply(softmax_, (x,), {"axis": one_axis("softmax", -1 if axis is None else axis, x.ndim)})  # type: ignore[no-any-return]
+    return apply(softmax_, (x,), {"axis": one_axis("softmax", -1 if axis is None else axis, x.ndim)})
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -104,10 +110,12 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
     array([-0.6931472, -0.6931472], dtype=float32)
     """
     x = convert(logits)
-    return apply(log_softmax_, (x,), {"axis": one_axis("log_softmax", -1 if axis is None else axis, x.ndim)})  # type: ignore[no-any-return]
+    return apply(log_softmax_, (x,), {"axis": one_axis("log_softmax", -1 if axis is None else axis, x.ndim)})
 
 
-def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: int = -1, name: str | None = None
+) -> Tensor:
     """The cross entropy between `labels`, a distribution along `axis`, and softmax(logits).
 
     >>> softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy()
@@ -120,7 +128,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
     a = one_axis("softmax_cross_entropy_with_logits", axis, x.ndim)
     if a != -1:
         x, target = _last(x, a), _last(target, a)
-    return apply(softmax_cross_entropy, (x, target))  # type: ignore[no-any-return]
+    return apply(softmax_cross_entropy, (x, target))
 
 
 def _alike(x: Any, target: Any) -> tuple[Any, Any]:
@@ -149,14 +157,16 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     x = convert(logits)
     classes = convert(labels)
     if classes._array.dtype.kind not in "iu":
-        raise DTypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}")
+        raise DTypeError(
+            f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}"
+        )
     if x.ndim < 1 or classes._array.shape != x._array.shape[:-1]:
         raise InvalidArgumentError(
-            f"sparse_softmax_cross_entropy_with_logits: labels of shape {list(classes._array.shape)} must have the shape of "
-            f"the logits, {list(x._array.shape)}, without its last axis"
+            f"sparse_softmax_cross_entropy_with_logits: labels of shape {list(classes._array.shape)} must have "
+            f"the shape of the logits, {list(x._array.shape)}, without its last axis"
         )
     bounds("sparse_softmax_cross_entropy_with_logits", classes._array, x._array.shape[-1])
-    return apply(sparse_softmax_cross_entropy, (x, classes))  # type: ignore[no-any-return]
+    return apply(sparse_softmax_cross_entropy, (x, classes))
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
@@ -169,7 +179,6 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
         params = params[0]
     rows: Any = gather(params, ids)
     if max_norm is None:
-        return rows  # type: ignore[no-any-return]
+        return rows
     axes = list(range(convert(ids).ndim, rows.ndim))
     return clip_by_norm(rows, max_norm, axes=axes)
-

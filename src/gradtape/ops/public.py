@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..primitive import Primitive, apply
+from ..primitive import Primitive, apply, apply2
 from ..tensor import Tensor
 
 
@@ -14,12 +14,12 @@ def public(primitive: Primitive, doc: str, name: str | None = None) -> Callable[
     if len(primitive.inputs) == 1:
 
         def function(x: Any, name: str | None = None) -> Tensor:
-            return apply(primitive, (x,))  # type: ignore[no-any-return]
+            return apply(primitive, (x,))
 
     else:
 
         def function(x: Any, y: Any, name: str | None = None) -> Tensor:  # type: ignore[misc]
-            return apply(primitive, (x, y))  # type: ignore[no-any-return]
+            return apply2(primitive, x, y)
 
     function.__name__ = function.__qualname__ = name or primitive.name
     function.__doc__ = doc

@@ -11,43 +11,40 @@ from .. import dtypes
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
-from .array import static_shape
-from .elementwise import add, multiply
+from .array import new_shape
+from .elementwise import add, minimum, multiply
 
 _lock = threading.Lock()
 _global_seed: int | None = None
-_generator = np.random.default_rng()
-_by_seed: dict[int, np.random.Generator] = {}
+# By the operation's seed; None is the generator of all operations without one. Made when first used: NumPy's random
+# module takes 20 ms to import.
+_generators: dict[int | None, np.random.Generator] = {}
 
 
 def set_seed(seed: Any) -> None:
     """Fix the global seed: from here on, the same program draws the same numbers.
 
-    >>> set_seed(1); a = uniform(()); set_seed(1); b = uniform(())
+    >>> set_seed(1)
+    >>> a = uniform(())
+    >>> set_seed(1)
+    >>> b = uniform(())
     >>> float(a) == float(b)
     True
     """
-    global _global_seed, _generator
+    global _global_seed
     with _lock:
         _global_seed = None if seed is None else int(seed)
-        _generator = np.random.default_rng(None if seed is None else _entropy(int(seed)))
-        _by_seed.clear()
-
-
-def _entropy(*seeds: int) -> list[int]:
-    return [s & 0xFFFF_FFFF_FFFF_FFFF for s in seeds]
+        _generators.clear()
 
 
 def generator(seed: Any) -> np.random.Generator:
     """The generator for an operation with this seed argument."""
-    if seed is None:
-        return _generator
-    number = int(seed)
+    number = None if seed is None else int(seed)
     with _lock:
-        if number not in _by_seed:
-            seeds = (number,) if _global_seed is None else (_global_seed, number)
-            _by_seed[number] = np.random.default_rng(_entropy(*seeds))
-        return _by_seed[number]
+        if number not in _generators:
+            seeds = [s & 0xFFFF_FFFF_FFFF_FFFF for s in (_global_seed, number) if s is not None]
+            _generators[number] = np.random.default_rng(seeds or None)
+        return _generators[number]
 
 
 def _floating(name: str, dtype: Any) -> Any:
@@ -58,7 +55,12 @@ def _floating(name: str, dtype: Any) -> Any:
 
 
 def normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", seed: Any = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers; gradients flow to `mean` and `stddev`.
 
@@ -66,7 +68,9 @@ def normal(
     TensorShape([2, 3])
     """
     kind = _floating("random.normal", dtype)
-    drawn = np.asarray(generator(seed).standard_normal(static_shape("random.normal", shape), _native(kind)), kind)
+    drawn = np.asarray(
+        generator(seed).standard_normal(new_shape("random.normal", shape), _native(kind)), kind
+    )
     return _scaled(wrap(drawn), mean, stddev)
 
 
@@ -80,11 +84,16 @@ def _scaled(drawn: Any, shift: Any, scale: Any) -> Tensor:
         drawn = apply(multiply, (drawn, scale))
     if type(shift) is not float or shift != 0.0:
         drawn = apply(add, (drawn, shift))
-    return drawn  # type: ignore[no-any-return]
+    return drawn
 
 
 def uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = "float32", seed: Any = None, name: str | None = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers evenly distributed in [minval, maxval): [0, 1) by default. Integers need `maxval`.
 
@@ -93,14 +102,14 @@ def uniform(
     True
     """
     kind = dtypes.as_dtype(dtype)
-    size = static_shape("random.uniform", shape)
+    size = new_shape("random.uniform", shape)
     if kind.is_integer:
         if maxval is None:
             raise ValueError("random.uniform: integers need maxval")
         low, high = convert(minval)._array, convert(maxval)._array
         if (low >= high).any():
             raise InvalidArgumentError(f"random.uniform: minval must be below maxval, not {low} and {high}")
-        return wrap(generator(seed).integers(low, high, size, kind.numpy_dtype))
+        return wrap(np.asarray(generator(seed).integers(low, high, size, kind.numpy_dtype)))
     numpy_kind = _floating("random.uniform", dtype)
     drawn = wrap(np.asarray(generator(seed).random(size, _native(numpy_kind)), numpy_kind))
     low = 0.0 if type(minval) is int and minval == 0 else minval
@@ -108,13 +117,24 @@ def uniform(
         return _scaled(drawn, low, 1.0)
     span = maxval - low if type(low) is not float or low != 0.0 else maxval
     result = _scaled(drawn, low, span)
-    # Rounding may land on maxval itself, which is outside.
-    top = np.nextafter(convert(maxval, None, result._array.dtype)._array, -np.inf, dtype=result._array.dtype) if numpy_kind.kind == "f" else None
-    return result if top is None or not (result._array > top).any() else wrap(np.minimum(result._array, top))
+    return _below(result, convert(low, None, numpy_kind)._array, convert(maxval, None, numpy_kind)._array)
+
+
+def _below(result: Tensor, low: Any, high: Any) -> Tensor:
+    """Numbers that rounding has landed on `high`, just below it."""
+    array = result._array
+    if array.dtype.kind != "f" or not ((array >= high) & (high > low)).any():
+        return result
+    return apply(minimum, (result, np.nextafter(high, -np.inf, dtype=array.dtype)))
 
 
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", seed: Any = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, drawn again where further than two `stddev` from `mean`.
 
@@ -123,7 +143,7 @@ def truncated_normal(
     """
     kind = _floating("random.truncated_normal", dtype)
     draw = generator(seed)
-    drawn = draw.standard_normal(static_shape("random.truncated_normal", shape), _native(kind))
+    drawn = draw.standard_normal(new_shape("random.truncated_normal", shape), _native(kind))
     while (outside := np.abs(drawn) > 2).any():
         drawn = np.where(outside, draw.standard_normal(drawn.shape, _native(kind)), drawn)
     return _scaled(wrap(np.asarray(drawn, kind)), mean, stddev)

@@ -5,6 +5,8 @@ Primitives take `axis` as a tuple of negative numbers, so that extra axes in fro
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError
 from ..primitive import Primitive, apply, floats, numbers, primitive
 from ..tensor import Tensor, convert
-from .elementwise import cast_like, divide_no_nan, equal, exp, isfinite, select, square, subtract, zero_like
+from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -46,11 +48,15 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 # Sums, and their transpose
 
 
+def _total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer."""
+    reduce: Any = np.add.reduce if xp(x) is np else xp(x).sum
+    return reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+
+
 @primitive(linear=True, settle=numbers, name="sum")
 def sum_(x, *, axis, keepdims):
-    if type(x) is np.ndarray:  # np.sum promotes small integers, and takes 2 us longer
-        return np.add.reduce(x, axis, x.dtype, None, keepdims)
-    return x.sum(axis, x.dtype, keepdims=keepdims)
+    return _total(x, axis, keepdims)
 
 
 @primitive(linear=True)
@@ -58,7 +64,7 @@ def spread(x, *, axis, keepdims, shape):
     """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
     kept = len(shape) if keepdims else len(shape) - len(axis)
     lead = x.shape[: x.ndim - kept]
-    if not keepdims:
+    if not keepdims and x.ndim:
         ones = tuple([1 if i - len(shape) in axis else n for i, n in enumerate(shape)])
         x = x.reshape(lead + ones)
     return broadcast(x, lead + shape)
@@ -68,9 +74,12 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` with the given shape. Small results are copies, because making a view costs NumPy 4 us."""
     if x.shape == shape:
         return x
-    if type(x) is np.ndarray and np.prod(shape, dtype=int) <= 4096:
+    if xp(x) is np and math.prod(shape) <= 4096:
         out = np.empty(shape, x.dtype)
-        out[...] = x
+        if x.ndim:
+            out[...] = x
+        else:
+            out.fill(x)
         return out
     return xp(x).broadcast_to(x, shape)
 
@@ -83,17 +92,28 @@ def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> A
     """Sum `g`, of shape `out_shape` behind any axes in front, to `shape`, which had been broadcast to `out_shape`."""
     if shape == out_shape:
         return g
+    axis, squeezed = _broadcast_axes(shape, out_shape)
+    if not axis:
+        total = g
+    elif type(g) is np.ndarray:
+        total = np.add.reduce(g, axis)
+    else:
+        total = sum_(g, axis=axis, keepdims=False)
+    if not squeezed:
+        return total
+    return Primitive.registry["reshape"](total, shape=tuple(g.shape)[: g.ndim - len(out_shape)] + shape)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+    """The axes along which `shape` was repeated, and whether it had any of length 1 there, which a sum takes away."""
     missing = len(out_shape) - len(shape)
-    axis = tuple(
-        [
-            i - len(out_shape)
-            for i, n in enumerate(out_shape)
-            if i < missing or (shape[i - missing] == 1 and n != 1)
-        ]
-    )
-    lead = tuple(g.shape)[: g.ndim - len(out_shape)]
-    total = sum_(g, axis=axis, keepdims=False) if axis else g
-    return total if tuple(total.shape) == lead + shape else Primitive.registry["reshape"](total, shape=lead + shape)
+    axis = [
+        i - len(out_shape)
+        for i, n in enumerate(out_shape)
+        if i < missing or (shape[i - missing] == 1 and n != 1)
+    ]
+    return tuple(axis), len(axis) != missing or missing < 0
 
 
 Primitive.unbroadcast = staticmethod(unbroadcast)
@@ -102,7 +122,7 @@ Primitive.unbroadcast = staticmethod(unbroadcast)
 @primitive(linear=True, settle=numbers)
 def mean(x, *, axis, keepdims):
     count = _count(x.shape, axis)
-    total = x.sum(axis, x.dtype, keepdims=keepdims) if type(x) is not np.ndarray else np.add.reduce(x, axis, x.dtype, None, keepdims)
+    total = _total(x, axis, keepdims)
     if x.dtype.kind in "iu":
         return (total / count).astype(x.dtype) if count else total
     return total / count if count else total / xp(x).zeros((), x.dtype)
@@ -128,12 +148,20 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 
 @primitive(settle=numbers, name="max")
 def max_(x, *, axis, keepdims):
-    return x.max(axis, keepdims=keepdims, initial=_lowest(x)) if _empty(x, axis) else x.max(axis, keepdims=keepdims)
+    return (
+        x.max(axis, keepdims=keepdims, initial=_lowest(x))
+        if _empty(x, axis)
+        else x.max(axis, keepdims=keepdims)
+    )
 
 
 @primitive(settle=numbers, name="min")
 def min_(x, *, axis, keepdims):
-    return x.min(axis, keepdims=keepdims, initial=_highest(x)) if _empty(x, axis) else x.min(axis, keepdims=keepdims)
+    return (
+        x.min(axis, keepdims=keepdims, initial=_highest(x))
+        if _empty(x, axis)
+        else x.min(axis, keepdims=keepdims)
+    )
 
 
 def _empty(x: Any, axis: tuple[int, ...]) -> bool:
@@ -187,18 +215,26 @@ def argmin_(x, *, axis, dtype):
 @primitive(settle=floats)
 def euclidean_norm(x, *, axis, keepdims):
     scale = xp(x).abs(x).max(axis, keepdims=True, initial=0)
-    scale = xp(x).where((scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale))  # no overflow, no underflow
+    scale = xp(x).where(
+        (scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale)
+    )  # no overflow, no underflow
     root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x / scale)), axis, keepdims=keepdims))
     return (root * scale.reshape(root.shape)).astype(xp(x).abs(x).dtype)
 
 
 # d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0.
 euclidean_norm.rules(
-    x=lambda g, x, out, x_shape, axis, keepdims: spread(
-        divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape
+    x=lambda g, x, out, x_shape, axis, keepdims: _times_conj(
+        spread(divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape), x
     )
-    * x
 )
+
+
+def _times_conj(g: Any, x: Any) -> Any:
+    """g * conj(x), where g is real and x may be complex."""
+    if not x.dtype.name.startswith("complex"):
+        return g * x
+    return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
 @primitive(settle=floats)
@@ -210,14 +246,17 @@ def logsumexp(x, *, axis, keepdims):
 
 
 def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """exp(x - logsumexp(x)), and 0 where all of x is -inf."""
+    """exp(x - logsumexp(x)), and 0 where all of x is -inf. Divided by its sum, which rounding moves away from 1."""
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
-    return exp(select(isfinite(whole), subtract(x, whole), subtract(x, zero_like(x))))
+    weights = exp(select(equal(whole, -np.inf), x, x - whole))
+    total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)
+    return divide_no_nan(weights, total)
 
 
 logsumexp.rules(
-    x=lambda g, x, out, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape)
-    * _softmax_of(x, out, x_shape, axis, keepdims)
+    x=lambda g, x, out, x_shape, axis, keepdims: (
+        spread(g, axis=axis, keepdims=keepdims, shape=x_shape) * _softmax_of(x, out, x_shape, axis, keepdims)
+    )
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -249,58 +288,70 @@ def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepd
     return apply(reduction, (x,), {"axis": axes(name, axis, x._array.ndim), "keepdims": bool(keepdims)})
 
 
-def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The sum of the elements along `axis` (all axes by default).
 
     >>> float(reduce_sum([[1.0, 2.0], [3.0, 4.0]]))
     10.0
     """
-    return _reduce(sum_, "reduce_sum", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(sum_, "reduce_sum", input_tensor, axis, keepdims)
 
 
-def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean of the elements along `axis` (all axes by default). Integers give an integer, rounded towards 0.
 
     >>> reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()
     array([2., 3.], dtype=float32)
     """
-    return _reduce(mean, "reduce_mean", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(mean, "reduce_mean", input_tensor, axis, keepdims)
 
 
-def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The largest element along `axis`. Elements that share the maximum share its gradient.
 
     >>> float(reduce_max([1.0, 3.0, 2.0]))
     3.0
     """
-    return _reduce(max_, "reduce_max", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(max_, "reduce_max", input_tensor, axis, keepdims)
 
 
-def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The smallest element along `axis`. Elements that share the minimum share its gradient.
 
     >>> float(reduce_min([1.0, 3.0, 2.0]))
     1.0
     """
-    return _reduce(min_, "reduce_min", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(min_, "reduce_min", input_tensor, axis, keepdims)
 
 
-def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Is any element along `axis` true?
 
     >>> bool(reduce_any([False, True]))
     True
     """
-    return _reduce(any_, "reduce_any", _booleans("reduce_any", input_tensor), axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(any_, "reduce_any", _booleans("reduce_any", input_tensor), axis, keepdims)
 
 
-def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Are all elements along `axis` true?
 
     >>> bool(reduce_all([False, True]))
     False
     """
-    return _reduce(all_, "reduce_all", _booleans("reduce_all", input_tensor), axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(all_, "reduce_all", _booleans("reduce_all", input_tensor), axis, keepdims)
 
 
 def _booleans(name: str, value: Any) -> Tensor:
@@ -310,13 +361,15 @@ def _booleans(name: str, value: Any) -> Tensor:
     return x
 
 
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """log(sum(exp(x))) along `axis`, without overflow.
 
     >>> float(reduce_logsumexp([1000.0, 1000.0]))
     1000.6931762695312
     """
-    return _reduce(logsumexp, "reduce_logsumexp", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(logsumexp, "reduce_logsumexp", input_tensor, axis, keepdims)
 
 
 def reduce_euclidean_norm(
@@ -327,20 +380,28 @@ def reduce_euclidean_norm(
     >>> float(reduce_euclidean_norm([3.0, 4.0]))
     5.0
     """
-    return _reduce(euclidean_norm, "reduce_euclidean_norm", input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+    return _reduce(euclidean_norm, "reduce_euclidean_norm", input_tensor, axis, keepdims)
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean square distance from the mean along `axis`.
 
     >>> float(reduce_variance([1.0, 3.0]))
     1.0
     """
     x = _floating("reduce_variance", input_tensor)
-    return reduce_mean(apply(square, (_centred(x, axis),)), axis, keepdims)
+    centred = _centred(x, axis)
+    if not x.dtype.is_complex:
+        return reduce_mean(apply(square, (centred,)), axis, keepdims)
+    kinds = {"dtype": "float32" if x.dtype.size == 8 else "float64", "source": x.dtype.name}
+    return reduce_mean(apply(Primitive.registry["cast"], (centred * conj(centred),), kinds), axis, keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The standard deviation along `axis`. Its gradient where all elements are equal is 0.
 
     >>> float(reduce_std([1.0, 3.0]))
@@ -348,7 +409,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     """
     x = _floating("reduce_std", input_tensor)
     count = _count(x._array.shape, axes("reduce_std", axis, x.ndim))
-    return reduce_euclidean_norm(_centred(x, axis), axis, keepdims) / float(np.sqrt(count))  # type: ignore[operator]
+    return reduce_euclidean_norm(_centred(x, axis), axis, keepdims) / float(np.sqrt(count))
 
 
 def _floating(name: str, value: Any) -> Tensor:
@@ -362,7 +423,9 @@ def _centred(x: Tensor, axis: Any) -> Any:
     return apply(subtract, (x, reduce_mean(x, axis, keepdims=True)))
 
 
-def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The product of the elements along `axis`. Its gradients, of any order, are exact where elements are 0.
 
     >>> float(reduce_prod([2.0, 3.0, 4.0]))
@@ -376,13 +439,21 @@ def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     reshape, transpose = Primitive.registry["reshape"], Primitive.registry["transpose"]
     x = apply(transpose, (x,), {"perm": tuple(a + len(shape) for a in (*over, *rest))})
     x = apply(reshape, (x,), {"shape": (_count(shape, over), *[shape[a] for a in rest])})
-    while (n := x._array.shape[0]) > 1:  # halves multiplied with halves: log2(n) steps, each its own simple gradient
+    while (
+        n := x._array.shape[0]
+    ) > 1:  # halves multiplied with halves: log2(n) steps, each its own simple gradient
         half = x[: n // 2] * x[n // 2 : n // 2 * 2]
         x = half if n % 2 == 0 else Primitive.registry["concat"](half, x[-1:], axis=0)
-    final = tuple([1 if a - len(shape) in over else n for a, n in enumerate(shape) if keepdims or a - len(shape) not in over])
+    final = tuple(
+        [
+            1 if a - len(shape) in over else n
+            for a, n in enumerate(shape)
+            if keepdims or a - len(shape) not in over
+        ]
+    )
     if x._array.shape[0] == 0:
-        return convert(np.ones(final, x._array.dtype))
-    return apply(reshape, (x,), {"shape": final})  # type: ignore[no-any-return]
+        x = apply(sum_, (x,), {"axis": (-x.ndim,), "keepdims": False}) + 1  # a product of nothing, still connected
+    return apply(reshape, (x,), {"shape": final})
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
@@ -406,10 +477,12 @@ def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
 def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert(value)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
-    return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})  # type: ignore[no-any-return]
+    return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})
 
 
-def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The running sum along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end.
 
     >>> cumsum([1.0, 2.0, 3.0]).numpy()
@@ -417,4 +490,4 @@ def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False
     """
     x = convert(x)
     a = one_axis("cumsum", axis, x.ndim)
-    return apply(cumsum_, (x,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})  # type: ignore[no-any-return]
+    return apply(cumsum_, (x,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import IndexOutOfBoundsError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
 from ..tensor import convert
 from ..variable import Variable
@@ -41,27 +42,29 @@ class Optimizer:
         else:
             self._learning_rate = Variable(float(value), trainable=False, name="learning_rate")
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None) -> Variable:
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None
+    ) -> Variable:
         """Update each variable by its gradient. Pairs whose gradient is None are left out, with a warning.
 
         Returns:
             The count of steps.
 
         Raises:
-            ValueError: if there is nothing to update, or a gradient has not its variable's shape; nothing has changed then.
+            ValueError: if there is nothing to update, or a gradient has not its variable's shape. Nothing has changed.
         """
         pairs = [self._checked(gradient, variable) for gradient, variable in grads_and_vars]
         missing = [variable.name for gradient, variable in pairs if gradient is None]
         pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         if not pairs:
-            raise ValueError(
-                "no gradients were given for any variable"
-                + (f": those of {', '.join(missing)} are None. Did the loss use them, inside the tape's block?" if missing else "")
+            reason = (
+                f": those of {', '.join(missing)} are None. Did the loss use them, inside the tape's block?"
             )
+            raise ValueError("no gradients were given for any variable" + (reason if missing else ""))
         if missing:
             warnings.warn(
-                f"the gradients of {', '.join(missing)} are None, so they were not updated. If the loss should depend on them, "
-                "see that it is computed from them inside the tape's block",
+                f"the gradients of {', '.join(missing)} are None, so they were not updated. If the loss should depend "
+                "on them, see that it is computed from them inside the tape's block",
                 stacklevel=2,
             )
         rate = self._learning_rate._array
@@ -79,20 +82,36 @@ class Optimizer:
                 f"apply_gradients takes pairs (gradient, variable); the second of a pair is {variable!r} of type "
                 f"{type(variable).__name__}. Write zip(gradients, variables)"
             )
-        if gradient is None or isinstance(gradient, IndexedSlices):
+        if gradient is None:
             return gradient, variable
-        array = convert(gradient, None, variable._array.dtype)._array
-        if array.shape != variable._array.shape:
-            raise ValueError(
-                f"the gradient of {variable.name} has shape {list(array.shape)}, the variable {list(variable._array.shape)}"
+        if isinstance(gradient, IndexedSlices):
+            return self._checked_slices(gradient, variable), variable
+        own = variable._array
+        array = convert(gradient, None, own.dtype)._array
+        if array.shape != own.shape:
+            raise InvalidArgumentError(
+                f"the gradient of {variable.name} has shape {list(array.shape)}, the variable {list(own.shape)}"
             )
-        return array, variable
+        return array if array.dtype == own.dtype else array.astype(own.dtype), variable
+
+    def _checked_slices(self, slices: IndexedSlices, variable: Variable) -> IndexedSlices:
+        own, values, at = variable._array, slices.values._array, slices.indices._array
+        if values.shape != at.shape + own.shape[1:]:
+            raise InvalidArgumentError(
+                f"the gradient of {variable.name} has rows of shape {list(values.shape)} for indices of shape "
+                f"{list(at.shape)}, the variable has shape {list(own.shape)}"
+            )
+        if at.size and (at.min() < 0 or at.max() >= own.shape[0]):
+            raise IndexOutOfBoundsError(
+                f"the gradient of {variable.name} has rows out of bounds: the variable has {own.shape[0]} rows"
+            )
+        return IndexedSlices(values.astype(own.dtype, copy=False), at, own.shape)
 
     def _updated(self, gradient: Any, variable: Variable, rate: Any) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to update: an optimizer overrides _updated")
 
     def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Variable:
-        """One step: compute `loss` (a function, or a tensor with the `tape` that recorded it), and apply its gradients."""
+        """One step: compute `loss`, a function (or a tensor, with the `tape` that recorded it); apply its gradients."""
         from ..tape import GradientTape
 
         if callable(loss):
@@ -130,10 +149,9 @@ class SGD(Optimizer):
         if isinstance(gradient, IndexedSlices):
             if not self.momentum:
                 new = value.copy()
-                np.subtract.at(new, gradient.indices._array, rate * gradient.values._array)
+                np.subtract.at(new, gradient._indices, rate * gradient._values)
                 return new
             gradient = gradient.dense()
-            gradient = gradient if isinstance(gradient, np.ndarray) else gradient._array
         step = gradient * rate
         if not self.momentum:
             return np.subtract(value, step, out=step) if step.ndim else value - step

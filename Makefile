@@ -1,0 +1,53 @@
+# Every target does its own set-up: a fresh clone needs nothing but Python 3.11 and make.
+
+PYTHON ?= python3
+# What `make bench` compares with; `make bench PEERS=` compares with nothing. torch comes first: see its rule.
+PEERS ?= torch tensorflow-cpu jax autograd
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench clean
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: .venv/.installed-plot ## take the tour: programs, their gradients, and a picture
+	@.venv/bin/python examples/tour.py
+
+test: .venv/.installed-dev ## tests, doctests, snippets, ruff, mypy
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/pytest
+
+bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
+	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+
+clean: ## remove everything that make has made
+	rm -rf .venv .venv-bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png bench/results/latest.*
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp stands for one extra (or one peer) installed into one environment.
+
+.venv/.installed-%: pyproject.toml | .venv/.made
+	.venv/bin/python $(PIP_INSTALL) --editable '.[$*]'
+	@touch $@
+
+# torch goes in by itself, so that no other peer has a say in which of its builds is chosen.
+.venv-bench/.installed-torch: | .venv-bench/.made
+	.venv-bench/bin/python $(PIP_INSTALL) torch==2.13.0
+	.venv-bench/bin/python $(PIP_INSTALL) numpy
+	@touch $@
+
+.venv-bench/.installed-%: | .venv-bench/.made
+	.venv-bench/bin/python $(PIP_INSTALL) $* numpy
+	@touch $@
+
+.venv/.made .venv-bench/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'gradtape needs Python 3.11 or newer, and $(PYTHON) is not. Name another: make PYTHON=python3.12' >&2; \
+	    exit 1; }
+	$(PYTHON) -m venv --clear $(@D)
+	@touch $@

@@ -1,0 +1,136 @@
+"""One library in a process of its own: answers the requests of run.py, a JSON line each, until they end.
+
+Started as `python worker.py LIBRARY` by the Python that has the library. The first line it writes names the
+versions it found, or says that the library is missing.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import workloads
+from libraries import LIBRARIES, Library
+
+BATCHES = 5  # of runs in one measurement; the best counts
+SECONDS = 0.04  # what a batch takes, unless a single run takes longer
+SAMPLES = 200  # elements of each result that are compared between the libraries
+
+
+def clock(run: Callable[[], object], count: int) -> float:
+    start = perf_counter()
+    for _ in range(count):
+        run()
+    return perf_counter() - start
+
+
+def repeats(run: Callable[[], object]) -> int:
+    """How many runs fill SECONDS; finding out is the warm-up."""
+    count = 1
+    while (elapsed := clock(run, count)) < SECONDS:
+        count *= 2
+    return max(1, round(count * SECONDS / elapsed))
+
+
+def peak_memory() -> int:
+    """The most bytes this process has ever held at once."""
+    import resource  # not there on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class Worker:
+    """A library and the programs made ready in it. The requests are `prepare`, `measure` and `memory`."""
+
+    def __init__(self, library: Library):
+        self.library = library
+        importlib.import_module(library.module)
+        self.module = sys.modules[library.package]
+        self.workloads = workloads.load()
+        self.ready: dict[str, tuple[Callable[[], object], int]] = {}
+
+    def versions(self) -> dict[str, str]:
+        package = self.library.package
+        version = getattr(self.module, "__version__", None) or importlib.metadata.version(package)
+        return {package: version, "numpy": np.__version__, "python": platform.python_version()}
+
+    def build(self, workload: str, scale: float = 1.0) -> Callable[[], Any]:
+        """The workload's program in this library, on inputs multiplied by `scale`, ready to be called."""
+        program = self.workloads[workload]
+        inputs = program.inputs(np.random.default_rng(0))
+        if scale != 1.0:
+            inputs = [a * scale if a.dtype.kind == "f" else a for a in inputs]
+        step, arguments = getattr(program, self.library.program)(self.module, *inputs)
+        step = self.library.prepare(self.module, step)
+        return lambda: step(*arguments)
+
+    def prepare(self, workload: str) -> dict[str, Any]:
+        """Make the program ready to be measured, and describe what it computes.
+
+        It is described on other inputs than it is timed on: the gradient of document 004 is zero at its own.
+        """
+        if not hasattr(self.workloads[workload], self.library.program):
+            return {"absent": True}
+        results = [self.describe(result) for result in self.build(workload, scale=1.1)()]
+        run = self.build(workload)
+        self.ready[workload] = run, repeats(run)
+        return {"results": results}
+
+    def describe(self, result: Any) -> dict[str, Any]:
+        """The type of a result, the mean size of its elements, and some of them, evenly spread."""
+        array = np.asarray(result.detach() if hasattr(result, "detach") else result)
+        places = np.linspace(0, array.size - 1, min(array.size, SAMPLES)).astype(int)
+        return {
+            "dtype": str(array.dtype),
+            "shape": array.shape,
+            "size": float(abs(array).mean(dtype="float64")),
+            "sample": array.ravel()[places].tolist(),
+        }
+
+    def measure(self, workload: str) -> dict[str, float]:
+        """Seconds of one run."""
+        run, count = self.ready[workload]
+        return {"value": min(clock(run, count) for _ in range(BATCHES)) / count}
+
+    def memory(self, workload: str) -> dict[str, float]:
+        """Bytes by which the process grows beyond what it held after the import. Ask in a fresh process."""
+        before = peak_memory()
+        clock(self.build(workload), 3)
+        return {"value": peak_memory() - before}
+
+
+def main() -> None:
+    library = LIBRARIES[sys.argv[1]]
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a library prints must not end up between the replies
+
+    def reply(content: dict[str, Any]) -> None:
+        print(json.dumps(content), file=replies)
+
+    if importlib.util.find_spec(library.package) is None:
+        reply({"missing": True})
+        return
+    try:
+        worker = Worker(library)
+        reply({"versions": worker.versions()})
+    except Exception:
+        reply({"error": traceback.format_exc()})
+        return
+    for line in sys.stdin:
+        request, workload = json.loads(line)
+        try:
+            reply(getattr(worker, request)(workload))
+        except Exception:
+            reply({"error": traceback.format_exc()})
+
+
+if __name__ == "__main__":
+    main()
