@@ -6,7 +6,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench clean
+.PHONY: help demo test fuzz bench clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -21,6 +21,9 @@ test: .venv/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/pytest
+
+fuzz: .venv/.installed-dev ## N random programs (10000 by default) against JAX
+	GRADTAPE_FUZZ=$(or $(N),10000) .venv/bin/pytest tests/fuzz
 
 bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
 	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)

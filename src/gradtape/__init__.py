@@ -2,18 +2,26 @@
 
 from . import (
     autodiff,
+    autograph,
+    bitwise,
+    config,
+    debugging,
     dtypes,
     engine,
     errors,
     experimental,
+    image,
     linalg,
     math,
     nest,
     nn,
     optimizers,
     random,
+    signal,
+    test,
 )
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
+from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
     DType,
     as_dtype,
@@ -37,12 +45,26 @@ from .dtypes import (
     uint64,
 )
 from .indexed_slices import IndexedSlices
+from .initializers import (
+    constant_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    zeros_initializer,
+)
 from .math import (
     abs,
+    acos,
+    acosh,
     add,
     add_n,
     argmax,
     argmin,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
     cos,
     cosh,
     cumsum,
@@ -72,6 +94,7 @@ from .math import (
     reduce_prod,
     reduce_sum,
     round,
+    scalar_mul,
     sigmoid,
     sign,
     sin,
@@ -84,6 +107,24 @@ from .math import (
     truediv,
     where,
 )
+from .ops.arithmetic import truncatediv, truncatemod
+from .ops.arrange import (
+    batch_to_space,
+    bitcast,
+    boolean_mask,
+    meshgrid,
+    repeat,
+    required_space_to_batch_paddings,
+    reverse,
+    reverse_sequence,
+    roll,
+    sequence_mask,
+    space_to_batch,
+    space_to_batch_nd,
+    strided_slice,
+    unravel_index,
+)
+from .ops.arrange import slice_ as slice
 from .ops.array import (
     broadcast_to,
     cast,
@@ -102,11 +143,56 @@ from .ops.array import (
     unstack,
 )
 from .ops.clip import clip_by_global_norm, clip_by_norm, clip_by_value
+from .ops.complexes import complex
+from .ops.control import case, cond, group, no_op, switch_case, while_loop
+from .ops.control import tuple_ as tuple
+from .ops.counting import histogram_fixed_width, histogram_fixed_width_bins
 from .ops.creation import eye, fill, one_hot, ones, ones_like, zeros, zeros_like
 from .ops.creation import linspace_nd as linspace
 from .ops.creation import range_ as range
-from .ops.linalg import einsum, matmul, norm, tensordot
+from .ops.einsum import einsum, tensordot
+from .ops.linalg import matmul, norm
+from .ops.loops import foldl, foldr, map_fn, scan, vectorized_map
+from .ops.printing import print_ as print
+from .ops.python import numpy_function, py_function
+from .ops.scatter import (
+    dynamic_partition,
+    dynamic_stitch,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from .ops.shape import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    ensure_shape,
+    get_static_value,
+    guarantee_const,
+    identity_n,
+    rank,
+    shape,
+    shape_n,
+    size,
+)
+from .ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
+from .ops.tensor_array import TensorArray
+from .replicas import VariableAggregation, VariableSynchronization
+from .scopes import (
+    Graph,
+    control_dependencies,
+    device,
+    executing_eagerly,
+    get_current_name_scope,
+    get_logger,
+    init_scope,
+    inside_function,
+    name_scope,
+)
 from .shapes import TensorShape
+from .spec import TensorSpec
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, constant, convert_to_tensor, is_tensor
 from .variable import Variable

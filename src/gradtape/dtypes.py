@@ -189,7 +189,11 @@ ALL = (
     uint8, uint16, uint32, uint64, bool, complex64, complex128, string,
 )  # fmt: skip
 
-_BY_NAME = {dtype.name: dtype for dtype in ALL} | {"half": float16, "float": float32, "double": float64}
+_BY_NAME: dict[Any, DType] = {dtype.name: dtype for dtype in ALL} | {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+}
 _BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype is not bfloat16}
 _BY_PYTHON: dict[Any, DType] = {
     float: float32,

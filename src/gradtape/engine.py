@@ -1,12 +1,16 @@
 """Where arrays are computed. `xp(array)` gives the module for an array: `numpy`, or `jax.numpy` for traced values.
 
-Importing this also asks the C library to keep freed memory for the next array instead of handing it back.
+Importing this also asks the C library to keep freed memory for the next array instead of handing it back; and
+`threaded` spreads a slow function of a large array over the processor's cores.
 """
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -40,3 +44,54 @@ def keep_freed_memory(mmap_threshold: int = 32 << 20, trim_threshold: int = 1 <<
 
 
 keep_freed_memory()
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Large arrays
+
+LARGE = 1 << 17  # elements: below, a second thread costs more than it saves
+
+
+def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A ufunc that takes nanoseconds for each element, computed on all cores where the array is large.
+
+    NumPy computes exp of a million elements on one core in 2.2 ms; two take 1.2 ms.
+    """
+
+    def forward(x: Any) -> Any:
+        if x.size < LARGE or type(x) is not np.ndarray or not x.flags.c_contiguous or cores() == 1:
+            return function(x)
+        out = np.empty(x.shape, x.dtype)
+        flat, result = x.reshape(-1), out.reshape(-1)
+        ends = [x.size * (i + 1) // cores() for i in range(cores())]
+        parts = [slice(start, end) for start, end in zip([0, *ends], ends)]
+        context = [contextvars.copy_context() for _ in parts]  # each thread has NumPy's warnings off, as we have
+        others = [
+            _pool().submit(c.run, function, flat[part], result[part])
+            for c, part in zip(context[1:], parts[1:])
+        ]
+        function(flat[parts[0]], result[parts[0]])
+        for other in others:
+            other.result()
+        return out
+
+    forward.__name__ = function.__name__
+    return forward
+
+
+@functools.cache
+def cores() -> int:
+    """How many threads to use: as many as there are cores for us, unless OMP_NUM_THREADS says fewer."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+
+
+@functools.cache
+def _pool() -> Any:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(cores() - 1, thread_name_prefix="gradtape")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -57,7 +57,9 @@ class ForwardAccumulator:
             )
         key = key_of(primal)
         if key in self._tangents:
-            raise ValueError(f"a primal was given twice: {primal!r}. Give it once, with the sum of its tangents")
+            raise ValueError(
+                f"a primal was given twice: {primal!r}. Give it once, with the sum of its tangents"
+            )
         self._tangents[key] = given
 
     def __enter__(self) -> ForwardAccumulator:
@@ -196,7 +198,7 @@ def _transpose(
     """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
     seeds = [wrap(np.zeros(o._array.shape, o._array.dtype)) for o in outputs]
     with GradientTape() as tape:
-        tape.watch(seeds)
+        tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
         pulled = pull(tuple(seeds) if multiple else seeds[0], *kept)
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     conj = Primitive.registry["conj"]

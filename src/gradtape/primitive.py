@@ -112,6 +112,8 @@ class Primitive:
         self.doc = doc
         if name in Primitive.registry:
             raise ValueError(f"there is a primitive {name!r} already")
+        if elementwise and len(inputs) > 3:
+            raise ValueError(f"{name}: tapes look at the shapes of up to three inputs of an elementwise primitive")
         Primitive.registry[name] = self
 
     def rules(self, **rules: Callable[..., Any]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sys import getrefcount
 from types import TracebackType
@@ -101,10 +101,10 @@ class GradientTape:
         if not mask:
             return
         # Elementwise primitives of several inputs broadcast: then their gradients are summed back. Bit 0 says so.
-        if (bit > 4 and primitive.elementwise and x._array.shape != inputs[0]._array.shape) or (
-            bit > 8 and differ(inputs)
-        ):
-            mask += 1
+        if bit > 4 and primitive.elementwise:
+            shape = x._array.shape
+            if shape != inputs[0]._array.shape or (bit > 8 and shape != inputs[1]._array.shape):
+                mask += 1
         plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
         if plan is None:
             return
@@ -256,9 +256,12 @@ class GradientTape:
         for source in flat_sources:
             _check_source(source, "jacobian")
         array = _value(target)
-        rows = _unit_rows(array.size, parallel_iterations if experimental_use_pfor else 1)
-        seeds = [np.eye(array.size, dtype=array.dtype)[r].reshape(-1, *array.shape) for r in rows]
-        stacks = self._sweep_rows(target, seeds, flat_sources)
+
+        def seed(start: int, count: int) -> Any:
+            return np.eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
+
+        pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
+        stacks = self._sweep_rows(target, pieces, seed, flat_sources)
         results = [
             _arrange(stack, source, array.shape, unconnected)
             for stack, source in zip(stacks, flat_sources, strict=True)
@@ -297,10 +300,13 @@ class GradientTape:
             )
         inner = array.shape[1:]
         size = int(np.prod(inner, dtype=int))
-        rows = _unit_rows(size, parallel_iterations if experimental_use_pfor else 1)
-        units = np.eye(size, dtype=array.dtype)
-        seeds = [np.repeat(units[r].reshape(-1, 1, *inner), array.shape[0], axis=1) for r in rows]
-        (stack,) = self._sweep_rows(target, seeds, [source])
+
+        def seed(start: int, count: int) -> Any:
+            unit = np.eye(count, size, start, array.dtype).reshape(count, 1, *inner)
+            return np.repeat(unit, array.shape[0], axis=1)
+
+        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
+        (stack,) = self._sweep_rows(target, pieces, seed, [source])
         if stack is None:
             return (
                 None
@@ -309,19 +315,21 @@ class GradientTape:
             )
         # (rows, batch, source...) -> (batch, target..., source...)
         by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
-        return _as_tensor(_reshape(by_example, array.shape + by.shape[1:]))
+        return _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
 
-    def _sweep_rows(self, target: Any, seeds: list[Any], sources: list[Any]) -> list[Any]:
+    def _sweep_rows(
+        self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[int, int], Any], sources: list[Any]
+    ) -> list[Any]:
         """For each source the gradients for a stack of seeds, stacked in front (None where not connected)."""
         keys = [source._key or key_of(source) for source in sources]
         key = key_of(target)
-        pieces: list[dict[int, Any]] = []
-        for i, seed in enumerate(seeds):
-            pieces.append(self._sweep({key: seed}, keys, last=i == len(seeds) - 1))
+        found = [
+            self._sweep({key: seed(*piece)}, keys, last=i == len(pieces) - 1) for i, piece in enumerate(pieces)
+        ]
         stacks = []
         for source_key in keys:
-            found = [piece.get(source_key) for piece in pieces]
-            stacks.append(None if any(f is None for f in found) else _concat([_dense(f) for f in found]))
+            parts = [gradients.get(source_key) for gradients in found]
+            stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
         return stacks
 
     def __getattr__(self, name: str) -> Any:
@@ -370,12 +378,6 @@ class GradientTape:
             return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
         with np.errstate(all="ignore"):
             return _sweep_arrays(seeds, records, set(wanted))
-
-
-def differ(inputs: tuple[Tensor, ...]) -> bool:
-    """Do the inputs differ in shape?"""
-    shape = inputs[0]._array.shape
-    return any(x._array.shape != shape for x in inputs)
 
 
 def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
@@ -597,11 +599,12 @@ def _arrange(
     return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
 
 
-def _unit_rows(size: int, at_once: int | None) -> list[slice]:
+def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
+    """The rows of a Jacobian in pieces that are swept at once: where each starts, and how many rows it has."""
     if at_once is not None and at_once < 1:
         raise ValueError(f"parallel_iterations must be at least 1, not {at_once}")
     step = size if at_once is None else at_once
-    return [slice(i, i + step) for i in range(0, size, step or 1)] or [slice(0, 0)]
+    return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
 
 
 def _as_tensor(value: Any) -> Tensor:

@@ -456,15 +456,27 @@ def _cast(array: ndarray, dtype: Any) -> ndarray:
 
 def _from_objects(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
     """A list that NumPy made objects or text of: of integers beyond 64 bits, or of text, or of neither."""
-    leaves = list(_leaves(value))
-    if leaves and all(isinstance(leaf, (int, float)) for leaf in leaves):
+    numbers: list[Any] = []
+    others: list[Any] = []
+    for leaf in _leaves(value):
+        (numbers if isinstance(leaf, (int, float, complex)) else others).append(leaf)
+    if not numbers:
+        return _strings(array, value, dtype)
+    if not others:
         wanted = dtype or hint
         if wanted is None or wanted.kind not in "fV":
             raise _too_many_bits(value)
         return array.astype(np.float64).astype(wanted)
-    if any(isinstance(leaf, (int, float, complex)) for leaf in leaves):
+    if isinstance(others[0], (str, bytes)):
         raise ValueError(f"a list that mixes text and numbers is no tensor: {_shorten(value)}")
-    return _strings(array, value, dtype)
+    raise _not_an_element(value, others[0])
+
+
+def _not_an_element(value: Any, element: Any) -> ValueError:
+    return ValueError(
+        f"{_shorten(value)} cannot become a tensor: it holds {_shorten(element)} of type {type(element).__name__}; "
+        "numbers, booleans, text and rows of one length can"
+    )
 
 
 def _known_dtype(array: ndarray) -> None:
@@ -531,10 +543,7 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
         if isinstance(element, str):
             element = element.encode()
         if not isinstance(element, bytes):
-            raise ValueError(
-                f"{_shorten(value)} cannot become a tensor: it holds {_shorten(element)} of type "
-                f"{type(element).__name__}; numbers, booleans, text and rows of one length can"
-            )
+            raise _not_an_element(value, element)
         result[index] = bytes(element)
     return result
 

@@ -267,7 +267,9 @@ class Variable(Operators):
         """Put the smaller of what is there and `updates` at `indices`."""
         return self._scatter("scatter_nd_min", indices, updates)
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
         """Put the rows of `IndexedSlices` in their places."""
         return self._scatter_rows("scatter_update", sparse_delta)
 
@@ -314,8 +316,8 @@ class Variable(Operators):
         depth = at.shape[-1] if at.ndim else 0
         if not 1 <= depth <= old.ndim:
             raise InvalidArgumentError(
-                f"{method} to {self._describe()}: the last axis of indices, of shape {list(at.shape)}, must hold from 1 "
-                f"to {old.ndim} coordinates"
+                f"{method} to {self._describe()}: the last axis of indices, of shape {list(at.shape)}, must hold "
+                f"from 1 to {old.ndim} coordinates"
             )
         if new.shape != at.shape[:-1] + old.shape[depth:]:
             raise InvalidArgumentError(

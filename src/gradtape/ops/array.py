@@ -36,7 +36,7 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
         shape = (shape,)
     try:
         return tuple([n.__index__() for n in shape])
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
 
 
@@ -128,6 +128,7 @@ def concat_(*xs, axis):
 
 def _part(g: Any, position: int, xs_shapes: tuple[tuple[int, ...], ...], axis: int) -> Any:
     start = sum(shape[axis] for shape in xs_shapes[:position])
+    axis = axis if axis < 0 else axis - len(xs_shapes[position])
     return getitem(g, index=along(axis, slice(start, start + xs_shapes[position][axis])))
 
 
@@ -551,8 +552,16 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None) -> Tensor:
+def gather_nd(
+    params: Any,
+    indices: Any,
+    batch_dims: Any = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
     """The elements of `params` at coordinates, which the last axis of `indices` holds; slices where those are few.
+
+    An index out of bounds is an error, or with `bad_indices_policy="IGNORE"` gives zeros.
 
     >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
     array([2, 3], dtype=int32)
@@ -574,13 +583,31 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None =
             f"gather_nd: indices of shape {list(at.shape)} name more axes than params of shape {list(shape)} has"
         )
     sizes = shape[batch : batch + depth]
-    outside = ((at < 0) | (at >= np.array(sizes, at.dtype))).any(-1)
-    if outside.any():
-        raise IndexOutOfBoundsError(f"gather_nd: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}")
-    # The axes that coordinates name as one axis; a coordinate is then a number along it.
-    flat = at @ np.array([int(np.prod(sizes[i + 1 :], dtype=int)) for i in range(depth)], np.int64)
-    x = reshape(x, (*shape[:batch], int(np.prod(sizes, dtype=int)), *shape[batch + depth :]))
-    return gather(x, flat.astype(np.int64), axis=batch, batch_dims=batch)
+    flat, outside = flat_indices("gather_nd", at, sizes, bad_indices_policy)
+    x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
+    found = gather(x, flat, axis=batch, batch_dims=batch)
+    if not outside.any():
+        return found
+    outside = outside.reshape(outside.shape + (1,) * (found.ndim - outside.ndim))
+    return apply(Primitive.registry["select"], (outside, np.zeros((), x._array.dtype), found))
+
+
+def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -> tuple[Any, Any]:
+    """Coordinates (along the last axis) as numbers along one axis of all elements, and which are out of bounds.
+
+    Those are an error, unless the policy is IGNORE: then their number is 0.
+    """
+    if policy.upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
+        raise InvalidArgumentError(
+            f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
+        )
+    outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
+    if outside.any() and policy.upper() != "IGNORE":
+        raise IndexOutOfBoundsError(
+            f"{name}: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}"
+        )
+    flat = at.astype(np.int64) @ np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.int64)
+    return np.where(outside, 0, flat), outside
 
 
 def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:

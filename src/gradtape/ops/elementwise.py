@@ -6,11 +6,13 @@ can: NumPy takes twice as long for `x * 2.0` as for `x * y`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from ..engine import xp
+from .. import dtypes
+from ..engine import threaded, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import Primitive, apply, apply2, floats, numbers, primitive
 from ..tensor import Tensor, convert
@@ -45,7 +47,7 @@ def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     """Integers divide to float64, those of 8 and 16 bits to float32."""
     numbers(primitive, arrays, result)
     small = arrays[0].dtype.itemsize <= 2 and arrays[0].dtype.kind in "iu"
-    return np.divide(*arrays, dtype=np.float32) if small else result
+    return primitive.forward(*[x.astype(np.float32) for x in arrays]) if small else result
 
 
 divide = _binary(np.divide, settle=_true_division)
@@ -71,11 +73,30 @@ def floormod(x, y):
 
 floormod.rules(x=lambda g: g, y=lambda g, x, y: -(g * floor_divide(x, y)))
 
+
+@primitive(elementwise=True, settle=numbers)
+def truncatediv(x, y):
+    """x / y, rounded towards 0."""
+    _nonzero_divisor("truncatediv", y)
+    if x.dtype.kind in "iu":
+        return (x - xp(x).fmod(x, y)) // y
+    return xp(x).trunc(x / y)
+
+
+@primitive(elementwise=True, settle=numbers)
+def truncatemod(x, y):
+    """What x / y, rounded towards 0, leaves over."""
+    _nonzero_divisor("truncatemod", y)
+    return xp(x).fmod(x, y)
+
+
+truncatemod.rules(x=lambda g: g, y=lambda g, x, y: -(g * truncatediv(x, y)))
+
 negative = _unary(np.negative, settle=numbers)
 negative.rules(x=lambda g: -g)
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, settle=_true_division)
 def divide_no_nan(x, y):
     """x / y, and 0 where y is 0."""
     nowhere = y == 0
@@ -85,7 +106,7 @@ def divide_no_nan(x, y):
 divide_no_nan.rules(x=lambda g, y: divide_no_nan(g, y), y=lambda g, y, out: -divide_no_nan(g * out, y))
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, settle=floats)
 def multiply_no_nan(x, y):
     """x * y, and 0 where y is 0, even if x is infinite or nan."""
     return xp(x).where(y == 0, xp(x).zeros_like(x * y), x * y)
@@ -100,7 +121,7 @@ square = _unary(np.square, settle=numbers)
 square.rules(x=lambda g, x: (g + g) * x)
 
 sqrt = _unary(np.sqrt, settle=floats)
-sqrt.rules(x=lambda g, out: multiply_no_nan(reciprocal(out + out), g))  # an exact 0 stays 0, even at sqrt(0)
+sqrt.rules(x=lambda g, out: xdivy(g, out + out))  # an exact 0 stays 0, even at sqrt(0), and at any order
 
 
 @primitive(elementwise=True, settle=floats)
@@ -108,10 +129,31 @@ def rsqrt(x):
     return 1 / xp(x).sqrt(x)
 
 
-rsqrt.rules(x=lambda g, x, out: multiply_no_nan(-0.5 * out / x, g))
+rsqrt.rules(x=lambda g, x, out: xdivy(g, (x + x) / -out))
 
 reciprocal = _unary(np.reciprocal, settle=numbers)
 reciprocal.rules(x=lambda g, out: -g * out * out)
+
+
+@primitive(elementwise=True, settle=numbers)
+def integer_power(x, *, exponent):
+    """x to a power of at least 3, by multiplying: some 40 times as fast as NumPy's power."""
+    out, factor, rest = None, x, exponent
+    while True:
+        if rest % 2:
+            out = factor if out is None else out * factor
+        rest //= 2
+        if not rest:
+            return out
+        factor = factor * factor
+
+
+integer_power.rules(x=lambda g, x, exponent: g * _raised(x, exponent - 1) * exponent)
+
+
+def _raised(x: Any, exponent: int) -> Any:
+    return square(x) if exponent == 2 else integer_power(x, exponent=exponent)
+
 
 power = _binary(np.power, settle=numbers)
 power.rules(
@@ -125,11 +167,13 @@ def _power_slope(x: Any, y: Any) -> Any:
     return multiply_no_nan(power(x, y - 1), y)
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, settle=floats)
 def xlogy(x, y):
     """x * log(y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
-    return xp(x).where(nowhere, xp(x).zeros_like(x), x * xp(x).log(xp(x).where(nowhere, xp(x).ones_like(y), y)))
+    return xp(x).where(
+        nowhere, xp(x).zeros_like(x), x * xp(x).log(xp(x).where(nowhere, xp(x).ones_like(y), y))
+    )
 
 
 xlogy.rules(x=lambda g, x, y: g * _log_for(x, y), y=lambda g, x, y: g * xdivy(x, y))
@@ -141,7 +185,7 @@ def _log_for(x: Any, y: Any) -> Any:
     return xlogy(moved, y) + multiply_no_nan(log_where_positive(y), 1 - moved)
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, settle=floats)
 def xdivy(x, y):
     """x / y, and 0 where x is 0, whatever y."""
     nowhere = x == 0
@@ -155,6 +199,24 @@ def _reciprocal_for(x: Any, y: Any) -> Any:
     """1 / y; where x is 0, only as far as there is one."""
     moved = cast_like(not_equal(x, 0), x)
     return xdivy(moved, y) + divide_no_nan(1 - moved, y)
+
+
+@primitive(elementwise=True, settle=floats)
+def xlog1py(x, y):
+    """x * log(1 + y), and 0 where x is 0, whatever y."""
+    nowhere = x == 0
+    return xp(x).where(
+        nowhere, xp(x).zeros_like(x), x * xp(x).log1p(xp(x).where(nowhere, xp(x).ones_like(y), y))
+    )
+
+
+xlog1py.rules(x=lambda g, x, y: g * _log1p_for(x, y), y=lambda g, x, y: g * xdivy(x, y + 1))
+
+
+def _log1p_for(x: Any, y: Any) -> Any:
+    """log(1 + y); where x is 0, only as far as there is one."""
+    moved = cast_like(not_equal(x, 0), x)
+    return xlog1py(moved, y) + multiply_no_nan(log_where_positive(y + 1), 1 - moved)
 
 
 @primitive(elementwise=True)
@@ -171,44 +233,75 @@ def _has_log(x: Any) -> Any:
     return not_equal(x, 0) if x.dtype.name.startswith("complex") else greater(x, 0)
 
 
-exp = _unary(np.exp, settle=floats)
+exp = _unary(threaded(np.exp), settle=floats)
 exp.rules(x=lambda g, out: g * out)
 
-expm1 = _unary(np.expm1, settle=floats)
+expm1 = _unary(threaded(np.expm1), settle=floats)
 expm1.rules(x=lambda g, out: g * out + g)
 
-log = _unary(np.log, settle=floats)
+log = _unary(threaded(np.log), settle=floats)
 log.rules(x=lambda g, x: g / x)
 
-log1p = _unary(np.log1p, settle=floats)
+log1p = _unary(threaded(np.log1p), settle=floats)
 log1p.rules(x=lambda g, x: g / (x + 1))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trigonometric and hyperbolic
 
-sin = _unary(np.sin, settle=floats)
+sin = _unary(threaded(np.sin), settle=floats)
 sin.rules(x=lambda g, x: g * cos(x))
 
-cos = _unary(np.cos, settle=floats)
+cos = _unary(threaded(np.cos), settle=floats)
 cos.rules(x=lambda g, x: -g * sin(x))
 
-tan = _unary(np.tan, settle=floats)
+tan = _unary(threaded(np.tan), settle=floats)
 tan.rules(x=lambda g, out: g + g * out * out)
 
-sinh = _unary(np.sinh, settle=floats)
+sinh = _unary(threaded(np.sinh), settle=floats)
 sinh.rules(x=lambda g, x: g * cosh(x))
 
-cosh = _unary(np.cosh, settle=floats)
+cosh = _unary(threaded(np.cosh), settle=floats)
 cosh.rules(x=lambda g, x: g * sinh(x))
 
-tanh = _unary(np.tanh, settle=floats)
+tanh = _unary(threaded(np.tanh), settle=floats)
 tanh.rules(x=lambda g, out: g - g * out * out)
+
+# Where a slope is infinite, an exact 0 stays 0, as for sqrt. (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
+asin = _unary(np.arcsin, "asin", settle=floats)
+asin.rules(x=lambda g, x: multiply_no_nan(rsqrt((1 - x) * (1 + x)), g))
+
+acos = _unary(np.arccos, "acos", settle=floats)
+acos.rules(x=lambda g, x: -multiply_no_nan(rsqrt((1 - x) * (1 + x)), g))
+
+atan = _unary(np.arctan, "atan", settle=floats)
+atan.rules(x=lambda g, x: g / (1 + square(x)))
+
+asinh = _unary(np.arcsinh, "asinh", settle=floats)
+asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
+
+acosh = _unary(np.arccosh, "acosh", settle=floats)
+acosh.rules(x=lambda g, x: multiply_no_nan(rsqrt(x - 1) * rsqrt(x + 1), g))
+
+atanh = _unary(np.arctanh, "atanh", settle=floats)
+atanh.rules(x=lambda g, x: multiply_no_nan(reciprocal((1 - x) * (1 + x)), g))
+
+
+@primitive(elementwise=True, settle=floats)
+def atan2(y, x):
+    return xp(x).arctan2(y, x)
+
+
+# At the origin, where the angle may turn to any side, 0.
+atan2.rules(
+    y=lambda g, y, x: divide_no_nan(g * x, square(x) + square(y)),
+    x=lambda g, y, x: -divide_no_nan(g * y, square(x) + square(y)),
+)
 
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid(x):
-    half = xp(x).tanh(x * 0.5)  # no overflow at either end
-    return half * 0.5 + 0.5
+    half = number(0.5, x)
+    return xp(x).tanh(x * half) * half + half  # no overflow at either end
 
 
 sigmoid.rules(x=lambda g, out: g * (out - out * out))
@@ -216,29 +309,91 @@ sigmoid.rules(x=lambda g, out: g * (out - out * out))
 
 @primitive(elementwise=True, settle=floats)
 def softplus(x):
-    return xp(x).logaddexp(x, xp(x).zeros_like(x))
+    if x.size > 1000:  # twice as fast as logaddexp, below as slow again
+        return xp(x).maximum(x, number(0, x)) + xp(x).log1p(xp(x).exp(-xp(x).abs(x)))
+    return xp(x).logaddexp(x, number(0, x))
 
 
 softplus.rules(x=lambda g, x: g * sigmoid(x))
 
+
+@primitive(elementwise=True, settle=floats)
+def log_sigmoid(x):
+    return -softplus.forward(-x)
+
+
+log_sigmoid.rules(x=lambda g, x: g * sigmoid(-x))
+
+
+@primitive(elementwise=True, settle=floats)
+def softsign(x):
+    return x / (xp(x).abs(x) + 1)
+
+
+softsign.rules(x=lambda g, x: g * square(reciprocal(abs_(x) + 1)))
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Comparing and choosing
 
-less = _binary(np.less)
-less_equal = _binary(np.less_equal)
-greater = _binary(np.greater)
-greater_equal = _binary(np.greater_equal)
+
+def _ordered(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    if arrays[0].dtype.kind in "bcO":
+        raise DTypeError(
+            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
+        )
+    return result
+
+
+def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    if arrays[0].dtype.kind != "b":
+        raise DTypeError(
+            f"{primitive.name} takes booleans, not {dtypes.of(arrays[0]).name}: compare first, as in x != 0"
+        )
+    return result
+
+
+less = _binary(np.less, settle=_ordered)
+less_equal = _binary(np.less_equal, settle=_ordered)
+greater = _binary(np.greater, settle=_ordered)
+greater_equal = _binary(np.greater_equal, settle=_ordered)
 equal = _binary(np.equal)
 not_equal = _binary(np.not_equal)
 
-logical_and = _binary(np.logical_and)
-logical_or = _binary(np.logical_or)
-logical_xor = _binary(np.logical_xor)
-logical_not = _unary(np.logical_not)
-bitwise_and = _binary(np.bitwise_and)
-bitwise_or = _binary(np.bitwise_or)
-bitwise_xor = _binary(np.bitwise_xor)
-invert = _unary(np.invert)
+logical_and = _binary(np.logical_and, settle=_booleans)
+logical_or = _binary(np.logical_or, settle=_booleans)
+logical_xor = _binary(np.logical_xor, settle=_booleans)
+logical_not = _unary(np.logical_not, settle=_booleans)
+
+
+def _on_integers(name: str, function: Any) -> Any:
+    def forward(x: Any, *y: Any) -> Any:
+        if x.dtype.kind not in "iu":
+            raise DTypeError(
+                f"{name} takes integers, not {dtypes.of(x).name}: use the logical ones for booleans"
+            )
+        return function(x, *y)
+
+    return forward
+
+
+def _bitwise(function: Any) -> Primitive:
+    return _binary(_on_integers(function.__name__, function), function.__name__)
+
+
+bitwise_and = _bitwise(np.bitwise_and)
+bitwise_or = _bitwise(np.bitwise_or)
+bitwise_xor = _bitwise(np.bitwise_xor)
+invert = _unary(_on_integers("invert", np.invert), "invert")
+
+
+def _within_width(x: Any, y: Any) -> Any:
+    """How far to shift: at least 0, and less than the number of bits."""
+    return xp(y).clip(y, 0, x.dtype.itemsize * 8 - 1)
+
+
+left_shift = _binary(_on_integers("left_shift", lambda x, y: x << _within_width(x, y)), "left_shift")
+right_shift = _binary(_on_integers("right_shift", lambda x, y: x >> _within_width(x, y)), "right_shift")
+
 
 isnan = _unary(np.isnan, "is_nan")
 isinf = _unary(np.isinf, "is_inf")
@@ -262,6 +417,16 @@ def zero_like(x: Any) -> Any:
     """A scalar zero of the dtype of `x`, tensor or array."""
     dtype = x._array.dtype if type(x) is Tensor else x.dtype
     return np.zeros((), dtype)
+
+
+def number(value: float, like: Any) -> Any:
+    """A scalar of the dtype of `like`, tensor or array: with a Python float, bfloat16 would become float32."""
+    return _number(value, like._array.dtype if type(like) is Tensor else like.dtype)
+
+
+@functools.lru_cache(maxsize=1000)
+def _number(value: float, dtype: Any) -> Any:
+    return np.asarray(value, dtype)
 
 
 def cast_like(x: Any, like: Any) -> Any:
@@ -314,19 +479,22 @@ relu.rules(x=lambda g, out: g * cast_like(greater(out, zero_like(out)), g))
 sign = _unary(np.sign, settle=numbers)
 sign.rules(x=lambda g: g * zero_like(g))
 
-
-def _absolute(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    return numbers(primitive, arrays, result)
-
-
-abs_ = _unary(np.abs, "abs", settle=_absolute)
+abs_ = _unary(np.abs, "abs", settle=numbers)
 abs_.rules(x=lambda g, x: g * sign(x))
 
 floor = _unary(np.floor, settle=numbers)
 ceil = _unary(np.ceil, settle=numbers)
-rint = _unary(np.rint, "round", settle=numbers)
 
-conj = _unary(np.conj, "conj")
+
+@primitive(elementwise=True, settle=numbers, name="round")
+def rint(x):
+    return x if x.dtype.kind in "iu" else xp(x).rint(x)
+
+
+nextafter = Primitive(np.nextafter, "nextafter", ("x1", "x2"), elementwise=True, settle=floats)
+nextafter.rules(x1=lambda g: g, x2=lambda g: g * zero_like(g))
+
+conj = _unary(np.conj, "conj", settle=numbers)
 conj.rules(x=lambda g: conj(g))
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -345,9 +513,17 @@ def _operator(primitive: Primitive) -> tuple[Any, Any]:
     return forward, reflected
 
 
-def _pow(self: Any, other: Any) -> Any:
-    if type(other) in (int, float) and other == 2:
-        return apply(square, (self,))
+# Python numbers for which there is something faster than NumPy's power, which takes 45 times as long as multiplying.
+_QUICK: dict[float, tuple[Primitive, Any]] = {2: (square, None), -1: (reciprocal, None), 0.5: (sqrt, None)}
+_QUICK |= {n: (integer_power, {"exponent": n}) for n in range(3, 9)}
+
+
+def raise_to(self: Any, other: Any) -> Any:
+    """self ** other."""
+    if type(other) is int or type(other) is float:
+        quick = _QUICK.get(other)
+        if quick is not None and ((type(other) is int and other > 0) or self._array.dtype.kind in "fcV"):
+            return apply(quick[0], (self,), quick[1])
     return apply(power, (self, other))
 
 
@@ -397,7 +573,7 @@ for _name, _logical, _bitwise in (
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"], OPERATORS[f"__r{_name}__"] = _logical_or_bitwise(_logical, _bitwise)
 OPERATORS |= {
-    "__pow__": _pow,
+    "__pow__": raise_to,
     "__rpow__": _rpow,
     "__neg__": lambda self: apply(negative, (self,)),
     "__pos__": lambda self: self if type(self) is Tensor else self.value(),

@@ -154,7 +154,8 @@ def _take_array(x: Tensor, items: tuple[Any, ...]) -> Any:
     covered = chosen.ndim if mask else 1
     plain = (*items[:position], *[slice(None)] * covered, *items[position + 1 :])
     index = _normalize(plain, x._array.ndim)
-    rest: Any = apply(getitem, (x,), {"index": index})
+    whole = all(item is Ellipsis or item == slice(None) for item in index.items)
+    rest: Any = x if whole else apply(getitem, (x,), {"index": index})
     behind = index.items[1:][_axis_of(items, position, x._array.ndim, covered) + covered :]
     axis = -sum(not isinstance(item, int) for item in behind) - covered
     return _masked(rest, chosen, axis) if mask else _indexed(rest, chosen, axis)

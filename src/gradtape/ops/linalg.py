@@ -1,27 +1,24 @@
-"""Matrix products, tensor contractions and norms."""
+"""Matrix products and norms."""
 
 from __future__ import annotations
 
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
-from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive
 from ..tensor import Tensor, convert
-from .array import broadcast_to, broadcast_to_, reshape, reshape_, squeeze, static_shape, together, transpose
-from .elementwise import abs_, conj, install, power
+from .array import cast, reshape, squeeze, together, transpose
+from .complexes import abs as absolute
+from .elementwise import conj, divide_no_nan, equal, install, maximum, number, power, rsqrt, select, square
+from .matrix import swap_last
 from .reduction import axes, one_axis, reduce_euclidean_norm, reduce_max, reduce_sum, unbroadcast
 
 
-@primitive(linear=True)
-def swap_last(x):
-    return x.swapaxes(-1, -2)
-
-
-swap_last.rules(x=lambda g: swap_last(g))
+def widened(x: Any) -> Any:
+    """Half precision as float32, in which its products are summed; other arrays as they are."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
 
 
 @primitive(multilinear=True, settle=numbers, name="matmul")
@@ -31,6 +28,8 @@ def matmul_(x, y):
             f"matmul: {list(x.shape)} and {list(y.shape)} do not multiply: both need at least two axes, and the "
             "last of the first must be as long as the last but one of the second"
         )
+    if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+        return (widened(x) @ widened(y)).astype(x.dtype)
     return x @ y
 
 
@@ -43,51 +42,6 @@ matmul_.rules(
     ),
 )
 
-
-@primitive(multilinear=True, settle=numbers, name="einsum")
-def einsum_(*xs, inputs, output):
-    """`inputs` holds the subscripts of each operand, `output` those of the result; extra axes in front are '...'."""
-    equation = ",".join("..." + s for s in inputs) + "->..." + output
-    return xp(xs[0]).einsum(equation, *xs, optimize=len(xs) > 1)
-
-
-def _einsum_rule(
-    g: Any, position: int, xs: tuple[Any, ...], xs_shapes: Any, inputs: tuple[str, ...], output: str
-) -> Any:
-    """d/dx_i of sum(g * einsum(x...)) is the einsum of g with the other operands, to x_i's own subscripts."""
-    own = inputs[position]
-    others = tuple(s for i, s in enumerate(inputs) if i != position)
-    sizes = dict(zip(own, xs_shapes[position], strict=True))
-    reach = set(output).union(*others)
-    letters = "".join(dict.fromkeys(own))  # each once, in order
-    wanted = "".join(c for c in letters if c in reach)
-    rest = [x for i, x in enumerate(xs) if i != position]
-    part = einsum_(g, *rest, inputs=(output, *others), output=wanted)
-    if (
-        wanted != letters
-    ):  # a subscript summed within this operand alone: every element along it counts the same
-        front = tuple(part.shape)[: part.ndim - len(wanted)]
-        part = reshape_(part, shape=front + tuple([sizes[c] if c in reach else 1 for c in letters]))
-        part = broadcast_to_(part, shape=front + tuple([sizes[c] for c in letters]))
-    return part if letters == own else _on_diagonal(part, own, letters, sizes)
-
-
-def _on_diagonal(part: Any, own: str, letters: str, sizes: dict[str, int]) -> Any:
-    """A repeated subscript reads a diagonal, so its gradient lies on the diagonal: a product with unit matrices."""
-    dtype = part._array.dtype if type(part) is Tensor else part.dtype
-    fresh = iter(sorted(set(ascii_letters) - set(own)))
-    final, operands, subscripts = "", [part], [letters]
-    for c in own:
-        if c in final:
-            other = next(fresh)
-            operands.append(np.eye(sizes[c], dtype=dtype))
-            subscripts.append(c + other)
-            c = other
-        final += c
-    return einsum_(*operands, inputs=tuple(subscripts), output=final)
-
-
-einsum_.rules(xs=_einsum_rule)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
@@ -109,18 +63,20 @@ def matmul(
 ) -> Tensor:
     """The matrix product over the last two axes; the axes in front are a batch, and broadcast.
 
-    `transpose_a`, `adjoint_a` and the like transpose (and conjugate) a factor first.
+    `transpose_a`, `adjoint_a` and the like transpose (and conjugate) a factor first; `output_type` casts both.
 
     >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
     array([[11.]], dtype=float32)
     """
-    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b)
+    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b or output_type)
     if plain and getattr(a, "ndim", 0) == 2 == getattr(b, "ndim", 0):
         return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")
     if type(a) is not Tensor or type(b) is not Tensor:
         a, b = together("matmul", [a, b])
+    if output_type is not None:
+        a, b = cast(a, output_type), cast(b, output_type)
     if transpose_a or adjoint_a:
         a = _flipped(a, adjoint_a)
     if transpose_b or adjoint_b:
@@ -142,90 +98,30 @@ def _flipped(x: Tensor, adjoint: bool) -> Tensor:
     return apply(conj, (x,)) if adjoint and x.dtype.is_complex else x
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over `axes`: the last n of `a` with the first n of `b`, or the axes listed for each.
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The matrices `a` times the vectors along the last axis of `b`; the axes in front broadcast.
 
-    >>> float(tensordot([1.0, 2.0], [3.0, 4.0], 1))
-    11.0
-    """
-    x, y = together("tensordot", [a, b])
-    if isinstance(axes, (int, np.integer)):
-        if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise InvalidArgumentError(
-                f"tensordot: axes={axes} does not fit the shapes {x.shape} and {y.shape}"
-            )
-        over_x, over_y = list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
-    else:
-        first, second = axes
-        over_x = [one_axis("tensordot", i, x.ndim) + x.ndim for i in static_shape("tensordot", first)]
-        over_y = [one_axis("tensordot", i, y.ndim) + y.ndim for i in static_shape("tensordot", second)]
-    sx, sy = x._array.shape, y._array.shape
-    if [sx[i] for i in over_x] != [sy[i] for i in over_y]:
-        raise InvalidArgumentError(
-            f"tensordot: the axes {over_x} of {list(sx)} and {over_y} of {list(sy)} have different lengths"
-        )
-    free_x = [i for i in range(len(sx)) if i not in over_x]
-    free_y = [i for i in range(len(sy)) if i not in over_y]
-    inner = int(np.prod([sx[i] for i in over_x], dtype=int))
-    rows, columns = ([s[i] for i in free] for s, free in ((sx, free_x), (sy, free_y)))
-    left = reshape(transpose(x, free_x + over_x), (int(np.prod(rows, dtype=int)), inner))
-    right = reshape(transpose(y, over_y + free_y), (inner, int(np.prod(columns, dtype=int))))
-    return reshape(apply(matmul_, (left, right)), (*rows, *columns))
-
-
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Einstein's sum: `einsum("ij,jk->ik", a, b)` is the matrix product. `...` stands for axes that broadcast.
-
-    >>> einsum("ij,j->i", [[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy()
+    >>> matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy()
     array([3., 7.], dtype=float32)
     """
-    xs = together("einsum", list(inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else inputs))
-    subscripts, output = _parse(equation, [x._array.shape for x in xs])
-    sizes: dict[str, int] = {}
-    for s, x in zip(subscripts, xs, strict=True):
-        for c, n in zip(s, x._array.shape, strict=True):
-            if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
-                raise InvalidArgumentError(
-                    f"einsum: {equation!r} gives the subscript {c!r} the lengths {sizes[c]} and {n}"
-                )
-            sizes[c] = max(sizes[c], n) if 1 in (n, sizes[c]) else n
-    spread_out = [_without_ones(x, s, sizes) for x, s in zip(xs, subscripts, strict=True)]
-    return apply(einsum_, tuple(spread_out), {"inputs": tuple(subscripts), "output": output})
+    x, y = together("matvec", [a, b])
+    if not y.ndim:
+        raise InvalidArgumentError("matvec: b must hold vectors along its last axis, a scalar has none")
+    column = reshape(y, (*y._array.shape, 1))
+    product = matmul(x, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
+    return reshape(product, product._array.shape[:-1])
 
 
-def _without_ones(x: Tensor, subscripts: str, sizes: dict[str, int]) -> Tensor:
-    """Axes of length 1 that meet longer ones under the same subscript, broadcast."""
-    shape = tuple([sizes[c] for c in subscripts])
-    return x if x._array.shape == shape else broadcast_to(x, shape)
-
-
-def _parse(equation: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str]:
-    """The subscripts of each operand and of the output, with '...' written out in capital letters of its own."""
-    text = equation.replace(" ", "")
-    left, arrow, output = text.partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(shapes):
-        raise ValueError(f"einsum: {equation!r} has {len(inputs)} operands, {len(shapes)} were given")
-    if not set(text) <= set(ascii_letters + ",->."):
-        raise ValueError(f"einsum: {equation!r} may hold letters, ',', '->' and '...' only")
-    free = [c for c in reversed(ascii_letters) if c not in text]
-    widths = [len(shape) - len(s.replace("...", "")) for s, shape in zip(inputs, shapes, strict=True)]
-    for s, width, shape in zip(inputs, widths, shapes, strict=True):
-        if width < 0 or ("..." not in s and width):
-            raise InvalidArgumentError(f"einsum: the subscripts {s!r} do not fit the shape {list(shape)}")
-    most = max([w for s, w in zip(inputs, widths, strict=True) if "..." in s], default=0)
-    dots = "".join(free[:most])
-    inputs = [s.replace("...", dots[most - w :]) for s, w in zip(inputs, widths, strict=True)]
-    if not arrow:
-        joined = "".join(inputs)
-        output = dots + "".join(sorted(c for c in set(joined) if joined.count(c) == 1 and c not in dots))
-    else:
-        output = output.replace("...", dots)
-    if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
-        raise ValueError(
-            f"einsum: the output of {equation!r} must hold each subscript once, and only ones of its inputs"
-        )
-    return inputs, output
+# ---------------------------------------------------------------------------------------------------------------------
+# Norms
 
 
 def norm(
@@ -235,9 +131,11 @@ def norm(
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The norm over `axis` (all axes by default). `ord`: 'euclidean' (also 'fro', 2), 1, np.inf or any positive number.
+    """The norm of the vectors along `axis` (all elements as one vector by default), or of the matrices in two axes.
 
-    The gradient at 0 is 0.
+    `ord`: 'euclidean', 1, 2, np.inf or any positive number for vectors; 'euclidean' or 'fro' (the root of the sum of
+    squares), 1 (the largest sum of a column), np.inf (of a row) or 2 (the largest singular value) for matrices. The
+    gradient at 0 is 0.
 
     >>> float(norm([3.0, 4.0]))
     5.0
@@ -245,25 +143,87 @@ def norm(
     x: Any = convert(tensor)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise DTypeError(f"norm takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    keep = bool(keepdims)
+    if isinstance(axis, (list, tuple, np.ndarray)):
+        return _matrix_norm(x, ord, axis, bool(keepdims))
+    if ord != "euclidean" and (isinstance(ord, str) or not ord > 0):
+        raise ValueError(
+            f"norm: ord must be 'euclidean', np.inf or a positive number for vectors, not {ord!r}: matrix norms need "
+            "an axis of two numbers"
+        )
     over = axes("norm", axis, x.ndim)
-    if ord in ("euclidean", "fro") or (ord == 2 and not (isinstance(axis, (list, tuple)) and len(axis) == 2)):
-        return reduce_euclidean_norm(x, over, keep)
-    size = apply(abs_, (x,))
-    if isinstance(axis, (list, tuple)) and len(axis) == 2:
-        if ord in (1, np.inf):
-            rows, columns = (one_axis("norm", a, x.ndim) for a in axis)
-            summed, across = (rows, columns) if ord == 1 else (columns, rows)
-            result = reduce_max(reduce_sum(size, summed, True), across, True)
-            return result if keep else squeeze(result, list(over))
-        raise ValueError(f"norm: ord={ord!r} of matrices is not one of 'euclidean', 'fro', 1, np.inf")
+    if ord in ("euclidean", 2):
+        return _euclidean(x, over, bool(keepdims))
+    size = absolute(x)
     if ord == np.inf:
-        return reduce_max(size, over, keep)
+        return reduce_max(size, over, bool(keepdims))
     if ord == 1:
-        return reduce_sum(size, over, keep)
-    if isinstance(ord, str) or not ord > 0:
-        raise ValueError(f"norm: ord must be 'euclidean', 'fro', np.inf or a positive number, not {ord!r}")
-    return apply(power, (reduce_sum(apply(power, (size, float(ord))), over, keep), 1.0 / ord))
+        return reduce_sum(size, over, bool(keepdims))
+    total = reduce_sum(apply(power, (size, float(ord))), over, bool(keepdims))
+    zero = apply(equal, (total, 0.0))  # there the slope of the root is infinite
+    root = apply(power, (apply(select, (zero, number(1.0, total), total)), 1.0 / ord))
+    return apply(select, (zero, number(0.0, total), root))
+
+
+def _euclidean(x: Any, over: tuple[int, ...], keepdims: bool) -> Tensor:
+    """The root of the sum of squares: of complex tensors in their own dtype, as in TensorFlow."""
+    length = reduce_euclidean_norm(x, over, keepdims)
+    return cast(length, x.dtype) if x.dtype.is_complex else length
+
+
+def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Tensor:
+    if len(axis) != 2 or one_axis("norm", axis[0], x.ndim) == one_axis("norm", axis[1], x.ndim):
+        raise ValueError(f"norm: axis must be None, a number, or two different ones, not {axis!r}")
+    if ord not in ("euclidean", "fro", 1, 2, np.inf):
+        raise ValueError(f"norm: ord must be 'euclidean', 'fro', 1, 2 or np.inf for matrices, not {ord!r}")
+    rows, columns = (one_axis("norm", a, x.ndim) for a in axis)
+    if ord in ("euclidean", "fro"):
+        return _euclidean(x, axes("norm", axis, x.ndim), keepdims)
+    if ord == 2:
+        from .factorizations import singular_values
+
+        rest = [a for a in range(-x.ndim, 0) if a not in (rows, columns)]
+        x = transpose(x, (*rest, rows, columns))
+        result = reduce_max(apply(singular_values, (x,)), -1, False)
+        kept = list(x._array.shape[:-2])
+        for a in sorted((rows + x.ndim, columns + x.ndim)):
+            kept.insert(a, 1)
+        return reshape(result, kept) if keepdims else result
+    summed, across = (rows, columns) if ord == 1 else (columns, rows)
+    result = reduce_max(reduce_sum(absolute(x), summed, True), across, True)
+    return result if keepdims else squeeze(result, [rows, columns])
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The tensor divided by its norm over `axis`, and the norm (see `norm`). Zeros stay zeros, with gradient 0.
+
+    >>> unit, length = normalize([3.0, 4.0])
+    >>> unit.numpy(), length.numpy()
+    (array([0.6, 0.8], dtype=float32), array([5.], dtype=float32))
+    """
+    x = convert(tensor)
+    length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
+    return apply(divide_no_nan, (x, length)), length
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """The tensor divided by the root of its sum of squares over `axis`, or of `epsilon` where that is larger.
+
+    >>> l2_normalize([3.0, 4.0]).numpy()
+    array([0.6, 0.8], dtype=float32)
+    """
+    value: Any = convert(x)
+    if not (value.dtype.is_floating or value.dtype.is_complex):
+        raise DTypeError(
+            f"l2_normalize takes floating tensors, not {value.dtype.name}: use cast(x, 'float32')"
+        )
+    size = absolute(value) if value.dtype.is_complex else value
+    total = reduce_sum(apply(square, (size,)), dim if axis is None else axis, keepdims=True)
+    scale = apply(rsqrt, (apply(maximum, (total, epsilon)),))
+    return value * cast(scale, value.dtype)
 
 
 install(

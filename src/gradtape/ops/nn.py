@@ -1,4 +1,4 @@
-"""Neural-network operations: activations, softmax and its losses, embeddings."""
+"""Softmax, its logarithm, and the cross entropies of both."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, floats, primitive
 from ..tensor import Tensor, convert
-from .array import bounds, broadcast_to, gather, transpose
-from .clip import clip_by_norm
-from .elementwise import exp, relu
+from .array import bounds, broadcast_to, transpose
+from .elementwise import exp
 from .reduction import one_axis, spread, sum_
 
 
@@ -82,15 +81,6 @@ softmax_minus_one_hot.rules(logits=lambda g, logits: softmax_rule(g, softmax_(lo
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
-
-
-def relu_(features: Any, name: str | None = None) -> Tensor:
-    """max(x, 0) for each element. The gradient at 0 is 0.
-
-    >>> relu_([-1.0, 2.0]).numpy()
-    array([0., 2.], dtype=float32)
-    """
-    return apply(relu, (features,))
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -167,18 +157,3 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
         )
     bounds("sparse_softmax_cross_entropy_with_logits", classes._array, x._array.shape[-1])
     return apply(sparse_softmax_cross_entropy, (x, classes))
-
-
-def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
-    """The rows of `params` at `ids`; `max_norm` scales rows that are longer down to it.
-
-    >>> embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1]).numpy()
-    array([[3., 4.]], dtype=float32)
-    """
-    if isinstance(params, (list, tuple)) and len(params) == 1:
-        params = params[0]
-    rows: Any = gather(params, ids)
-    if max_norm is None:
-        return rows
-    axes = list(range(convert(ids).ndim, rows.ndim))
-    return clip_by_norm(rows, max_norm, axes=axes)

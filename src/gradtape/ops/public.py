@@ -9,18 +9,29 @@ from ..primitive import Primitive, apply, apply2
 from ..tensor import Tensor
 
 
-def public(primitive: Primitive, doc: str, name: str | None = None) -> Callable[..., Tensor]:
-    """The function users call: takes values of any kind, and TensorFlow's `name`; returns a tensor."""
-    if len(primitive.inputs) == 1:
+def public(
+    primitive: Primitive, doc: str, name: str | None = None, arguments: tuple[str, ...] = ()
+) -> Callable[..., Tensor]:
+    """The function users call: takes values of any kind, and TensorFlow's `name`; returns a tensor.
+
+    Its arguments are called what the inputs are, or what `arguments` say.
+    """
+    names = arguments or primitive.inputs
+    function: Callable[..., Tensor]
+    if names == ("x",):
 
         def function(x: Any, name: str | None = None) -> Tensor:
             return apply(primitive, (x,))
 
-    else:
+    elif names == ("x", "y"):
 
-        def function(x: Any, y: Any, name: str | None = None) -> Tensor:  # type: ignore[misc]
+        def function(x: Any, y: Any, name: str | None = None) -> Tensor:
             return apply2(primitive, x, y)
 
+    else:
+        inputs = ", ".join(names)
+        scope = {"apply": apply, "primitive": primitive, "__name__": __name__}
+        function = eval(f"lambda {inputs}, name=None: apply(primitive, ({inputs},))", scope)
     function.__name__ = function.__qualname__ = name or primitive.name
     function.__doc__ = doc
     return function

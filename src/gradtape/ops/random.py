@@ -1,24 +1,95 @@
-"""Random tensors. The global seed fixes the sequence of all numbers drawn; an operation's seed its own sequence."""
+"""Random tensors: the numbers TensorFlow draws for the same seeds, for normal, uniform, categorical and shuffled ones.
+
+The global seed resets everything. An operation without a seed of its own then gets the next one of a fixed sequence;
+one with a seed has a counter of its own, which goes on from call to call.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
-import numpy as np
+from ..errors import DTypeError
+from ..settings import settings
+from ..tensor import Tensor, convert
+from . import distributions, philox
+from .distributions import Place, Reserve
 
-from .. import dtypes
-from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply
-from ..tensor import Tensor, convert, wrap
-from .array import new_shape
-from .elementwise import add, minimum, multiply
+_MAX_SEED = (1 << 31) - 1
+_DEFAULT_GLOBAL_SEED = 87654321  # what counts as the global seed where only the operation has one
 
-_lock = threading.Lock()
-_global_seed: int | None = None
-# By the operation's seed; None is the generator of all operations without one. Made when first used: NumPy's random
-# module takes 20 ms to import.
-_generators: dict[int | None, np.random.Generator] = {}
+
+class _Seeds:
+    """The global seed, and how far each operation has counted."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.reset(None)
+
+    def reset(self, seed: int | None) -> None:
+        with self.lock:
+            self.seed = seed
+            self.sequence: Any = None if seed is None else _sequence(seed)
+            self.counters: dict[Any, int] = {}
+            self.own_key = int.from_bytes(os.urandom(8), "little")  # where nobody gives a seed
+            self.own_counter = 0
+
+    def reserve(self, operation: Any, seed: Any, count: int) -> Place:
+        """A place for an operation that may use `count` blocks, which nobody else gets then."""
+        own = None if seed is None else static_number(f"random.{operation[0]}: seed", seed)
+        with self.lock:
+            if own is None:
+                return self._next(count)
+            pair = (_DEFAULT_GLOBAL_SEED if self.seed is None else self.seed) % _MAX_SEED, own % _MAX_SEED
+            key, start = _start(pair)
+            counter = self.counters.get((operation, pair), start)
+            self.counters[operation, pair] = counter + count
+            return key, counter
+
+    def _next(self, count: int) -> Place:
+        """A place for an operation that has no seed."""
+        if self.seed is not None:
+            return _start((self.seed % _MAX_SEED, self.sequence.randint(0, _MAX_SEED) % _MAX_SEED))
+        if settings.op_determinism:
+            raise RuntimeError(
+                "random numbers need a seed where op determinism is enabled: call random.set_seed(...) first"
+            )
+        self.own_counter += count
+        return self.own_key, self.own_counter - count
+
+
+def _sequence(seed: int) -> Any:
+    """Python's own generator, from which operations without a seed get theirs, as under TensorFlow."""
+    import random
+
+    return random.Random(seed)
+
+
+def _start(pair: tuple[int, int]) -> Place:
+    """Where the sequence of a pair of seeds begins."""
+    first, second = pair if pair != (0, 0) else (0, _MAX_SEED)
+    return first, second << 64
+
+
+_seeds = _Seeds()
+
+
+def static_number(what: str, value: Any) -> int:
+    """An integer argument that may come as a tensor."""
+    try:
+        return convert(value)._array.reshape(()).item().__index__()
+    except (AttributeError, ValueError, TypeError):
+        raise DTypeError(f"{what} must be one integer, not {value!r}") from None
+
+
+def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
+    """How an operation reserves its places. Operations count apart, and so do the dtypes of one."""
+    return lambda count: _seeds.reserve((operation, *map(str, kind)), seed, count * philox.RESERVED)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
 
 
 def set_seed(seed: Any) -> None:
@@ -31,27 +102,7 @@ def set_seed(seed: Any) -> None:
     >>> float(a) == float(b)
     True
     """
-    global _global_seed
-    with _lock:
-        _global_seed = None if seed is None else int(seed)
-        _generators.clear()
-
-
-def generator(seed: Any) -> np.random.Generator:
-    """The generator for an operation with this seed argument."""
-    number = None if seed is None else int(seed)
-    with _lock:
-        if number not in _generators:
-            seeds = [s & 0xFFFF_FFFF_FFFF_FFFF for s in (_global_seed, number) if s is not None]
-            _generators[number] = np.random.default_rng(seeds or None)
-        return _generators[number]
-
-
-def _floating(name: str, dtype: Any) -> Any:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
-    return kind.numpy_dtype
+    _seeds.reset(None if seed is None else static_number("random.set_seed: seed", seed))
 
 
 def normal(
@@ -67,65 +118,8 @@ def normal(
     >>> normal((2, 3)).shape
     TensorShape([2, 3])
     """
-    kind = _floating("random.normal", dtype)
-    drawn = np.asarray(
-        generator(seed).standard_normal(new_shape("random.normal", shape), _native(kind)), kind
-    )
-    return _scaled(wrap(drawn), mean, stddev)
-
-
-def _native(kind: Any) -> Any:
-    """What NumPy's generators can draw: float32 for the shorter dtypes."""
-    return kind if kind.itemsize >= 4 else np.dtype(np.float32)
-
-
-def _scaled(drawn: Any, shift: Any, scale: Any) -> Tensor:
-    if type(scale) is not float or scale != 1.0:
-        drawn = apply(multiply, (drawn, scale))
-    if type(shift) is not float or shift != 0.0:
-        drawn = apply(add, (drawn, shift))
-    return drawn
-
-
-def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = "float32",
-    seed: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval): [0, 1) by default. Integers need `maxval`.
-
-    >>> x = uniform((100,), 2.0, 3.0)
-    >>> bool(float(x.numpy().min()) >= 2.0 and float(x.numpy().max()) < 3.0)
-    True
-    """
-    kind = dtypes.as_dtype(dtype)
-    size = new_shape("random.uniform", shape)
-    if kind.is_integer:
-        if maxval is None:
-            raise ValueError("random.uniform: integers need maxval")
-        low, high = convert(minval)._array, convert(maxval)._array
-        if (low >= high).any():
-            raise InvalidArgumentError(f"random.uniform: minval must be below maxval, not {low} and {high}")
-        return wrap(np.asarray(generator(seed).integers(low, high, size, kind.numpy_dtype)))
-    numpy_kind = _floating("random.uniform", dtype)
-    drawn = wrap(np.asarray(generator(seed).random(size, _native(numpy_kind)), numpy_kind))
-    low = 0.0 if type(minval) is int and minval == 0 else minval
-    if maxval is None:
-        return _scaled(drawn, low, 1.0)
-    span = maxval - low if type(low) is not float or low != 0.0 else maxval
-    result = _scaled(drawn, low, span)
-    return _below(result, convert(low, None, numpy_kind)._array, convert(maxval, None, numpy_kind)._array)
-
-
-def _below(result: Tensor, low: Any, high: Any) -> Tensor:
-    """Numbers that rounding has landed on `high`, just below it."""
-    array = result._array
-    if array.dtype.kind != "f" or not ((array >= high) & (high > low)).any():
-        return result
-    return apply(minimum, (result, np.nextafter(high, -np.inf, dtype=array.dtype)))
+    reserve = _for("normal", seed, dtype)
+    return distributions.normal("random.normal", reserve, shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -141,9 +135,80 @@ def truncated_normal(
     >>> bool(abs(truncated_normal((1000,)).numpy()).max() <= 2.0)
     True
     """
-    kind = _floating("random.truncated_normal", dtype)
-    draw = generator(seed)
-    drawn = draw.standard_normal(new_shape("random.truncated_normal", shape), _native(kind))
-    while (outside := np.abs(drawn) > 2).any():
-        drawn = np.where(outside, draw.standard_normal(drawn.shape, _native(kind)), drawn)
-    return _scaled(wrap(np.asarray(drawn, kind)), mean, stddev)
+    reserve = _for("truncated_normal", seed, dtype)
+    return distributions.truncated_normal("random.truncated_normal", reserve, shape, mean, stddev, dtype)
+
+
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers evenly distributed in [minval, maxval): [0, 1) by default. Integers need `maxval`.
+
+    >>> x = uniform((100,), 2.0, 3.0).numpy()
+    >>> bool(x.min() >= 2.0 and x.max() <= 3.0)
+    True
+    """
+    kind = distributions.uniform_dtype("random.uniform", dtype)
+    if kind.is_integer and (minval is None or maxval is None or kind.is_unsigned):
+        raise ValueError("random.uniform: integers need minval and maxval, and dtype int32 or int64")
+    reserve = _for("uniform", seed, dtype)
+    return distributions.uniform("random.uniform", reserve, shape, minval, maxval, kind)
+
+
+def gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`shape` samples of each gamma distribution of shape `alpha` and rate `beta`; gradients flow to both.
+
+    >>> gamma((10,), [0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    wanted = distributions.sizes("random.gamma", shape)
+    return distributions.gamma(
+        "random.gamma", _for("gamma", seed, dtype), wanted, alpha, beta, dtype, prepend=True
+    )
+
+
+def poisson(
+    shape: Any, lam: Any, dtype: Any = "float32", seed: Any = None, name: str | None = None
+) -> Tensor:
+    """`shape` samples of each Poisson distribution of rate `lam`.
+
+    >>> poisson((10,), [0.5, 1.5]).shape
+    TensorShape([10, 2])
+    """
+    wanted = distributions.sizes("random.poisson", shape)
+    return distributions.poisson(
+        "random.poisson", _for("poisson", seed, dtype), wanted, lam, dtype, prepend=True
+    )
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+) -> Tensor:
+    """For each row of `logits`, `num_samples` classes drawn with the probabilities softmax(logits).
+
+    >>> categorical([[0.0, float("-inf")]], 3).numpy()
+    array([[0, 0, 0]])
+    """
+    reserve = _for("categorical", seed, dtype)
+    return distributions.categorical("random.categorical", reserve, logits, num_samples, dtype)
+
+
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
+    """The slices along the first axis in random order.
+
+    >>> sorted(shuffle([1, 2, 3]).numpy().tolist())
+    [1, 2, 3]
+    """
+    return distributions.shuffle(lambda blocks: _seeds.reserve(("shuffle",), seed, blocks), value)

@@ -1,4 +1,4 @@
-"""Reductions and scans: sums, means, extremes, norms, cumulative sums, along given axes.
+"""Reductions: sums, means, extremes, norms, counts, along given axes.
 
 Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient do not disturb it.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..engine import xp
-from ..errors import DTypeError, IndexOutOfBoundsError
+from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, floats, numbers, primitive
 from ..tensor import Tensor, convert
 from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
@@ -25,8 +25,12 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(-ndim, 0))
     if isinstance(axis, Tensor) or hasattr(type(axis), "_read"):
         axis = convert(axis)._array.tolist()
-    given = axis if isinstance(axis, (list, tuple, np.ndarray)) else (axis,)
-    return tuple(sorted({one_axis(name, a, ndim) for a in given}))
+    if not isinstance(axis, (list, tuple, np.ndarray)):
+        return (one_axis(name, axis, ndim),)
+    named = {one_axis(name, a, ndim) for a in axis}
+    if len(named) != len(axis):
+        raise InvalidArgumentError(f"{name}: axis {axis!r} names an axis of a tensor of rank {ndim} twice")
+    return tuple(sorted(named))
 
 
 def one_axis(name: str, axis: Any, ndim: int) -> int:
@@ -121,21 +125,21 @@ Primitive.unbroadcast = staticmethod(unbroadcast)
 
 @primitive(linear=True, settle=numbers)
 def mean(x, *, axis, keepdims):
-    count = _count(x.shape, axis)
-    total = _total(x, axis, keepdims)
+    count = count_along(x.shape, axis)
     if x.dtype.kind in "iu":
-        return (total / count).astype(x.dtype) if count else total
+        return (x.sum(axis, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
+    total = _total(x, axis, keepdims)
     return total / count if count else total / xp(x).zeros((), x.dtype)
 
 
 mean.rules(
     x=lambda g, x_shape, axis, keepdims: spread(
-        g / max(_count(x_shape, axis), 1), axis=axis, keepdims=keepdims, shape=x_shape
+        g / max(count_along(x_shape, axis), 1), axis=axis, keepdims=keepdims, shape=x_shape
     )
 )
 
 
-def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+def count_along(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
     count = 1
     for a in axis:
         count *= shape[a]
@@ -148,6 +152,7 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 
 @primitive(settle=numbers, name="max")
 def max_(x, *, axis, keepdims):
+    _ordered("reduce_max", x)
     return (
         x.max(axis, keepdims=keepdims, initial=_lowest(x))
         if _empty(x, axis)
@@ -157,6 +162,7 @@ def max_(x, *, axis, keepdims):
 
 @primitive(settle=numbers, name="min")
 def min_(x, *, axis, keepdims):
+    _ordered("reduce_min", x)
     return (
         x.min(axis, keepdims=keepdims, initial=_highest(x))
         if _empty(x, axis)
@@ -164,8 +170,15 @@ def min_(x, *, axis, keepdims):
     )
 
 
+def _ordered(name: str, x: Any) -> None:
+    if x.dtype.kind == "c":
+        raise DTypeError(
+            f"{name} takes real numbers, not {x.dtype}, which has no order: use abs(x), or real(x)"
+        )
+
+
 def _empty(x: Any, axis: tuple[int, ...]) -> bool:
-    return _count(x.shape, axis) == 0
+    return count_along(x.shape, axis) == 0
 
 
 def _lowest(x: Any) -> Any:
@@ -260,26 +273,6 @@ logsumexp.rules(
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Scans
-
-
-@primitive(linear=True, settle=numbers, name="cumsum")
-def cumsum_(x, *, axis, exclusive, reverse):
-    if reverse:
-        x = xp(x).flip(x, axis)
-    total = xp(x).cumsum(x, axis, dtype=x.dtype)
-    if exclusive:
-        behind = (slice(None),) * (-axis - 1)
-        first = xp(x).zeros_like(total[(..., slice(0, 1), *behind)])
-        total = xp(x).concatenate([first, total[(..., slice(0, -1), *behind)]], axis)
-    return xp(x).flip(total, axis) if reverse else total
-
-
-cumsum_.rules(
-    x=lambda g, axis, exclusive, reverse: cumsum_(g, axis=axis, exclusive=exclusive, reverse=not reverse),
-)
-
-# ---------------------------------------------------------------------------------------------------------------------
 # The public functions
 
 
@@ -369,7 +362,12 @@ def reduce_logsumexp(
     >>> float(reduce_logsumexp([1000.0, 1000.0]))
     1000.6931762695312
     """
-    return _reduce(logsumexp, "reduce_logsumexp", input_tensor, axis, keepdims)
+    x = convert(input_tensor)
+    if not x.dtype.is_floating:
+        raise DTypeError(
+            f"reduce_logsumexp takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')"
+        )
+    return _reduce(logsumexp, "reduce_logsumexp", x, axis, keepdims)
 
 
 def reduce_euclidean_norm(
@@ -408,7 +406,7 @@ def reduce_std(
     1.0
     """
     x = _floating("reduce_std", input_tensor)
-    count = _count(x._array.shape, axes("reduce_std", axis, x.ndim))
+    count = count_along(x._array.shape, axes("reduce_std", axis, x.ndim))
     return reduce_euclidean_norm(_centred(x, axis), axis, keepdims) / float(np.sqrt(count))
 
 
@@ -423,37 +421,20 @@ def _centred(x: Tensor, axis: Any) -> Any:
     return apply(subtract, (x, reduce_mean(x, axis, keepdims=True)))
 
 
-def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = "int64", name: str | None = None
 ) -> Tensor:
-    """The product of the elements along `axis`. Its gradients, of any order, are exact where elements are 0.
+    """How many elements along `axis` are not 0; of strings, how many are not empty.
 
-    >>> float(reduce_prod([2.0, 3.0, 4.0]))
-    24.0
+    >>> int(count_nonzero([0.0, 2.0, 3.0]))
+    2
     """
-    x: Any = convert(input_tensor)
-    numbers(Primitive.registry["multiply"], [x._array], None)
-    shape = x._array.shape
-    over = axes("reduce_prod", axis, len(shape))
-    rest = [a for a in range(-len(shape), 0) if a not in over]
-    reshape, transpose = Primitive.registry["reshape"], Primitive.registry["transpose"]
-    x = apply(transpose, (x,), {"perm": tuple(a + len(shape) for a in (*over, *rest))})
-    x = apply(reshape, (x,), {"shape": (_count(shape, over), *[shape[a] for a in rest])})
-    while (
-        n := x._array.shape[0]
-    ) > 1:  # halves multiplied with halves: log2(n) steps, each its own simple gradient
-        half = x[: n // 2] * x[n // 2 : n // 2 * 2]
-        x = half if n % 2 == 0 else Primitive.registry["concat"](half, x[-1:], axis=0)
-    final = tuple(
-        [
-            1 if a - len(shape) in over else n
-            for a, n in enumerate(shape)
-            if keepdims or a - len(shape) not in over
-        ]
-    )
-    if x._array.shape[0] == 0:
-        x = apply(sum_, (x,), {"axis": (-x.ndim,), "keepdims": False}) + 1  # a product of nothing, still connected
-    return apply(reshape, (x,), {"shape": final})
+    x = convert(input)
+    zero = b"" if x.dtype.name == "string" else np.zeros((), x._array.dtype)
+    cast, kind = Primitive.registry["cast_without_gradient"], as_dtype(dtype).name
+    found = apply(cast, (apply(Primitive.registry["not_equal"], (x, zero)),), {"dtype": "int64"})
+    total = _reduce(sum_, "count_nonzero", found, axis, keepdims)
+    return total if kind == "int64" else apply(cast, (total,), {"dtype": kind})
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
@@ -478,16 +459,3 @@ def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -
     x = convert(value)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
     return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})
-
-
-def cumsum(
-    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """The running sum along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end.
-
-    >>> cumsum([1.0, 2.0, 3.0]).numpy()
-    array([1., 3., 6.], dtype=float32)
-    """
-    x = convert(x)
-    a = one_axis("cumsum", axis, x.ndim)
-    return apply(cumsum_, (x,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})

@@ -6,35 +6,64 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError
-from .ops import elementwise as _e
-from .ops.array import together
-from .ops.nn import log_softmax, softmax
-from .ops.public import public
-from .ops.reduction import (
+from ..errors import DTypeError
+from ..ops import elementwise as _e
+from ..ops import special as _s
+from ..ops.arithmetic import (
+    accumulate_n,
+    add_n,
+    is_non_decreasing,
+    is_strictly_increasing,
+    polyval,
+    pow,
+    reciprocal,
+    reciprocal_no_nan,
+    scalar_mul,
+)
+from ..ops.array import together
+from ..ops.complexes import abs, angle, imag, real, reduce_euclidean_norm, sign, squared_difference
+from ..ops.counting import bincount, confusion_matrix
+from ..ops.linalg import l2_normalize
+from ..ops.nn import log_softmax, softmax
+from ..ops.public import public
+from ..ops.reduction import (
     argmax,
     argmin,
-    cumsum,
+    count_nonzero,
     reduce_all,
     reduce_any,
-    reduce_euclidean_norm,
     reduce_logsumexp,
     reduce_max,
     reduce_mean,
     reduce_min,
-    reduce_prod,
     reduce_std,
     reduce_sum,
     reduce_variance,
 )
-from .primitive import apply
-from .tensor import Tensor, convert, convert_to_tensor
-
-abs = public(
-    _e.abs_,
-    "The absolute value of each element.\n\n>>> abs([-1.0]).numpy()\narray([1.], dtype=float32)",
-    "abs",
+from ..ops.scan import cumprod, cumsum, cumulative_logsumexp, reduce_prod
+from ..ops.segment import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
 )
+from ..ops.sorting import in_top_k, invert_permutation, top_k
+from ..ops.special import lbeta
+from ..primitive import apply
+from ..tensor import Tensor, convert
+from . import special
+from .special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Arithmetic
+
 add = public(_e.add, "x + y, element by element.\n\n>>> float(add(1.0, 2.0))\n3.0")
 subtract = public(_e.subtract, "x - y, element by element.\n\n>>> float(subtract(1.0, 2.0))\n-1.0")
 multiply = public(_e.multiply, "x * y, element by element.\n\n>>> float(multiply(2.0, 3.0))\n6.0")
@@ -53,12 +82,10 @@ multiply_no_nan = public(
     "x * y, and 0 where y is 0 even if x is not finite.\n\n>>> float(multiply_no_nan(float('inf'), 0.0))\n0.0",
 )
 negative = public(_e.negative, "-x for each element.\n\n>>> float(negative(1.0))\n-1.0")
-reciprocal = public(_e.reciprocal, "1 / x for each element.\n\n>>> float(reciprocal(4.0))\n0.25")
-pow = public(
-    _e.power,
-    "x to the power y. The gradient of x ** 0 is 0, at 0 too.\n\n>>> float(pow(2.0, 3.0))\n8.0",
-    "pow",
-)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Powers, exponentials, logarithms
+
 square = public(_e.square, "x * x for each element.\n\n>>> float(square(3.0))\n9.0")
 sqrt = public(_e.sqrt, "The square root of each element.\n\n>>> float(sqrt(9.0))\n3.0")
 rsqrt = public(_e.rsqrt, "1 / sqrt(x) for each element.\n\n>>> float(rsqrt(4.0))\n0.5")
@@ -66,15 +93,51 @@ exp = public(_e.exp, "e to the power x for each element.\n\n>>> float(exp(0.0))\
 expm1 = public(_e.expm1, "exp(x) - 1, exact near 0.\n\n>>> float(expm1(0.0))\n0.0")
 log = public(_e.log, "The natural logarithm of each element.\n\n>>> float(log(1.0))\n0.0")
 log1p = public(_e.log1p, "log(1 + x), exact near 0.\n\n>>> float(log1p(0.0))\n0.0")
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Trigonometric and hyperbolic
+
 sin = public(_e.sin, "The sine of each element, in radians.\n\n>>> float(sin(0.0))\n0.0")
 cos = public(_e.cos, "The cosine of each element, in radians.\n\n>>> float(cos(0.0))\n1.0")
 tan = public(_e.tan, "The tangent of each element, in radians.\n\n>>> float(tan(0.0))\n0.0")
 sinh = public(_e.sinh, "The hyperbolic sine of each element.\n\n>>> float(sinh(0.0))\n0.0")
 cosh = public(_e.cosh, "The hyperbolic cosine of each element.\n\n>>> float(cosh(0.0))\n1.0")
 tanh = public(_e.tanh, "The hyperbolic tangent of each element.\n\n>>> float(tanh(0.0))\n0.0")
+asin = public(_e.asin, "The angle whose sine is x, from -pi/2 to pi/2.\n\n>>> float(asin(0.0))\n0.0")
+acos = public(_e.acos, "The angle whose cosine is x, from 0 to pi.\n\n>>> float(acos(1.0))\n0.0")
+atan = public(_e.atan, "The angle whose tangent is x, from -pi/2 to pi/2.\n\n>>> float(atan(0.0))\n0.0")
+atan2 = public(
+    _e.atan2,
+    "The angle of the point (x, y), from -pi to pi. Its gradient at 0 is 0.\n\n>>> float(atan2(0.0, 1.0))\n0.0",
+)
+asinh = public(_e.asinh, "The inverse of the hyperbolic sine.\n\n>>> float(asinh(0.0))\n0.0")
+acosh = public(_e.acosh, "The inverse of the hyperbolic cosine.\n\n>>> float(acosh(1.0))\n0.0")
+atanh = public(_e.atanh, "The inverse of the hyperbolic tangent.\n\n>>> float(atanh(0.0))\n0.0")
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Activations
+
 sigmoid = public(_e.sigmoid, "1 / (1 + exp(-x)), without overflow.\n\n>>> float(sigmoid(0.0))\n0.5")
-softplus = public(_e.softplus, "log(1 + exp(x)), without overflow.\n\n>>> float(softplus(1000.0))\n1000.0")
+softplus = public(
+    _e.softplus,
+    "log(1 + exp(x)), without overflow.\n\n>>> float(softplus(1000.0))\n1000.0",
+    arguments=("features",),
+)
+log_sigmoid = public(
+    _e.log_sigmoid, "log(sigmoid(x)), without overflow.\n\n>>> float(log_sigmoid(-1000.0))\n-1000.0"
+)
+softsign = public(_e.softsign, "x / (1 + |x|).\n\n>>> float(softsign(1.0))\n0.5", arguments=("features",))
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Products that are 0 where a factor is 0
+
+xdivy = public(_e.xdivy, "x / y, and 0 where x is 0.\n\n>>> float(xdivy(0.0, 0.0))\n0.0")
+xlog1py = public(_e.xlog1py, "x * log(1 + y), and 0 where x is 0.\n\n>>> float(xlog1py(0.0, -1.0))\n0.0")
 xlogy = public(_e.xlogy, "x * log(y), and 0 where x is 0.\n\n>>> float(xlogy(0.0, 0.0))\n0.0")
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Comparing, rounding, parts of numbers
+
 maximum = public(
     _e.maximum,
     "The larger of x and y; where they are equal the gradient goes to x.\n\n>>> float(maximum(1.0, 2.0))\n2.0",
@@ -83,13 +146,17 @@ minimum = public(
     _e.minimum,
     "The smaller of x and y; where they are equal the gradient goes to x.\n\n>>> float(minimum(1.0, 2.0))\n1.0",
 )
-sign = public(
-    _e.sign, "-1, 0 or 1 by the sign of each element; its gradient is 0.\n\n>>> float(sign(-3.0))\n-1.0"
-)
 floor = public(_e.floor, "Each element rounded down; no gradient.\n\n>>> float(floor(1.5))\n1.0")
 ceil = public(_e.ceil, "Each element rounded up; no gradient.\n\n>>> float(ceil(1.5))\n2.0")
 round = public(
     _e.rint, "Each element rounded, halves to even; no gradient.\n\n>>> float(round(2.5))\n2.0", "round"
+)
+rint = public(
+    _e.rint, "Each element rounded, halves to even; no gradient.\n\n>>> float(rint(2.5))\n2.0", "rint"
+)
+nextafter = public(
+    _e.nextafter,
+    "The next number after x1 in the direction of x2.\n\n>>> bool(nextafter(1.0, 2.0) > 1.0)\nTrue",
 )
 conj = public(_e.conj, "The complex conjugate of each element.\n\n>>> complex(conj(1 + 2j))\n(1-2j)")
 less = public(_e.less, "x < y, element by element.\n\n>>> bool(less(1, 2))\nTrue")
@@ -108,28 +175,44 @@ is_nan = public(_e.isnan, "Which elements are nan?\n\n>>> bool(is_nan(float('nan
 is_inf = public(_e.isinf, "Which elements are infinite?\n\n>>> bool(is_inf(float('inf')))\nTrue")
 is_finite = public(_e.isfinite, "Which elements are finite?\n\n>>> bool(is_finite(1.0))\nTrue")
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Special functions
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """(x - y) squared, element by element.
-
-    >>> float(squared_difference(1.0, 3.0))
-    4.0
-    """
-    return apply(_e.square, (apply(_e.subtract, (x, y)),))
-
-
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape.
-
-    >>> float(add_n([1.0, 2.0, 3.0]))
-    6.0
-    """
-    if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise ValueError("add_n takes a list of at least one tensor")
-    total: Any = convert_to_tensor(inputs[0])
-    for x in inputs[1:]:
-        total = total + x
-    return total
+erf = public(
+    _s.erf,
+    "The error function: the integral of 2 / sqrt(pi) exp(-t^2) from 0 to x.\n\n>>> float(erf(0.0))\n0.0",
+)
+erfc = public(_s.erfc, "1 - erf(x), exact where that is small.\n\n>>> float(erfc(0.0))\n1.0")
+erfinv = public(_s.erfinv, "The number whose error function is x.\n\n>>> float(erfinv(0.0))\n0.0")
+erfcinv = public(
+    _s.erfcinv,
+    "The number whose complementary error function is x.\n\n>>> round(float(erfcinv(0.5)), 4)\n0.4769",
+)
+ndtri = public(
+    _s.ndtri,
+    "The number below which a standard normal one lies with probability x.\n\n>>> float(ndtri(0.5))\n0.0",
+)
+lgamma = public(_s.lgamma, "log |Gamma(x)|.\n\n>>> float(lgamma(1.0))\n0.0")
+digamma = public(_s.digamma, "The derivative of lgamma.\n\n>>> round(float(digamma(1.0)), 4)\n-0.5772")
+polygamma = public(
+    _s.polygamma,
+    "The derivative of order a, a whole number, of digamma.\n\n>>> round(float(polygamma(1.0, 1.0)), 4)\n1.6449",
+)
+zeta = public(
+    _s.zeta, "The sum of (n + q)^-x over n from 0 on.\n\n>>> round(float(zeta(2.0, 1.0)), 4)\n1.6449"
+)
+igamma = public(
+    _s.igamma,
+    "How likely a number of gamma distribution a is below x.\n\n>>> round(float(igamma(1.0, 1.0)), 4)\n0.6321",
+)
+igammac = public(
+    _s.igammac,
+    "1 - igamma(a, x), exact where that is small.\n\n>>> round(float(igammac(1.0, 1.0)), 4)\n0.3679",
+)
+betainc = public(
+    _s.betainc,
+    "How likely a number of beta distribution (a, b) is below x.\n\n>>> float(betainc(1.0, 1.0, 0.5))\n0.5",
+)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

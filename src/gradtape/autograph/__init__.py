@@ -1,0 +1,5 @@
+"""The public namespace `gradtape.autograph`."""
+
+from . import experimental
+
+__all__ = ["experimental"]

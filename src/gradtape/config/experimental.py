@@ -1,0 +1,146 @@
+"""The public namespace `gradtape.config.experimental`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..devices import LogicalDeviceConfiguration as VirtualDeviceConfiguration
+from ..devices import (
+    PhysicalDevice,
+    check_known,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_visible_devices,
+)
+from ..devices import get_logical_device_configuration as get_virtual_device_configuration
+from ..devices import set_logical_device_configuration as set_virtual_device_configuration
+from ..settings import settings
+
+__all__ = [
+    "VirtualDeviceConfiguration",
+    "enable_op_determinism",
+    "enable_tensor_float_32_execution",
+    "get_device_details",
+    "get_device_policy",
+    "get_memory_growth",
+    "get_memory_info",
+    "get_memory_usage",
+    "get_synchronous_execution",
+    "get_virtual_device_configuration",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "reset_memory_stats",
+    "set_device_policy",
+    "set_memory_growth",
+    "set_synchronous_execution",
+    "set_virtual_device_configuration",
+    "set_visible_devices",
+    "tensor_float_32_execution_enabled",
+]
+
+
+def enable_op_determinism() -> None:
+    """Refuse to draw random numbers without a seed. Operations are deterministic here anyway."""
+    settings.op_determinism = True
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """For GPUs; a CPU's memory always grows as needed."""
+    check_known(device)
+    raise ValueError("config.experimental.set_memory_growth: is for GPUs, and this is a CPU")
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Always: memory is taken as it is needed.
+
+    >>> get_memory_growth(list_physical_devices("CPU")[0])
+    True
+    """
+    check_known(device)
+    return True
+
+
+def get_device_details(device: Any) -> dict[str, Any]:
+    """Nothing is known of a CPU but that it is one.
+
+    >>> get_device_details(list_physical_devices("CPU")[0])
+    {}
+    """
+    if not isinstance(device, PhysicalDevice):
+        raise ValueError(f"config.experimental.get_device_details: takes a PhysicalDevice, not {device!r}")
+    return {}
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Not kept for a CPU."""
+    raise ValueError(
+        f"config.experimental.get_memory_info: nothing is counted for {device!r}; there is the CPU only"
+    )
+
+
+def get_memory_usage(device: str) -> int:
+    """Not kept for a CPU."""
+    raise ValueError(
+        f"config.experimental.get_memory_usage: nothing is counted for {device!r}; there is the CPU only"
+    )
+
+
+def reset_memory_stats(device: str) -> None:
+    """Not kept for a CPU."""
+    raise ValueError(f"config.experimental.reset_memory_stats: nothing is counted for {device!r}")
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Remembered; a CPU has no TensorFloat-32.
+
+    >>> enable_tensor_float_32_execution(True)
+    """
+    settings.tensor_float_32 = bool(enabled)
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """What `enable_tensor_float_32_execution` was told.
+
+    >>> tensor_float_32_execution_enabled()
+    True
+    """
+    return settings.tensor_float_32
+
+
+def get_synchronous_execution() -> bool:
+    """Always: an operation has run when its call returns.
+
+    >>> get_synchronous_execution()
+    True
+    """
+    return True
+
+
+def set_synchronous_execution(enable: bool) -> None:
+    """Of no consequence: execution is always synchronous.
+
+    >>> set_synchronous_execution(True)
+    """
+
+
+def get_device_policy() -> str:
+    """Nothing is ever copied between devices: 'silent'.
+
+    >>> get_device_policy()
+    'silent'
+    """
+    return "silent"
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Of no consequence: nothing is ever copied between devices.
+
+    >>> set_device_policy("silent")
+    """
+    known = (None, "silent", "silent_for_int32", "warn", "explicit")
+    if device_policy not in known:
+        raise ValueError(
+            f"config.experimental.set_device_policy: must be one of {known}, not {device_policy!r}"
+        )

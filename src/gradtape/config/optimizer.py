@@ -1,0 +1,43 @@
+"""The public namespace `gradtape.config.optimizer`. XLA optimizes what it compiles; this is remembered only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..settings import settings
+
+__all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
+
+
+def set_jit(enabled: bool | str) -> None:
+    """Say that everything should be compiled. Only what `function` decorates is.
+
+    >>> set_jit(False)
+    """
+    settings.jit = enabled if isinstance(enabled, str) else "autoclustering" if enabled else ""
+
+
+def get_jit() -> str:
+    """What `set_jit` was told: 'autoclustering' or ''.
+
+    >>> get_jit()
+    ''
+    """
+    return "autoclustering" if settings.jit == "autoclustering" else ""
+
+
+def set_experimental_options(options: dict[str, Any]) -> None:
+    """Remember options of TensorFlow's graph optimizer.
+
+    >>> set_experimental_options({})
+    """
+    settings.optimizer_options.update(options)
+
+
+def get_experimental_options() -> dict[str, Any]:
+    """What `set_experimental_options` was told.
+
+    >>> get_experimental_options()
+    {}
+    """
+    return dict(settings.optimizer_options)

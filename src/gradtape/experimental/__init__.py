@@ -1,0 +1,18 @@
+"""The public namespace `gradtape.experimental`. Its `numpy` is imported when first used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..optional import Optional
+from . import dlpack
+
+__all__ = ["Optional", "dlpack", "numpy"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "numpy":
+        raise AttributeError(f"gradtape.experimental has no {name!r}")
+    import importlib
+
+    return importlib.import_module(f"{__name__}.numpy")

@@ -1,0 +1,47 @@
+"""The public namespace `gradtape.experimental.dlpack`: arrays to and from other libraries, under TensorFlow's names.
+
+`np.from_dlpack(tensor)` and its like need nothing from here: tensors and variables speak the protocol themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, convert
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tf_tensor: Any) -> Any:
+    """A DLPack capsule with a copy of the tensor: who takes it may write into it.
+
+    >>> import gradtape as tf
+    >>> from_dlpack(to_dlpack(tf.constant([1.0, 2.0]))).numpy()
+    array([1., 2.], dtype=float32)
+    """
+    return convert(tf_tensor).__dlpack__()
+
+
+def from_dlpack(dlcapsule: Any) -> Tensor:
+    """The tensor for a DLPack capsule (which is used up), or for any object with `__dlpack__`.
+
+    >>> from_dlpack(np.arange(3.0)).numpy()
+    array([0., 1., 2.])
+    """
+    held = dlcapsule if hasattr(type(dlcapsule), "__dlpack__") else _Capsule(dlcapsule)
+    return convert(np.from_dlpack(held))
+
+
+class _Capsule:
+    """A bare capsule in the form NumPy takes one: as an object that exports it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # main memory: there is no other here

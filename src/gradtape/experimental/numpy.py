@@ -1,0 +1,554 @@
+"""The public namespace `gradtape.experimental.numpy`: some of NumPy's functions on tensors, with NumPy's dtypes.
+
+Python floats are float64 and ints int64 here, tensors of different dtypes mix as arrays do, and gradients flow.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math as _math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import math as _tf
+from ..ops import array as _array
+from ..ops.arrange import repeat as _repeat
+from ..ops.arrange import reverse as _reverse
+from ..ops.creation import ones as _ones
+from ..ops.creation import zeros as _zeros
+from ..ops.linalg import matmul as _matmul
+from ..tensor import Tensor, convert, is_tensor
+
+ndarray = Tensor
+newaxis = None
+pi, e, inf = _math.pi, _math.e, _math.inf
+float16, float32, float64 = np.float16, np.float32, np.float64
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+bool_, complex64, complex128 = np.bool_, np.complex64, np.complex128
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dtypes
+
+
+def _kind(x: Any) -> Any:
+    """What NumPy's promotion looks at: a dtype, or a plain Python number, which gives way."""
+    if is_tensor(x):
+        return x.dtype.numpy_dtype
+    return x if type(x) in (bool, int, float, complex) else array(x).dtype.numpy_dtype
+
+
+def _together(*xs: Any) -> list[Tensor]:
+    """The values as tensors of the dtype that NumPy's promotion gives."""
+    common = np.result_type(*[_kind(x) for x in xs])
+    return [array(x, common) for x in xs]
+
+
+def _inexact(x: Any) -> Tensor:
+    """As a tensor; integers become float64."""
+    tensor = array(x)
+    exact = tensor.dtype.is_integer or tensor.dtype.is_bool
+    return _array.cast(tensor, "float64") if exact else tensor
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating dtype.
+
+    >>> float(finfo("float32").max) > 3e38
+    True
+    """
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtypes.as_dtype(dtype).numpy_dtype)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype.
+
+    >>> iinfo("int8").max
+    127
+    """
+    return np.iinfo(dtypes.as_dtype(dtype).numpy_dtype)
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that values of several become together.
+
+    >>> result_type(convert(1.0), 1)
+    tf.float32
+    """
+    return dtypes.as_dtype(np.result_type(*[_kind(x) for x in arrays_and_dtypes]))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Making
+
+
+def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+    """A tensor of a value, in the dtype NumPy would give it.
+
+    >>> array([1.0, 2.0]).dtype
+    tf.float64
+    """
+    if is_tensor(val) or (isinstance(val, (list, tuple)) and builtins.any(is_tensor(v) for v in val)):
+        tensor = convert(val)
+    else:
+        tensor = convert(np.asarray(val))
+    if dtype is not None:
+        tensor = _array.cast(tensor, dtypes.as_dtype(dtype))
+    return (
+        _array.reshape(tensor, (1,) * (ndmin - tensor.ndim) + tuple(tensor.shape))
+        if tensor.ndim < ndmin
+        else tensor
+    )
+
+
+def asarray(a: Any, dtype: Any = None) -> Tensor:
+    """The same as `array`.
+
+    >>> asarray([1, 2]).dtype
+    tf.int64
+    """
+    return array(a, dtype)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
+    """Zeros, of float64 by default.
+
+    >>> zeros(2).numpy()
+    array([0., 0.])
+    """
+    return _zeros(shape, np.dtype(dtype) if dtype is float else dtype)
+
+
+def ones(shape: Any, dtype: Any = float) -> Tensor:
+    """Ones, of float64 by default.
+
+    >>> ones(2).numpy()
+    array([1., 1.])
+    """
+    return _ones(shape, np.dtype(dtype) if dtype is float else dtype)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """One value over a shape.
+
+    >>> full(2, 3).numpy()
+    array([3, 3])
+    """
+    return _array.broadcast_to(array(fill_value, dtype), shape)
+
+
+def zeros_like(a: Any, dtype: Any = None) -> Tensor:
+    """Zeros in the shape and dtype of another.
+
+    >>> zeros_like([1, 2]).numpy()
+    array([0, 0])
+    """
+    like = array(a)
+    return _zeros(like.shape, like.dtype if dtype is None else dtype)
+
+
+def ones_like(a: Any, dtype: Any = None) -> Tensor:
+    """Ones in the shape and dtype of another.
+
+    >>> ones_like([1, 2]).numpy()
+    array([1, 1])
+    """
+    like = array(a)
+    return _ones(like.shape, like.dtype if dtype is None else dtype)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """One value in the shape and dtype of another.
+
+    >>> full_like([1, 2], 3).numpy()
+    array([3, 3])
+    """
+    like = array(a)
+    return full(like.shape, fill_value, like.dtype if dtype is None else dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    """Numbers from `start` (0 if only one is given) up to `stop`, not included.
+
+    >>> arange(3).numpy()
+    array([0, 1, 2])
+    """
+    ends = (0, start) if stop is None else (start, stop)
+    first, last, by = (np.asarray(v)[()] for v in (*ends, step))
+    made: Any = np.arange(first, last, by)  # type: ignore[call-overload]
+    return array(made, dtype)
+
+
+def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = float) -> Tensor:
+    """`num` numbers from `start` to `stop`, both included.
+
+    >>> linspace(0, 1, 3).numpy()
+    array([0. , 0.5, 1. ])
+    """
+    return array(np.linspace(np.asarray(start), np.asarray(stop), num), np.dtype(dtype))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
+    """Ones on a diagonal.
+
+    >>> eye(2).numpy()
+    array([[1., 0.], [0., 1.]])
+    """
+    return array(np.eye(N, M, k, np.dtype(dtype)))
+
+
+def identity(n: int, dtype: Any = float) -> Tensor:
+    """The unit matrix.
+
+    >>> identity(1).numpy()
+    array([[1.]])
+    """
+    return eye(n, dtype=dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Joining
+
+
+def _at_least(x: Tensor, ndim: int) -> Tensor:
+    return _array.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
+
+
+def concatenate(arys: Any, axis: int = 0) -> Tensor:
+    """Tensors joined along an axis they have.
+
+    >>> concatenate([[1], [2.5]]).numpy()
+    array([1. , 2.5])
+    """
+    return _array.concat(_together(*arys), axis)
+
+
+def stack(arrays: Any, axis: int = 0) -> Tensor:
+    """Tensors joined along a new axis.
+
+    >>> stack([1, 2]).numpy()
+    array([1, 2])
+    """
+    return _array.stack(_together(*arrays), axis)
+
+
+def hstack(tup: Any) -> Tensor:
+    """Tensors joined side by side: along the second axis, or the only one.
+
+    >>> hstack([convert([[1.0], [2.0]]), convert([[3.0], [4.0]])]).numpy()
+    array([[1., 3.], [2., 4.]], dtype=float32)
+    """
+    xs = [_at_least(x, 1) for x in _together(*tup)]
+    return _array.concat(xs, 0 if xs[0].ndim == 1 else 1)
+
+
+def vstack(tup: Any) -> Tensor:
+    """Tensors joined one below the other: along the first axis, vectors as rows.
+
+    >>> vstack([[1, 2], [3, 4]]).numpy()
+    array([[1, 2], [3, 4]])
+    """
+    return _array.concat([_at_least(x, 2) for x in _together(*tup)], 0)
+
+
+def dstack(tup: Any) -> Tensor:
+    """Tensors joined along the third axis.
+
+    >>> dstack([[1, 2], [3, 4]]).shape
+    TensorShape([1, 2, 2])
+    """
+    xs = [_at_least(x, 2) for x in _together(*tup)]
+    return _array.concat([_array.expand_dims(x, 2) if x.ndim == 2 else x for x in xs], 2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shape
+
+
+def shape(a: Any) -> Any:
+    """The shape.
+
+    >>> shape([[1, 2]])
+    TensorShape([1, 2])
+    """
+    return array(a).shape
+
+
+def size(a: Any) -> int:
+    """The number of elements.
+
+    >>> size([[1, 2]])
+    2
+    """
+    return _math.prod(shape(a))
+
+
+def ndim(a: Any) -> int:
+    """The number of axes.
+
+    >>> ndim([[1, 2]])
+    2
+    """
+    return array(a).ndim
+
+
+def reshape(a: Any, newshape: Any) -> Tensor:
+    """The same elements in another shape.
+
+    >>> reshape([1, 2], (2, 1)).shape
+    TensorShape([2, 1])
+    """
+    return _array.reshape(array(a), newshape)
+
+
+def ravel(a: Any) -> Tensor:
+    """The elements in a row.
+
+    >>> ravel([[1, 2]]).numpy()
+    array([1, 2])
+    """
+    return _array.reshape(array(a), (-1,))
+
+
+def transpose(a: Any, axes: Any = None) -> Tensor:
+    """The axes in another order, reversed by default.
+
+    >>> transpose([[1, 2]]).shape
+    TensorShape([2, 1])
+    """
+    return _array.transpose(array(a), axes)
+
+
+def expand_dims(a: Any, axis: Any) -> Tensor:
+    """A new axis of length 1.
+
+    >>> expand_dims([1], 0).shape
+    TensorShape([1, 1])
+    """
+    return _array.expand_dims(array(a), axis)
+
+
+def squeeze(a: Any, axis: Any = None) -> Tensor:
+    """Without axes of length 1.
+
+    >>> squeeze([[1]]).shape
+    TensorShape([])
+    """
+    return _array.squeeze(array(a), axis)
+
+
+def broadcast_to(array_: Any, shape: Any) -> Tensor:
+    """Repeated to a shape.
+
+    >>> broadcast_to([1], (2,)).numpy()
+    array([1, 1])
+    """
+    return _array.broadcast_to(array(array_), shape)
+
+
+def tile(a: Any, reps: Any) -> Tensor:
+    """Repeated as a whole.
+
+    >>> tile([1, 2], 2).numpy()
+    array([1, 2, 1, 2])
+    """
+    times = list(np.atleast_1d(np.asarray(reps)))
+    x = _at_least(array(a), len(times))
+    return _array.tile(x, [1] * (x.ndim - len(times)) + times)
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
+    """Each element repeated in place.
+
+    >>> repeat([1, 2], 2).numpy()
+    array([1, 1, 2, 2])
+    """
+    return _repeat(array(a), repeats, axis)
+
+
+def flip(m: Any, axis: Any = None) -> Tensor:
+    """In reverse order along axes, all by default.
+
+    >>> flip([1, 2]).numpy()
+    array([2, 1])
+    """
+    x = array(m)
+    return _reverse(x, list(range(x.ndim)) if axis is None else axis)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Choosing
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """`x` where the condition holds, `y` elsewhere; of a condition alone, the indices along each axis.
+
+    >>> where([True, False], 1.0, 2).numpy()
+    array([1., 2.])
+    """
+    chosen = array(condition, bool)
+    if x is None and y is None:
+        return _array.unstack(_tf.where(chosen), axis=1)
+    taken, other = _together(x, y)
+    return _tf.where(chosen, taken, other)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+    """For each element the choice beside the first condition that holds, else the default.
+
+    >>> select([convert([True, False])], [convert([1.0, 2.0])], 9.0).numpy()
+    array([1., 9.], dtype=float32)
+    """
+    if not len(condlist) or len(condlist) != len(choicelist):
+        raise ValueError(
+            f"select: each condition, at least one, needs a choice; got {len(condlist)} and {len(choicelist)}"
+        )
+    *choices, result = _together(*choicelist, default)
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        result = _tf.where(array(condition, bool), choice, result)
+    return result
+
+
+def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
+    """Kept between two bounds.
+
+    >>> clip([1, 5], 2, 3).numpy()
+    array([2, 3])
+    """
+    x = array(a)
+    if a_min is not None:
+        x = maximum(x, a_min)
+    return x if a_max is None else minimum(x, a_max)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Element by element
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _unary(of: Callable[..., Any], name: str, doc: str, take: Callable[..., Any] = array) -> Any:
+    return _named(lambda x: of(take(x)), name, doc)
+
+
+def _binary(of: Callable[..., Any], name: str, doc: str) -> Any:
+    return _named(lambda x1, x2: of(*_together(x1, x2)), name, doc)
+
+
+abs = absolute = _unary(_tf.abs, "abs", "The absolute value.\n\n>>> int(abs(-1))\n1")
+negative = _unary(_tf.negative, "negative", "-x.\n\n>>> int(negative(1))\n-1")
+square = _unary(_tf.square, "square", "x * x.\n\n>>> int(square(3))\n9")
+sign = _unary(_tf.sign, "sign", "-1, 0 or 1.\n\n>>> float(sign(-2.0))\n-1.0")
+exp = _unary(_tf.exp, "exp", "e to the power x.\n\n>>> float(exp(0))\n1.0", _inexact)
+log = _unary(_tf.log, "log", "The natural logarithm.\n\n>>> float(log(1))\n0.0", _inexact)
+sqrt = _unary(_tf.sqrt, "sqrt", "The square root.\n\n>>> float(sqrt(4))\n2.0", _inexact)
+sin = _unary(_tf.sin, "sin", "The sine.\n\n>>> float(sin(0))\n0.0", _inexact)
+cos = _unary(_tf.cos, "cos", "The cosine.\n\n>>> float(cos(0))\n1.0", _inexact)
+tan = _unary(_tf.tan, "tan", "The tangent.\n\n>>> float(tan(0))\n0.0", _inexact)
+tanh = _unary(_tf.tanh, "tanh", "The hyperbolic tangent.\n\n>>> float(tanh(0))\n0.0", _inexact)
+floor = _unary(_tf.floor, "floor", "Rounded down.\n\n>>> float(floor(1.5))\n1.0", _inexact)
+ceil = _unary(_tf.ceil, "ceil", "Rounded up.\n\n>>> float(ceil(1.5))\n2.0", _inexact)
+isnan = _unary(_tf.is_nan, "isnan", "Is it nan?\n\n>>> bool(isnan(1.0))\nFalse", _inexact)
+isinf = _unary(_tf.is_inf, "isinf", "Is it infinite?\n\n>>> bool(isinf(1.0))\nFalse", _inexact)
+isfinite = _unary(_tf.is_finite, "isfinite", "Is it finite?\n\n>>> bool(isfinite(1.0))\nTrue", _inexact)
+add = _binary(_tf.add, "add", "x1 + x2.\n\n>>> float(add(1, 2.0))\n3.0")
+subtract = _binary(_tf.subtract, "subtract", "x1 - x2.\n\n>>> int(subtract(1, 2))\n-1")
+multiply = _binary(_tf.multiply, "multiply", "x1 * x2.\n\n>>> int(multiply(2, 3))\n6")
+divide = true_divide = _binary(_tf.divide, "divide", "x1 / x2.\n\n>>> float(divide(1, 2))\n0.5")
+power = _binary(_tf.pow, "power", "x1 ** x2.\n\n>>> int(power(2, 3))\n8")
+maximum = _binary(_tf.maximum, "maximum", "The larger of both.\n\n>>> float(maximum(1, 2.0))\n2.0")
+minimum = _binary(_tf.minimum, "minimum", "The smaller of both.\n\n>>> float(minimum(1, 2.0))\n1.0")
+equal = _binary(_tf.equal, "equal", "x1 == x2.\n\n>>> bool(equal(1, 1.0))\nTrue")
+not_equal = _binary(_tf.not_equal, "not_equal", "x1 != x2.\n\n>>> bool(not_equal(1, 1.0))\nFalse")
+less = _binary(_tf.less, "less", "x1 < x2.\n\n>>> bool(less(1, 2))\nTrue")
+less_equal = _binary(_tf.less_equal, "less_equal", "x1 <= x2.\n\n>>> bool(less_equal(1, 2))\nTrue")
+greater = _binary(_tf.greater, "greater", "x1 > x2.\n\n>>> bool(greater(1, 2))\nFalse")
+greater_equal = _binary(
+    _tf.greater_equal, "greater_equal", "x1 >= x2.\n\n>>> bool(greater_equal(1, 2))\nFalse"
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reductions and products
+
+
+def _reduction(of: Callable[..., Any], name: str, doc: str, take: Callable[..., Any]) -> Any:
+    return _named(lambda a, axis=None, keepdims=False: of(take(a), axis, keepdims), name, doc)
+
+
+def _summable(a: Any) -> Tensor:
+    """As NumPy sums it: small integers and booleans as int64."""
+    x = array(a)
+    short = x.dtype.is_bool or (x.dtype.is_integer and x.dtype.size < 8)
+    return _array.cast(x, "uint64" if x.dtype.is_unsigned else "int64") if short else x
+
+
+def _truth(a: Any) -> Tensor:
+    return array(a, bool)
+
+
+sum = _reduction(_tf.reduce_sum, "sum", "The sum.\n\n>>> int(sum([1, 2]))\n3", _summable)
+prod = _reduction(_tf.reduce_prod, "prod", "The product.\n\n>>> int(prod([2, 3]))\n6", _summable)
+mean = _reduction(_tf.reduce_mean, "mean", "The mean.\n\n>>> float(mean([1, 2]))\n1.5", _inexact)
+std = _reduction(_tf.reduce_std, "std", "The standard deviation.\n\n>>> float(std([1, 3]))\n1.0", _inexact)
+var = _reduction(_tf.reduce_variance, "var", "The variance.\n\n>>> float(var([1, 3]))\n1.0", _inexact)
+max = amax = _reduction(_tf.reduce_max, "max", "The largest.\n\n>>> int(max([1, 2]))\n2", array)
+min = amin = _reduction(_tf.reduce_min, "min", "The smallest.\n\n>>> int(min([1, 2]))\n1", array)
+all = _reduction(_tf.reduce_all, "all", "Are all true?\n\n>>> bool(all([1, 0]))\nFalse", _truth)
+any = _reduction(_tf.reduce_any, "any", "Is any true?\n\n>>> bool(any([1, 0]))\nTrue", _truth)
+
+
+def argmax(a: Any, axis: Any = None) -> Tensor:
+    """Where the largest is, along an axis or in the flat tensor.
+
+    >>> int(argmax([1, 3, 2]))
+    1
+    """
+    return _tf.argmax(ravel(a), 0) if axis is None else _tf.argmax(array(a), axis)
+
+
+def argmin(a: Any, axis: Any = None) -> Tensor:
+    """Where the smallest is.
+
+    >>> int(argmin([2, 1, 3]))
+    1
+    """
+    return _tf.argmin(ravel(a), 0) if axis is None else _tf.argmin(array(a), axis)
+
+
+def matmul(x1: Any, x2: Any) -> Tensor:
+    """The matrix product; vectors stand for a row and a column.
+
+    >>> float(matmul([1.0, 2.0], [3.0, 4.0]))
+    11.0
+    """
+    a, b = _together(x1, x2)
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul: scalars have no matrix product: use multiply")
+    product = _matmul(
+        _array.expand_dims(a, 0) if a.ndim == 1 else a, _array.expand_dims(b, 1) if b.ndim == 1 else b
+    )
+    gone = ([-2] if a.ndim == 1 else []) + ([-1] if b.ndim == 1 else [])
+    return _array.squeeze(product, gone) if gone else product
+
+
+def dot(a: Any, b: Any) -> Tensor:
+    """The product of matrices or vectors; with a scalar, the plain product.
+
+    >>> float(dot([1.0, 2.0], [3.0, 4.0]))
+    11.0
+    """
+    x, y = _together(a, b)
+    if not x.ndim or not y.ndim:
+        return multiply(x, y)
+    if builtins.max(x.ndim, y.ndim) > 2:
+        raise ValueError("dot: for more than two axes, use matmul or einsum")
+    return matmul(x, y)

@@ -1,0 +1,5 @@
+"""The public namespace `gradtape.nn.experimental`."""
+
+from ..ops.dropout import general_dropout, stateless_dropout
+
+__all__ = ["general_dropout", "stateless_dropout"]

@@ -1,0 +1,160 @@
+"""Candidate samplers: some of many classes, drawn at random, and how often each is expected among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import DTypeError, InvalidArgumentError
+from ..tensor import Tensor, convert, wrap
+from .random import uniform
+
+
+class Candidates(NamedTuple):
+    """The classes drawn, and the expected number of times for each true class and for each class drawn."""
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes below `range_max`, each with probability log((c + 2) / (c + 1)) / log(range_max + 1).
+
+    So are words, in order of their frequency. With `unique` no class is drawn twice.
+
+    >>> log_uniform_candidate_sampler([[1]], 1, 3, True, 3).sampled_candidates.numpy().sum().item()
+    3
+    """
+    span = np.log1p(float(range_max))
+    return _sampled(
+        "log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
+        draw=lambda u: np.exp(u * span) - 1,
+        probability=lambda c: np.log1p(1 / (c + 1.0)) / span,
+    )  # fmt: skip
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes below `range_max`, each as likely as any other. With `unique` no class is drawn twice.
+
+    >>> uniform_candidate_sampler([[1]], 1, 2, False, 4).true_expected_count.numpy()
+    array([[0.5]], dtype=float32)
+    """
+    return _sampled(
+        "uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
+        draw=lambda u: u * range_max,
+        probability=lambda c: np.full(c.shape, 1 / range_max),
+    )  # fmt: skip
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Each of `num_sampled` classes, once: for tests of what a sample approximates.
+
+    >>> all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy()
+    array([0, 1, 2])
+    """
+    true = _true_classes("all_candidate_sampler", true_classes, num_true)
+    ones = np.ones(num_sampled, np.float32)
+    return Candidates(wrap(np.arange(num_sampled)), wrap(np.ones(true.shape, np.float32)), wrap(ones))
+
+
+def _true_classes(name: str, true_classes: Any, num_true: int) -> Any:
+    true = convert(true_classes)._array
+    if true.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: true_classes must be integers, not {true.dtype}")
+    if true.ndim != 2 or true.shape[1] != num_true:
+        raise InvalidArgumentError(
+            f"{name}: true_classes must be a matrix with {num_true} numbers a row, not of shape {list(true.shape)}"
+        )
+    return true
+
+
+def _sampled(
+    name: str,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any,
+    draw: Callable[[Any], Any],
+    probability: Callable[[Any], Any],
+) -> Candidates:
+    true = _true_classes(name, true_classes, num_true)
+    if range_max < 1 or num_sampled < 1 or (unique and num_sampled > range_max):
+        raise InvalidArgumentError(
+            f"{name}: {num_sampled} {'different ' if unique else ''}classes cannot be drawn from {range_max}"
+        )
+
+    def some(count: int) -> Any:
+        numbers = uniform((count,), dtype="float64", seed=seed)._array
+        return np.minimum(draw(numbers).astype(np.int64), range_max - 1)
+
+    drawn = some(num_sampled)
+    tries = num_sampled
+    if unique:
+        drawn, tries = _until_different(drawn, some, num_sampled)
+
+    def expected(classes: Any) -> Tensor:
+        p = probability(classes.astype(np.float64))
+        with np.errstate(divide="ignore"):  # one class has probability 1
+            count = -np.expm1(tries * np.log1p(-p)) if unique else p * num_sampled
+        return wrap(count.astype(np.float32))
+
+    return Candidates(wrap(drawn), expected(true), expected(drawn))
+
+
+def _until_different(drawn: Any, some: Callable[[int], Any], wanted: int) -> tuple[Any, int]:
+    """The first `wanted` different classes of a sequence that goes on as long as it takes; and how long it took."""
+    while True:
+        _, first = np.unique(drawn, return_index=True)
+        if len(first) >= wanted:
+            first = np.sort(first)[:wanted]
+            return drawn[first], int(first[-1]) + 1
+        drawn = np.concatenate([drawn, some(len(drawn))])
+
+
+def accidental_hits(true: Any, drawn: Any, dtype: Any) -> Any:
+    """The lowest number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
+    hit = (true[:, :, None] == drawn).any(1)
+    return np.where(hit, np.asarray(np.finfo(np.float32).min, dtype), np.zeros((), dtype))
+
+
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where classes drawn are true ones: the rows, the positions in the sample, and the lowest number for each.
+
+    >>> [t.numpy().tolist() for t in compute_accidental_hits([[1, 2], [3, 4]], [4, 1], 2)[:2]]
+    [[0, 1], [1, 0]]
+    """
+    true = _true_classes("compute_accidental_hits", true_classes, num_true)
+    drawn = convert(sampled_candidates)._array
+    rows, _, where = np.nonzero(true[:, :, None] == drawn)
+    lowest = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
+    return wrap(rows.astype(np.int32)), wrap(where.astype(np.int64)), wrap(lowest)

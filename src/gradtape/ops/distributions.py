@@ -1,0 +1,237 @@
+"""Tensors of random numbers, given how to reserve a place (key and counter) in a sequence of random bits.
+
+What the stateful operations (`random`), the stateless ones (`stateless`) and generators have in common. Where a
+distribution has parameters, gradients flow to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..engine import xp
+from ..errors import DTypeError, InvalidArgumentError
+from ..primitive import apply, primitive
+from ..tensor import Tensor, convert, wrap
+from . import philox
+from .array import gather, identity, static_shape
+from .elementwise import add, divide, maximum, multiply, subtract
+from .special import gamma_density, igamma_by_shape
+
+Place = tuple[int, int]
+Reserve = Callable[[int], Place]  # how many numbers will be drawn -> from where
+
+
+def sizes(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape argument for random numbers."""
+    wanted = static_shape(name, shape)
+    if any(n < 0 for n in wanted):
+        raise InvalidArgumentError(f"{name}: a shape has no negative lengths, as in {list(wanted)}")
+    return wanted
+
+
+def _floating(name: str, dtype: Any) -> Any:
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
+    return kind.numpy_dtype
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Normal, uniform
+
+
+def normal(name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    return _around(philox.normal, name, reserve, shape, mean, stddev, dtype)
+
+
+def truncated_normal(name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    return _around(philox.truncated_normal, name, reserve, shape, mean, stddev, dtype)
+
+
+def _around(
+    draw: Callable[..., Any], name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any
+) -> Tensor:
+    kind = _floating(name, dtype)
+    size = sizes(name, shape)
+    count = math.prod(size)
+    centre, spread = convert(mean, kind), convert(stddev, kind)
+    return _scaled(wrap(draw(*reserve(count), count, kind).reshape(size)), centre, spread)
+
+
+def _scaled(drawn: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """drawn * scale + shift; what changes nothing is left out."""
+    if not _is(scale, 1):
+        drawn = apply(multiply, (drawn, scale))
+    return drawn if _is(shift, 0) else apply(add, (drawn, shift))
+
+
+def _is(x: Tensor, value: int) -> bool:
+    """Is it this number, and a constant?"""
+    return not x._key and x._array.ndim == 0 and bool(x._array == value)
+
+
+def uniform_dtype(name: str, dtype: Any) -> Any:
+    """A dtype argument of uniform numbers."""
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating and kind.name not in ("int32", "int64", "uint32", "uint64"):
+        raise DTypeError(f"{name}: dtype must be floating or an integer of 32 or 64 bits, not {kind.name}")
+    return kind
+
+
+def uniform(name: str, reserve: Reserve, shape: Any, minval: Any, maxval: Any, kind: Any) -> Tensor:
+    """Numbers in [minval, maxval); where both are None, integers of their dtype's whole range."""
+    size = sizes(name, shape)
+    count = math.prod(size)
+    if kind.is_integer:
+        return wrap(_integers(name, reserve, count, minval, maxval, kind).reshape(size))
+    low = convert(0 if minval is None else minval, kind.numpy_dtype)
+    high = convert(1 if maxval is None else maxval, kind.numpy_dtype)
+    span = high if _is(low, 0) else apply(subtract, (high, low))
+    return _scaled(wrap(philox.uniform(*reserve(count), count, kind.numpy_dtype).reshape(size)), low, span)
+
+
+def _integers(name: str, reserve: Reserve, count: int, minval: Any, maxval: Any, kind: Any) -> Any:
+    if (minval is None) != (maxval is None):
+        raise ValueError(
+            f"{name}: integers need minval and maxval, or None for both: the whole range of the dtype"
+        )
+    if minval is None:
+        return philox.integers(*reserve(count), count, kind.numpy_dtype)
+    if kind.is_unsigned:
+        raise DTypeError(
+            f"{name}: {kind.name} is drawn from its whole range only: minval=None and maxval=None"
+        )
+    low, high = (convert(v, kind.numpy_dtype)._array for v in (minval, maxval))
+    if low.ndim or high.ndim:
+        raise InvalidArgumentError(f"{name}: for integers minval and maxval must be scalars")
+    if low >= high:
+        raise InvalidArgumentError(f"{name}: minval must be below maxval, not {low} and {high}")
+    return philox.integers_between(*reserve(count), count, low, high, kind.numpy_dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gamma, Poisson, binomial: NumPy draws them
+
+
+def _numpy_generator(place: Place) -> np.random.Generator:
+    key, counter = place
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def _together(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{name}: the parameters' shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast"
+        ) from None
+
+
+def _covering(name: str, shape: tuple[int, ...], parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape`, if the parameters broadcast to it."""
+    if _together(name, shape, parameters) != shape:
+        raise InvalidArgumentError(
+            f"{name}: parameters of shape {list(parameters)} do not broadcast to the shape {list(shape)}"
+        )
+    return shape
+
+
+@primitive(elementwise=True)
+def gamma_sample(alpha, drawn):
+    """Numbers `drawn` from the gamma distribution of shape `alpha`, which they follow.
+
+    They move so that P(alpha, x), the distribution function, stays what it is: dx/dalpha = -(dP/dalpha) / (dP/dx). That
+    is known as implicit reparameterization (Figurnov et al., 2018).
+    """
+    return xp(drawn).broadcast_to(drawn, np.broadcast_shapes(alpha.shape, drawn.shape))
+
+
+gamma_sample.rules(alpha=lambda g, alpha, out: -g * igamma_by_shape(alpha, out) / gamma_density(alpha, out))
+
+
+def gamma(
+    name: str, reserve: Reserve, shape: tuple[int, ...], alpha: Any, beta: Any, dtype: Any, *, prepend: bool
+) -> Tensor:
+    """Samples of gamma distributions; `shape` is that of the result, or stands in front of the parameters'."""
+    kind = _floating(name, dtype)
+    a, b = convert(alpha, kind), convert(1 if beta is None else beta, kind)
+    parameters = _together(name, a._array.shape, b._array.shape)
+    size = shape + parameters if prepend else _covering(name, shape, parameters)
+    shapes = a._array.astype(np.float64)
+    drawn = _numpy_generator(reserve(math.prod(size))).standard_gamma(np.maximum(shapes, 0), size)
+    drawn[np.broadcast_to(~(shapes >= 0), size)] = np.nan
+    tiny = _tiny(kind)
+    sample = apply(gamma_sample, (a, wrap(np.maximum(drawn.astype(kind), tiny))))
+    if not _is(b, 1):
+        sample = apply(divide, (sample, b))
+    return apply(maximum, (sample, tiny))
+
+
+def _tiny(kind: Any) -> Any:
+    """The smallest normal number: what a sample too small to show is given as."""
+    import ml_dtypes
+
+    return np.asarray(ml_dtypes.finfo(kind).tiny, kind)
+
+
+def poisson(
+    name: str, reserve: Reserve, shape: tuple[int, ...], lam: Any, dtype: Any, *, prepend: bool
+) -> Tensor:
+    """Samples of Poisson distributions; `shape` as for `gamma`."""
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating and kind.name not in ("int32", "int64"):
+        raise DTypeError(f"{name}: dtype must be floating, int32 or int64, not {kind.name}")
+    rates = convert(lam)._array.astype(np.float64)
+    size = shape + rates.shape if prepend else _covering(name, shape, rates.shape)
+    if not (np.isfinite(rates) & (rates < 1e18)).all():
+        raise InvalidArgumentError(f"{name}: a rate in lam is too large or not finite")
+    drawn = _numpy_generator(reserve(math.prod(size))).poisson(np.maximum(rates, 0), size)
+    return wrap(drawn.astype(kind.numpy_dtype))
+
+
+def binomial(
+    name: str, reserve: Reserve, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any
+) -> Tensor:
+    """Samples of binomial distributions."""
+    kind = dtypes.as_dtype(dtype)
+    trials, chances = (convert(v)._array.astype(np.float64) for v in (counts, probs))
+    _covering(name, shape, _together(name, trials.shape, chances.shape))
+    if not ((trials >= 0) & (trials < 1 << 62)).all() or not ((chances >= 0) & (chances <= 1)).all():
+        raise InvalidArgumentError(f"{name}: counts must be at least 0, and probs lie in [0, 1]")
+    drawn = _numpy_generator(reserve(math.prod(shape))).binomial(trials.astype(np.int64), chances, shape)
+    return wrap(drawn.astype(kind.numpy_dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Choosing
+
+
+def categorical(name: str, reserve: Reserve, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+    """Classes drawn by the probabilities of each row of logits."""
+    kind = dtypes.as_dtype("int64" if dtype is None else dtype)
+    if kind.name not in ("int32", "int64"):
+        raise DTypeError(f"{name}: dtype must be int32 or int64, not {kind.name}")
+    rows = convert(logits)
+    if not rows.dtype.is_floating:
+        raise DTypeError(f"{name}: logits must be floating, not {rows.dtype.name}")
+    (count,) = sizes(f"{name}: num_samples", num_samples)
+    shape = rows._array.shape
+    if len(shape) != 2 or not shape[1]:
+        raise InvalidArgumentError(
+            f"{name}: logits must be of shape [batch, classes] with at least one class, not {list(shape)}"
+        )
+    reserved = shape[0] * (-(-count // 4) * 4) * 2
+    return wrap(philox.categories(*reserve(reserved), rows._array, count).astype(kind.numpy_dtype))
+
+
+def shuffle(place: Callable[[int], Place], value: Any) -> Tensor:
+    """The slices along the first axis in random order. `place` reserves blocks."""
+    x = convert(value)
+    count = x._array.shape[0] if x.ndim and x._array.size else 0
+    start = place(-(-max(count - 1, 0) // philox.WORDS))
+    return gather(x, philox.permutation(*start, count)) if count > 1 else identity(x)

@@ -1,0 +1,110 @@
+"""LAPACK and BLAS by way of NumPy and SciPy, for one matrix or many: what the matrix families compute with.
+
+SciPy is imported when first used. Arrays here are stored by rows and LAPACK reads by columns, so a matrix is handed
+over as its transpose, which costs no copy.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import of
+from ..engine import xp
+from ..errors import DTypeError, InvalidArgumentError
+from ..tensor import Tensor
+from .array import together
+from .matrix import at_least_a_matrix
+
+SMALL = (
+    24  # up to this size NumPy's loop over a batch beats one over SciPy's functions, which take 2 us a call
+)
+
+
+@functools.cache
+def lapack(name: str, dtype: Any) -> Callable[..., Any]:
+    """The LAPACK or BLAS function of that name for a dtype: `lapack("potrf", float32)` is `spotrf`."""
+    import scipy.linalg
+
+    letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char]
+    found = getattr(scipy.linalg.blas, letter + name, None)
+    return found or getattr(scipy.linalg.lapack, letter + name)
+
+
+def scipy_linalg(x: Any) -> Any:
+    """SciPy's linear algebra, or JAX's copy of it, for an array."""
+    if xp(x) is np:
+        import scipy.linalg
+
+        return scipy.linalg
+    import jax.scipy.linalg
+
+    return jax.scipy.linalg
+
+
+def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """LAPACK knows no half precision: a function on arrays that computes it in float32, and rounds."""
+
+    @functools.wraps(function)
+    def compute(*arrays: Any, **attributes: Any) -> Any:
+        half = arrays[0].dtype
+        if half.itemsize > 2:
+            return function(*arrays, **attributes)
+        wide = [a.astype(np.float32) if a.dtype == half else a for a in arrays]
+        result = function(*wide, **attributes)
+        if isinstance(result, tuple):
+            return tuple([r.astype(half) if r.dtype == np.float32 else r for r in result])
+        return result.astype(half)
+
+    return compute
+
+
+def each(function: Callable[..., Any], *stacks: Any) -> Any:
+    """A function of matrices, for each of a batch. It may return several arrays."""
+    front = stacks[0].shape[:-2]
+    if not front:
+        return function(*stacks)
+    flat = [s.reshape(math.prod(front), *s.shape[len(front) :]) for s in stacks]
+    results = [function(*matrices) for matrices in zip(*flat, strict=True)]
+    if isinstance(results[0], tuple):
+        return tuple(
+            [np.stack(parts).reshape(*front, *parts[0].shape) for parts in zip(*results, strict=True)]
+        )
+    return np.stack(results).reshape(*front, *results[0].shape)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What users give
+
+
+def matrices(name: str, *values: Any, square: bool = True) -> list[Any]:
+    """Values as floating tensors of one dtype that hold matrices, the first of them square ones."""
+    xs = together(name, list(values))
+    for x in xs:
+        if not (x.dtype.is_floating or x.dtype.is_complex):
+            raise DTypeError(
+                f"{name} takes floating or complex tensors, not {x.dtype.name}: use cast(x, 'float32')"
+            )
+        at_least_a_matrix(name, x)
+        if x._array.dtype != xs[0]._array.dtype:
+            names = " and ".join([of(xs[0]._array).name, of(x._array).name])
+            raise DTypeError(f"{name}: tensors of different dtypes do not mix: {names}. Use cast(x, dtype)")
+    if square:
+        must_be_square(name, xs[0])
+    return list(xs)
+
+
+def must_be_square(name: str, x: Tensor) -> None:
+    shape = x._array.shape
+    if shape[-1] != shape[-2]:
+        raise InvalidArgumentError(f"{name}: the matrices must be square, not of shape {list(shape[-2:])}")
+
+
+def not_invertible(name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{name}: a matrix is not invertible (pinv and lstsq(..., fast=False) take any matrix)"
+    )

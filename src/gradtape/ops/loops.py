@@ -1,0 +1,232 @@
+"""A function over the slices of tensors along their first axis: mapped, folded, scanned, called slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..errors import InvalidArgumentError
+from ..primitive import apply
+from ..spec import TensorSpec
+from ..tensor import Tensor, convert, convert_to_tensor, wrap
+from .array import stack, unstack_
+
+
+class _Slices:
+    """The slices of all tensors of a structure, one structure of slices for each place along the first axis."""
+
+    def __init__(self, name: str, elems: Any, stretch: bool = False) -> None:
+        self.structure = elems
+        self.tensors = [convert_to_tensor(e) for e in nest.flatten(elems)]
+        if not self.tensors:
+            raise ValueError(f"{name}: elems must hold at least one tensor")
+        for t in self.tensors:
+            if not t.ndim:
+                raise ValueError(f"{name}: elems must have a first axis to go along; a scalar has none")
+        lengths = [t._array.shape[0] for t in self.tensors]
+        self.count = max(lengths)
+        if not stretch and len(set(lengths)) > 1:
+            raise ValueError(f"{name}: the first axes of elems must agree, and have lengths {lengths}")
+        self.parts = [self._parts(t) for t in self.tensors]
+
+    def _parts(self, t: Tensor) -> Any:
+        if t._array.shape[0] not in (1, self.count):
+            raise InvalidArgumentError(
+                f"vectorized_map: the first axes of elems must have length {self.count} or 1, not {t._array.shape[0]}"
+            )
+        parts = apply(unstack_, (t,), {"axis": -t.ndim})
+        return parts * self.count if len(parts) != self.count else parts
+
+    def __getitem__(self, i: int) -> Any:
+        return nest.pack_sequence_as(self.structure, [part[i] for part in self.parts])
+
+
+def _function(name: str, fn: Any) -> Callable[..., Any]:
+    if not callable(fn):
+        raise TypeError(f"{name}: fn must be a function, not {fn!r}")
+    return fn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mapping
+
+
+def map_fn(
+    fn: Any,
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` of each slice of `elems` along the first axis, the results stacked.
+
+    `fn_output_signature` (or `dtype`) says what `fn` returns, as dtypes or `TensorSpec`s in its structure; it is needed
+    where that differs from `elems`.
+
+    >>> map_fn(lambda x: x * x, convert([1, 2, 3])).numpy()
+    array([1, 4, 9], dtype=int32)
+    """
+    _function("map_fn", fn)
+    slices = _Slices("map_fn", elems)
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    wanted = elems if signature is None else signature
+    specs = [_spec(s) for s in (slices.tensors if signature is None else nest.flatten(signature))]
+    rows = []
+    for i in range(slices.count):
+        result = fn(slices[i])
+        nest.assert_same_structure(wanted, result)
+        rows.append([_fitting(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)])
+    return nest.pack_sequence_as(wanted, _stacked(rows, specs))
+
+
+def _spec(given: Any) -> TensorSpec:
+    """What a dtype, a spec or a tensor (whose slices' shape is no promise for results) says of a result."""
+    if isinstance(given, TensorSpec):
+        return given
+    return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
+
+
+def _fitting(result: Any, spec: TensorSpec) -> Tensor:
+    tensor = convert(result, None, spec.dtype.numpy_dtype)
+    if tensor.dtype is not spec.dtype:
+        raise InvalidArgumentError(
+            f"map_fn: fn returned {tensor.dtype.name} where {spec.dtype.name} was expected: "
+            "say so with fn_output_signature, or cast the result"
+        )
+    if not spec.shape.is_compatible_with(tensor.shape):
+        raise ValueError(f"map_fn: fn returned shape {tensor.shape} where {spec.shape} was expected")
+    return tensor
+
+
+def _stacked(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
+    if rows:
+        return [stack(column) for column in zip(*rows, strict=True)]
+    return [wrap(np.zeros((0, *_known(spec)), spec.dtype.numpy_dtype)) for spec in specs]
+
+
+def _known(spec: TensorSpec) -> tuple[int, ...]:
+    return tuple(spec.shape) if spec.shape.is_fully_defined() else ()
+
+
+def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """`fn` of each slice of `elems` along the first axis, the results stacked. A first axis of length 1 is repeated.
+
+    >>> vectorized_map(lambda x: x * 2.0, convert([1.0, 2.0])).numpy()
+    array([2., 4.], dtype=float32)
+    """
+    _function("vectorized_map", fn)
+    slices = _Slices("vectorized_map", elems, stretch=True)
+    if not slices.count:
+        return _of_nothing(fn, slices)
+    results = [fn(slices[i]) for i in range(slices.count)]
+    columns = zip(*[[convert(r) for r in nest.flatten(result)] for result in results], strict=True)
+    return nest.pack_sequence_as(results[0], [stack(column) for column in columns])
+
+
+def _of_nothing(fn: Callable[..., Any], slices: _Slices) -> Any:
+    """No results, in the shape they would have: `fn` is tried on zeros."""
+    zeros = [wrap(np.zeros(t._array.shape[1:], t._array.dtype)) for t in slices.tensors]
+    tried = fn(nest.pack_sequence_as(slices.structure, zeros))
+
+    def empty(r: Any) -> Tensor:
+        array = convert(r)._array
+        return wrap(np.zeros((0, *array.shape), array.dtype))
+
+    return nest.map_structure(empty, tried)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Folding
+
+
+def foldl(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """fn(...fn(fn(initializer, first), second)..., last); without an initializer, the first slice is it.
+
+    >>> int(foldl(lambda total, x: total + x, convert([1, 2, 3])))
+    6
+    """
+    return _last(_totals("foldl", fn, elems, initializer, backwards=False), initializer)
+
+
+def foldr(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, from the last slice to the first.
+
+    >>> int(foldr(lambda total, x: 10 * total + x, convert([1, 2, 3])))
+    321
+    """
+    return _last(_totals("foldr", fn, elems, initializer, backwards=True), initializer)
+
+
+def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Iterator[Any]:
+    """The value after each slice; without an initializer the first slice is the first value."""
+    _function(name, fn)
+    slices = _Slices(name, elems)
+    order = list(range(slices.count))
+    if backwards:
+        order.reverse()
+    if initializer is None:
+        if not order:
+            raise InvalidArgumentError(f"{name}: without an initializer there must be at least one slice")
+        total = slices[order.pop(0)]
+        yield total
+    else:
+        total = nest.map_structure(convert_to_tensor, initializer)
+    for i in order:
+        after = fn(total, slices[i])
+        nest.assert_same_structure(total, after)
+        total = nest.map_structure(convert_to_tensor, after)
+        yield total
+
+
+def _last(totals: Iterator[Any], initializer: Any) -> Any:
+    total = initializer
+    for after in totals:
+        total = after
+    return nest.map_structure(convert_to_tensor, total)
+
+
+def scan(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All the values that `foldl` goes through (`foldr` with `reverse`), stacked in the order of the slices.
+
+    >>> scan(lambda total, x: total + x, convert([1, 2, 3])).numpy()
+    array([1, 3, 6], dtype=int32)
+    """
+    totals = list(_totals("scan", fn, elems, initializer, backwards=reverse))
+    if reverse:
+        totals.reverse()
+    structure = elems if initializer is None else initializer
+    like = [TensorSpec.from_tensor(convert_to_tensor(t)) for t in nest.flatten(structure)]
+    return nest.pack_sequence_as(structure, _stacked([nest.flatten(t) for t in totals], like))

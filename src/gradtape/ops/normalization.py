@@ -1,0 +1,197 @@
+"""Means and variances, and what normalizes with them; biases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, InvalidArgumentError
+from ..primitive import apply, apply2
+from ..tensor import Tensor, convert, wrap
+from .array import cast, reshape, together
+from .elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
+from .pool import window_sum
+from .reduction import axes as axes_of
+from .reduction import reduce_mean, reduce_sum
+from .windows import Windows
+
+
+def _floating(name: str, value: Any) -> Any:
+    x = convert(value)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return x
+
+
+def _wide(x: Any) -> Any:
+    """float16 in float32: it cannot hold the sums of squares."""
+    return cast(x, "float32") if x.dtype.name == "float16" else x
+
+
+def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
+    """Mean and variance in the dtype of x, with or without the axes of length 1 they still have."""
+    over = axes_of(name, axes, x.ndim)
+    kept = tuple([n for i, n in enumerate(pair[0]._array.shape) if keepdims or i - x.ndim not in over])
+    mean, variance = [cast(reshape(part, kept), x.dtype) for part in pair]
+    return mean, variance
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes`. `shift` is not used.
+
+    >>> mean, variance = moments([1.0, 3.0], [0])
+    >>> float(mean), float(variance)
+    (2.0, 1.0)
+    """
+    x = _floating("moments", x)
+    wide = _wide(x)
+    mean = reduce_mean(wide, axes, keepdims=True)
+    variance = reduce_mean(apply(square, (apply2(subtract, wide, mean),)), axes, keepdims=True)
+    return _finished("moments", (mean, variance), x, axes, keepdims)
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes` where each element counts as often as its weight says.
+
+    >>> mean, variance = weighted_moments([1.0, 3.0], [0], [3.0, 1.0])
+    >>> float(mean), float(variance)
+    (1.5, 0.75)
+    """
+    x = _floating("weighted_moments", x)
+    wide = _wide(x)
+    weights: Any = cast(convert(frequency_weights, None, wide._array.dtype), wide.dtype)
+    count = reduce_sum(apply2(add, weights, np.zeros_like(wide._array)), axes, keepdims=True)
+    mean = apply2(divide_no_nan, reduce_sum(weights * wide, axes, keepdims=True), count)
+    squares = weights * apply(square, (apply2(subtract, wide, mean),))
+    variance = apply2(divide_no_nan, reduce_sum(squares, axes, keepdims=True), count)
+    return _finished("weighted_moments", (mean, variance), x, axes, keepdims)
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The number of elements over `axes`, their sum and the sum of their squares (less `shift`), and the shift.
+
+    >>> [float(t) for t in sufficient_statistics([1.0, 3.0], [0])[:3]]
+    [2.0, 4.0, 10.0]
+    """
+    x = _floating("sufficient_statistics", x)
+    over = axes_of("sufficient_statistics", axes, x.ndim)
+    count = np.asarray(math.prod(x._array.shape[a] for a in over), x._array.dtype)
+    offset = None if shift is None else convert(shift, None, x._array.dtype)
+    shifted = x if offset is None else apply2(subtract, x, offset)
+    squares = reduce_sum(apply(square, (shifted,)), axes, keepdims)
+    return wrap(count), reduce_sum(shifted, axes, keepdims), squares, offset
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance from what `sufficient_statistics` gives.
+
+    >>> [float(t) for t in normalize_moments(*sufficient_statistics([1.0, 3.0], [0]))]
+    [2.0, 1.0]
+    """
+    count, total, squares = together("normalize_moments", [counts, mean_ss, variance_ss])
+    mean: Any = apply2(divide, total, count)
+    variance = apply2(subtract, apply2(divide, squares, count), apply(square, (mean,)))
+    return (mean if shift is None else mean + shift), variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; `offset` and `scale` may be None.
+
+    >>> batch_normalization([1.0, 3.0], 2.0, 4.0, 10.0, 1.0, 0.0).numpy()
+    array([ 9.5, 10.5], dtype=float32)
+    """
+    x = _floating("batch_normalization", x)
+    factor: Any = apply(rsqrt, (apply2(add, _beside(x, variance), variance_epsilon),))
+    if scale is not None:
+        factor = factor * _beside(factor, scale)
+    start = -(_beside(factor, mean) * factor)
+    if offset is not None:
+        start = start + _beside(factor, offset)
+    return x * cast(factor, x.dtype) + cast(start, x.dtype)
+
+
+def _beside(x: Any, value: Any) -> Any:
+    """A value as a tensor: of the dtype of `x` if it has none of its own."""
+    return convert(value, None, x._array.dtype)
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: Any = 5,
+    bias: Any = 1,
+    alpha: Any = 1,
+    beta: Any = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """x / (bias + alpha * s) ** beta, where s sums the squares of the channels up to `depth_radius` away.
+
+    >>> local_response_normalization([[[[3.0, 4.0]]]], bias=0).numpy()
+    array([[[[0.6, 0.8]]]], dtype=float32)
+    """
+    x = _floating("local_response_normalization", input)
+    if x.ndim != 4:
+        raise InvalidArgumentError(
+            f"local_response_normalization: the input must have 4 axes, not shape {list(x._array.shape)}"
+        )
+    radius = int(depth_radius)
+    if radius < 0:
+        raise InvalidArgumentError(
+            f"local_response_normalization: depth_radius must not be negative: {radius}"
+        )
+    around = Windows((2 * radius + 1,), (1,), (1,), ((radius, radius),))
+    total: Any = apply(window_sum, (apply(square, (x,)),), {"windows": around})
+    scale = total * number(float(alpha), x) + number(float(bias), x)
+    return apply2(multiply, x, apply2(power, scale, number(-float(beta), x)))
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """value + bias, one number for each channel: the last axis, or with a `data_format` "NC..." the second.
+
+    >>> bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
+    array([[11., 22.]], dtype=float32)
+    """
+    if data_format is not None and not (
+        data_format.startswith("NC") or (data_format.startswith("N") and data_format.endswith("C"))
+    ):
+        raise InvalidArgumentError(
+            f"bias_add: data_format must be like 'N...C' or 'NC...', not {data_format!r}"
+        )
+    x, b = together("bias_add", [value, bias])
+    first = data_format is not None and data_format.startswith("NC")
+    if x.ndim < 2 or b.ndim != 1 or b._array.shape[0] != x._array.shape[1 if first else -1]:
+        raise InvalidArgumentError(
+            f"bias_add: a bias of shape {list(b._array.shape)} does not have one number for each channel of a value of "
+            f"shape {list(x._array.shape)}"
+        )
+    if first:
+        b = reshape(b, (-1, *[1] * (x.ndim - 2)))
+    return apply2(add, x, b)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """Which share of the elements is 0, as a float32.
+
+    >>> float(zero_fraction([0.0, 1.0, 0.0, 2.0]))
+    0.5
+    """
+    x = convert(value)._array
+    zeros = np.float32(x.size - np.count_nonzero(x))
+    return apply2(divide, zeros, np.float32(x.size))

@@ -1,0 +1,46 @@
+"""check_numerics: the same value, or an error where it is not finite; and the same for its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..engine import xp
+from ..errors import DTypeError, InvalidArgumentError
+from ..primitive import apply, primitive
+from ..tensor import Tensor, convert
+
+
+def not_finite(array: Any) -> str:
+    """What an array holds that is no finite number: '', 'NaN', 'Inf' or 'Inf and NaN'."""
+    if not dtypes.is_differentiable(array) or bool(xp(array).isfinite(array).all()):
+        return ""
+    found = [kind for kind, test in (("Inf", xp(array).isinf), ("NaN", xp(array).isnan)) if test(array).any()]
+    return " and ".join(found)
+
+
+@primitive(linear=True, name="check_numerics")
+def check_numerics_(x, *, message):
+    found = not_finite(x)
+    if found:
+        raise InvalidArgumentError(f"{message} : Tensor had {found} values")
+    return x
+
+
+_IN_GRADIENT = "not a finite number in the gradient of: "
+
+check_numerics_.rules(
+    x=lambda g, message: check_numerics_(g, message=_IN_GRADIENT + message.removeprefix(_IN_GRADIENT))
+)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The same tensor, if all its elements are finite; else an error with the message. Its gradient is checked, too.
+
+    >>> check_numerics(0.5, "a half").numpy()
+    np.float32(0.5)
+    """
+    x = convert(tensor)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"check_numerics: takes floating tensors, not {x.dtype.name}")
+    return apply(check_numerics_, (x,), {"message": str(message)})

@@ -1,0 +1,80 @@
+"""Python and NumPy functions as operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes, nest
+from ..errors import InvalidArgumentError
+from ..spec import TensorSpec
+from ..tensor import convert, convert_to_tensor
+
+
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """Call a Python function on tensors. What it computes with operations is recorded, so gradients flow.
+
+    `Tout` says the dtype of the result, or those of several in their structure. Without `func` this is a decorator.
+
+    >>> float(py_function(lambda x: x * x, [convert(3.0)], "float32"))
+    9.0
+    """
+    return _operation("py_function", func, inp, Tout, lambda f, xs: f(*xs))
+
+
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a function of NumPy arrays on tensors; no gradient passes.
+
+    >>> float(numpy_function(np.sinh, [convert(0.0)], "float32"))
+    0.0
+    """
+    return _operation("numpy_function", func, inp, Tout, lambda f, xs: f(*[x.numpy() for x in xs]))
+
+
+def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..., Any]) -> Any:
+    if signature is None:
+        raise TypeError(f"{name}: Tout must say the dtype of the result, or those of several in a list")
+    if func is None:
+        if inp is not None:
+            raise TypeError(f"{name}: without func this is a decorator, and takes no inp")
+        return lambda function: _decorated(name, function, signature, call)
+    if not callable(func):
+        raise ValueError(f"{name}: func must be a function, not {func!r}")
+    given = inp if isinstance(inp, (list, tuple)) else [inp]
+    result = call(func, [convert_to_tensor(x) for x in given])
+    return _fitting(name, result, signature)
+
+
+def _decorated(name: str, function: Callable[..., Any], signature: Any, call: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def operation(*inputs: Any) -> Any:
+        return _operation(name, function, list(inputs), signature, call)
+
+    return operation
+
+
+def _fitting(name: str, result: Any, signature: Any) -> Any:
+    """The result as tensors of the promised dtypes."""
+    wanted = [s.dtype if isinstance(s, TensorSpec) else dtypes.as_dtype(s) for s in nest.flatten(signature)]
+    if not wanted:
+        return signature
+    if nest.is_nested(signature):
+        results = nest.flatten(result)
+    else:
+        results = [result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result]
+    if len(results) != len(wanted):
+        raise InvalidArgumentError(
+            f"{name}: func returned {len(results)} results, and Tout says {len(wanted)}"
+        )
+    tensors = []
+    for r, dtype in zip(results, wanted, strict=True):
+        tensor = convert(r, None, dtype.numpy_dtype)
+        if tensor.dtype is not dtype:
+            raise InvalidArgumentError(
+                f"{name}: func returned {tensor.dtype.name}, and Tout says {dtype.name}: cast the result, or say so"
+            )
+        tensors.append(tensor)
+    return nest.pack_sequence_as(signature, tensors)

@@ -1,0 +1,37 @@
+"""Arguments of operations that are one plain value: an integer, a number, one of a few names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import DTypeError, InvalidArgumentError
+from ..tensor import convert
+
+
+def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
+    """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
+    given = convert(value)._array
+    if given.ndim or given.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
+    if least is not None and given < least:
+        raise InvalidArgumentError(f"{name}: {what} must be at least {least}, not {given}")
+    return int(given)
+
+
+def number(name: str, what: str, value: Any) -> float:
+    """The argument `what` of the operation `name`, which must be one real number."""
+    given = convert(value)._array
+    if given.ndim or given.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: {what} must be one real number, not {value!r}")
+    return float(given)
+
+
+def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:
+    """The argument `what` of the operation `name`, which must be one of a few values."""
+    options = list(among)
+    if not any(type(value) is type(option) and value == option for option in options):
+        *others, last = map(repr, options)
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise InvalidArgumentError(f"{name}: {what} must be {listed}, not {value!r}")
+    return value

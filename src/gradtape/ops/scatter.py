@@ -1,0 +1,294 @@
+"""Elements put at given places: scattering, updating, taking apart and stitching together.
+
+Coordinates become numbers along one axis, on which the primitives work; the functions reshape there and back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..engine import xp
+from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ..primitive import Primitive, apply, numbers, primitive
+from ..tensor import Tensor, convert
+from .array import (
+    along,
+    concat_,
+    flat_indices,
+    gather_,
+    reshape,
+    scatter_along,
+    split_,
+    static_shape,
+    together,
+)
+from .elementwise import cast_like, equal, zero_like
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Primitives
+
+
+@primitive(linear=True, mixed=True)
+def put(x, updates, indices, *, axis):
+    """`x` with the slices at `indices` (none twice) along `axis` replaced."""
+    at = along(axis, indices).items
+    if xp(x) is not np:
+        return x.at[at].set(updates)
+    out = x.copy()
+    out[at] = updates
+    return out
+
+
+put.rules(
+    x=lambda g, indices, axis: put(g, zero_like(g), indices, axis=axis),
+    updates=lambda g, indices, axis: gather_(g, indices, axis=axis),
+)
+
+
+@primitive(mixed=True, settle=numbers)
+def put_extreme(x, updates, indices, *, largest):
+    """The largest (or smallest) of each slice of `x` along its first axis and the updates for it."""
+    if xp(x) is not np:
+        return x.at[indices].max(updates) if largest else x.at[indices].min(updates)
+    out = x.copy()
+    (np.maximum if largest else np.minimum).at(out, indices, updates)
+    return out
+
+
+# Where several are the largest, they share the gradient.
+put_extreme.rules(
+    x=lambda g, x, updates, indices, out: (
+        g * cast_like(equal(x, out), g) / _sharers(g, x, updates, indices, out)
+    ),
+    updates=lambda g, x, updates, indices, out: (
+        gather_(g / _sharers(g, x, updates, indices, out), indices, axis=-x.ndim)
+        * cast_like(equal(updates, gather_(out, indices, axis=-x.ndim)), g)
+    ),
+)
+
+
+def _sharers(g: Any, x: Any, updates: Any, indices: Any, out: Any) -> Any:
+    """How many values equal each element of `out`, as a constant; 1 where a nan equals none."""
+    hits = cast_like(equal(updates, gather_(out, indices, axis=-x.ndim)), g)
+    indices = indices._array if type(indices) is Tensor else indices
+    count = scatter_along(hits, indices, axis=-x.ndim, size=x.shape[0]) + cast_like(equal(x, out), g)
+    return xp(count).maximum(count, xp(count).ones((), count.dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scattering
+
+
+class _Places:
+    """Where updates go: a shape with the axes that coordinates name made one, and the numbers along it."""
+
+    def __init__(self, name: str, indices: Any, updates: Tensor, shape: tuple[int, ...], policy: str) -> None:
+        at = convert(indices)._array
+        if at.dtype.kind not in "iu":
+            raise DTypeError(f"{name}: indices must be integers, not {dtypes.of(at).name}")
+        given = updates._array.shape
+        depth = at.shape[-1] if at.ndim else 0
+        if not at.ndim or depth > len(shape) or given != at.shape[:-1] + shape[depth:]:
+            fitting = (
+                f", but of shape {[*at.shape[:-1], *shape[depth:]]}"
+                if at.ndim and depth <= len(shape)
+                else ""
+            )
+            raise InvalidArgumentError(
+                f"{name}: updates of shape {list(given)} do not go at indices of shape {list(at.shape)} into shape "
+                f"{list(shape)}{fitting}"
+            )
+        flat, outside = flat_indices(name, at, shape[:depth], policy)
+        self.shape = shape
+        self.inner = shape[depth:]
+        self.count = math.prod(shape[:depth])
+        self.indices = flat.reshape(-1)
+        self.inside = ~outside.reshape(-1)
+
+    def updates(self, updates: Tensor, some: Any = None) -> tuple[Tensor, Any]:
+        """The updates one a row, with the number of each; only `some` of them, and none that are out of bounds."""
+        rows = reshape(updates, (len(self.indices), *self.inner))
+        taken = self.inside if some is None else self.inside & some
+        if taken.all():
+            return rows, self.indices
+        kept = np.flatnonzero(taken)
+        return apply(gather_, (rows, kept), {"axis": -rows.ndim}), self.indices[kept]
+
+    def last(self) -> Any:
+        """Which updates are the last for their place."""
+        indices = self.indices[self.inside]
+        _, position = np.unique(indices[::-1], return_index=True)
+        kept = np.zeros(len(self.indices), bool)
+        kept[np.flatnonzero(self.inside)[len(indices) - 1 - position]] = True
+        return kept
+
+    def fold(self, x: Tensor) -> Tensor:
+        return reshape(x, (self.count, *self.inner))
+
+    def unfold(self, x: Tensor) -> Tensor:
+        return reshape(x, self.shape)
+
+
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """Zeros of a shape, with the updates added at the coordinates that the last axis of `indices` holds.
+
+    >>> scatter_nd([[1], [3], [1]], [5.0, 6.0, 7.0], [4]).numpy()
+    array([ 0., 12.,  0.,  6.], dtype=float32)
+    """
+    values = convert(updates)
+    wanted = static_shape("scatter_nd", shape)
+    if any(n < 0 for n in wanted):
+        raise InvalidArgumentError(f"scatter_nd: a shape has no negative lengths, as in {list(wanted)}")
+    if values.dtype.name == "string":
+        raise DTypeError("scatter_nd: strings cannot be added up")
+    places = _Places("scatter_nd", indices, values, wanted, bad_indices_policy)
+    rows, at = places.updates(values)
+    return places.unfold(apply(scatter_along, (rows, at), {"axis": -rows.ndim, "size": places.count}))
+
+
+def _pair(name: str, tensor: Any, indices: Any, updates: Any, policy: str = "") -> tuple[Any, Any, _Places]:
+    x = convert(tensor)
+    values = convert(updates, None, x._array.dtype)
+    if values.dtype is not x.dtype:
+        raise DTypeError(
+            f"{name}: the tensor is {x.dtype.name} and the updates are {values.dtype.name}: cast one"
+        )
+    return x, values, _Places(name, indices, values, x._array.shape, policy)
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """The tensor with the elements or slices at coordinates replaced; of several updates for one place, by the last.
+
+    >>> tensor_scatter_nd_update([1, 2, 3], [[0], [2]], [7, 8]).numpy()
+    array([7, 2, 8], dtype=int32)
+    """
+    x, values, places = _pair("tensor_scatter_nd_update", tensor, indices, updates)
+    rows, at = places.updates(values, places.last())
+    return places.unfold(apply(put, (places.fold(x), rows, at), {"axis": -1 - len(places.inner)}))
+
+
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The tensor with updates added at coordinates.
+
+    >>> tensor_scatter_nd_add([1, 2, 3], [[0], [0]], [7, 8]).numpy()
+    array([16,  2,  3], dtype=int32)
+    """
+    x, values, _ = _pair("tensor_scatter_nd_add", tensor, indices, updates, bad_indices_policy)
+    return x + scatter_nd(indices, values, x._array.shape, bad_indices_policy)
+
+
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The tensor with updates subtracted at coordinates.
+
+    >>> tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [7, 8]).numpy()
+    array([-14,   2,   3], dtype=int32)
+    """
+    x, values, _ = _pair("tensor_scatter_nd_sub", tensor, indices, updates, bad_indices_policy)
+    return x - scatter_nd(indices, values, x._array.shape, bad_indices_policy)
+
+
+def _extreme(name: str, tensor: Any, indices: Any, updates: Any, policy: str, largest: bool) -> Tensor:
+    x, values, places = _pair(name, tensor, indices, updates, policy)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise DTypeError(f"{name}: {x.dtype.name} has no order")
+    rows, at = places.updates(values)
+    return places.unfold(apply(put_extreme, (places.fold(x), rows, at), {"largest": largest}))
+
+
+def tensor_scatter_nd_max(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The tensor with the elements at coordinates raised to the updates where those are larger.
+
+    >>> tensor_scatter_nd_max([1, 2, 3], [[0], [2]], [7, 0]).numpy()
+    array([7, 2, 3], dtype=int32)
+    """
+    return _extreme("tensor_scatter_nd_max", tensor, indices, updates, bad_indices_policy, True)
+
+
+def tensor_scatter_nd_min(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The tensor with the elements at coordinates lowered to the updates where those are smaller.
+
+    >>> tensor_scatter_nd_min([1, 2, 3], [[0], [2]], [7, 0]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    return _extreme("tensor_scatter_nd_min", tensor, indices, updates, bad_indices_policy, False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Taking apart, stitching together
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """The elements (or slices) of `data` in `num_partitions` lists, as `partitions` says for each.
+
+    >>> [t.numpy().tolist() for t in dynamic_partition([10, 20, 30], [0, 1, 0], 2)]
+    [[10, 30], [20]]
+    """
+    x, chosen = convert(data), convert(partitions)._array
+    shape = x._array.shape
+    if chosen.dtype.kind not in "iu":
+        raise DTypeError(f"dynamic_partition: partitions must be integers, not {dtypes.of(chosen).name}")
+    if shape[: chosen.ndim] != chosen.shape:
+        raise InvalidArgumentError(
+            f"dynamic_partition: the shape of data must start with that of partitions; got {list(shape)} and "
+            f"{list(chosen.shape)}"
+        )
+    (count,) = static_shape("dynamic_partition", num_partitions)
+    if count < 1 or (chosen.size and (chosen.min() < 0 or chosen.max() >= count)):
+        raise InvalidArgumentError(
+            f"dynamic_partition: num_partitions must be at least 1, and partitions lie in [0, {count})"
+        )
+    flat = chosen.reshape(-1)
+    rows = reshape(x, (flat.size, *shape[chosen.ndim :]))
+    sorted_rows = apply(gather_, (rows, np.argsort(flat, kind="stable")), {"axis": -rows.ndim})
+    sizes = tuple(np.bincount(flat.astype(np.int64), minlength=count).tolist())
+    return list(apply(split_, (sorted_rows,), {"axis": -rows.ndim, "sizes": sizes}))
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """One tensor with `data[i][...]` at the places `indices[i][...]` along its first axis; the last of several wins.
+
+    >>> dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
+    array([10, 20, 30], dtype=int32)
+    """
+    if len(indices) != len(data) or not len(data):
+        raise InvalidArgumentError(
+            f"dynamic_stitch: there must be as many indices as data, at least one; got {len(indices)} and {len(data)}"
+        )
+    places = [convert(i, None, np.dtype(np.int32))._array for i in indices]
+    xs = together("dynamic_stitch", list(data))
+    inner = xs[0]._array.shape[places[0].ndim :]
+    for i, (at, x) in enumerate(zip(places, xs, strict=True)):
+        if at.dtype.kind not in "iu":
+            raise DTypeError(f"dynamic_stitch: indices must be integers, not {dtypes.of(at).name}")
+        if x._array.shape != at.shape + inner:
+            raise InvalidArgumentError(
+                f"dynamic_stitch: data[{i}] must have shape {[*at.shape, *inner]}, not {list(x._array.shape)}"
+            )
+    parts = [reshape(x, (at.size, *inner)) for at, x in zip(places, xs, strict=True)]
+    rows = apply(concat_, tuple(parts), {"axis": -1 - len(inner)})
+    at = np.concatenate([p.reshape(-1) for p in places])
+    if at.size and at.min() < 0:
+        raise IndexOutOfBoundsError(f"dynamic_stitch: index {at.min()} is negative")
+    source = np.full(int(at.max(initial=-1)) + 1, -1)
+    source[at] = np.arange(at.size)
+    stitched = apply(gather_, (rows, np.maximum(source, 0)), {"axis": -rows.ndim})
+    if (source >= 0).all():
+        return stitched
+    missing = (source < 0).reshape(-1, *[1] * len(inner))
+    return apply(Primitive.registry["select"], (missing, np.zeros((), rows._array.dtype), stitched))

@@ -1,0 +1,226 @@
+"""TensorArray: a list of tensors of one dtype, written and read by number, stacked at the end, differentiable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..errors import InvalidArgumentError, OutOfRangeError
+from ..shapes import TensorShape
+from ..tensor import Tensor, convert, wrap
+from .array import concat, split, stack, static_shape, unstack
+
+
+class TensorArray:
+    """A list of tensors of one dtype and, unless `infer_shape=False`, of one shape.
+
+    Args:
+        dtype: of all elements.
+        size: how many there are.
+        dynamic_size: whether writing behind the end makes it longer.
+        clear_after_read: whether an element can be read only once, and is let go then (the default).
+        infer_shape: whether the first element written fixes the shape of all.
+        element_shape: the shape of all, as far as it is known.
+
+    >>> ta = TensorArray("float32", size=2)
+    >>> ta = ta.write(0, 1.0).write(1, 2.0)
+    >>> ta.stack().numpy()
+    array([1., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        if handle is not None:
+            raise ValueError("a TensorArray has no handle when executing eagerly")
+        if size is None:
+            raise ValueError("a TensorArray needs a size; dynamic_size=True lets it grow")
+        self._dtype = dtypes.as_dtype(dtype)
+        self._dynamic_size = bool(dynamic_size)
+        self._clear_after_read = clear_after_read is None or clear_after_read
+        self._infer_shape = infer_shape
+        self._element_shape = TensorShape(element_shape)
+        self._elements: list[Tensor | None] = [None] * self._number("size", size)
+        self._cleared: set[int] = set()
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of all elements."""
+        return self._dtype
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Does it grow?"""
+        return self._dynamic_size
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The shape of all elements, as far as it is known."""
+        return self._element_shape
+
+    @property
+    def flow(self) -> Tensor:
+        """Of no meaning here."""
+        return convert(0)
+
+    @property
+    def handle(self) -> None:
+        """Of no meaning here."""
+        return
+
+    def _number(self, what: str, value: Any) -> int:
+        try:
+            return value.__index__()
+        except (AttributeError, TypeError):
+            raise TypeError(f"TensorArray: {what} must be an integer, not {value!r}") from None
+
+    def _place(self, doing: str, index: Any) -> int:
+        i = self._number("an index", index)
+        if i < 0:
+            raise OutOfRangeError(f"TensorArray: {doing} at {i}: an index must not be negative")
+        if i >= len(self._elements) and not (doing == "writing" and self._dynamic_size):
+            hint = "; dynamic_size=True lets it grow" if doing == "writing" else ""
+            raise OutOfRangeError(f"TensorArray: {doing} at {i}, but its size is {len(self._elements)}{hint}")
+        return i
+
+    # -- one element --------------------------------------------------------------------------------------------------
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Put a tensor at a place. Returns this array, to go on with."""
+        i = self._place("writing", index)
+        tensor = self._fitting(value)
+        if i >= len(self._elements):
+            self._elements += [None] * (i + 1 - len(self._elements))
+        self._elements[i] = tensor
+        return self
+
+    def _fitting(self, value: Any) -> Tensor:
+        tensor = convert(value, None, self._dtype.numpy_dtype)
+        if tensor.dtype is not self._dtype:
+            raise InvalidArgumentError(
+                f"TensorArray of {self._dtype.name}: a value of dtype {tensor.dtype.name} does not go in: cast it"
+            )
+        if not self._element_shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"TensorArray of elements of shape {self._element_shape}: one of shape {tensor.shape} does not go in"
+            )
+        if self._infer_shape:
+            self._element_shape = self._element_shape.merge_with(tensor.shape)
+        return tensor
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """The tensor at a place; zeros where none was written."""
+        i = self._place("reading", index)
+        if self._elements[i] is None and i in self._cleared:
+            raise InvalidArgumentError(
+                f"TensorArray: element {i} was read already, and let go: make the array with clear_after_read=False"
+            )
+        tensor = self._at(i)
+        if self._clear_after_read:
+            self._elements[i] = None
+            self._cleared.add(i)
+        return tensor
+
+    def _at(self, i: int) -> Tensor:
+        element = self._elements[i]
+        if element is None:
+            if not self._element_shape.is_fully_defined():
+                raise ValueError(
+                    f"TensorArray: nothing was written at {i}, and the elements' shape is not known"
+                )
+            element = wrap(np.zeros(tuple(self._element_shape), self._dtype.numpy_dtype))
+            self._elements[i] = element
+        return element
+
+    # -- all of them --------------------------------------------------------------------------------------------------
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements as one tensor, with a new first axis."""
+        return self._stacked([self._at(i) for i in range(len(self._elements))])
+
+    def _stacked(self, elements: list[Tensor]) -> Tensor:
+        if elements:
+            return stack(elements)
+        shape = tuple(self._element_shape) if self._element_shape.is_fully_defined() else ()
+        return wrap(np.zeros((0, *shape), self._dtype.numpy_dtype))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements at several places as one tensor."""
+        places = static_shape("TensorArray.gather", indices)
+        return self._stacked([self._at(self._place("reading", i)) for i in places])
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All elements joined along their first axis."""
+        elements = [self._at(i) for i in range(len(self._elements))]
+        if any(e.ndim == 0 for e in elements):
+            raise InvalidArgumentError("TensorArray: scalars cannot be joined: use stack()")
+        return concat(elements, 0)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """Fill the array with the slices of a tensor along its first axis."""
+        return self._fill("unstack", unstack(convert(value, None, self._dtype.numpy_dtype)))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Fill the array with parts of a tensor, of these lengths along its first axis."""
+        tensor = convert(value, None, self._dtype.numpy_dtype)
+        sizes = static_shape("TensorArray.split", lengths)
+        if not tensor.ndim or sum(sizes) != tensor._array.shape[0]:
+            raise InvalidArgumentError(
+                f"TensorArray: a tensor of shape {tensor.shape} does not split into parts of {list(sizes)}"
+            )
+        if not self._dynamic_size and len(sizes) != len(self._elements):
+            raise InvalidArgumentError(
+                f"TensorArray: {len(sizes)} parts do not fill a size of {len(self._elements)}; dynamic_size=True adapts"
+            )
+        return self._fill("split", split(tensor, sizes))
+
+    def _fill(self, what: str, tensors: list[Tensor]) -> TensorArray:
+        if len(tensors) > len(self._elements) and not self._dynamic_size:
+            raise ValueError(
+                f"TensorArray: {what} of {len(tensors)} tensors into a size of {len(self._elements)}"
+            )
+        for tensor in tensors:
+            if tensor.dtype is not self._dtype:
+                raise InvalidArgumentError(
+                    f"TensorArray of {self._dtype.name}: {what} of a tensor of dtype {tensor.dtype.name}: cast it"
+                )
+        self._elements = list(tensors)
+        if self._infer_shape and len({t._array.shape for t in tensors}) == 1:
+            self._element_shape = self._element_shape.merge_with(tensors[0].shape)
+        return self
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Put the slices of a tensor at several places."""
+        for i, tensor in zip(static_shape("TensorArray.scatter", indices), unstack(value), strict=True):
+            self.write(i, tensor)
+        return self
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many elements there are."""
+        return convert(len(self._elements))
+
+    def identity(self) -> TensorArray:
+        """This array."""
+        return self
+
+    def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
+        """Not here: a tape differentiates what is read and stacked."""
+        raise NotImplementedError("TensorArray.grad is not for eager execution: use a GradientTape")
+
+    def close(self, name: str | None = None) -> None:
+        """Let all elements go."""
+        self._elements.clear()

@@ -1,0 +1,213 @@
+"""Windows that slide over the last axes of an array: how many fit, the padding they need, and where their elements lie.
+
+Convolution and pooling are made of these. Padding is never stored where it can be left out: `taps` gives, for each
+position in the window, the elements it meets and the windows it meets them in.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine import xp
+from ..errors import DTypeError, InvalidArgumentError, UnimplementedError
+from ..tensor import Tensor, convert
+
+
+class Windows(NamedTuple):
+    """One entry for each of the last axes: the window's length, step, gap between its elements, and padding."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[tuple[int, int], ...]
+
+    def reach(self) -> tuple[int, ...]:
+        """How far a window reaches along each axis, its gaps included."""
+        return tuple([(n - 1) * d + 1 for n, d in zip(self.size, self.dilations)])
+
+    def fit(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """How many windows fit along each axis; `shape` has the lengths of these axes."""
+        return tuple(
+            [
+                max(0, (n + sum(pad) - r) // s + 1)
+                for n, pad, r, s in zip(shape, self.pads, self.reach(), self.strides)
+            ]
+        )
+
+    def along(self, axis: int) -> Windows:
+        """The windows along one of the axes alone."""
+        return Windows(*[(part[axis],) for part in self])  # type: ignore[arg-type]
+
+    @property
+    def apart(self) -> bool:
+        """Do no two windows share an element?"""
+        return all(r <= s for r, s in zip(self.reach(), self.strides))
+
+
+class Tap(NamedTuple):
+    """One position in the window: where it is, the elements it meets, and the windows in which it meets one."""
+
+    position: tuple[int, ...]
+    elements: tuple[slice, ...]
+    windows: tuple[slice, ...]
+
+
+@functools.lru_cache(maxsize=1000)
+def taps(windows: Windows, shape: tuple[int, ...]) -> tuple[Tap, ...]:
+    """The positions of the window, in order, each where it does not only meet padding."""
+    along = [
+        [_meets(k, n, count, stride, dilation, before) for k in range(size)]
+        for n, count, size, stride, dilation, (before, _) in zip(shape, windows.fit(shape), *windows)
+    ]
+    found = []
+    for position in itertools.product(*[range(size) for size in windows.size]):
+        pairs = [met[k] for met, k in zip(along, position)]
+        if all(pair is not None for pair in pairs):
+            elements, into = zip(*[pair for pair in pairs if pair is not None]) if pairs else ((), ())
+            found.append(Tap(position, elements, into))
+    return tuple(found)
+
+
+def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) -> tuple[slice, slice] | None:
+    """Along one axis: window o meets element o * stride + shift at its position k, if there is such an element."""
+    shift = k * dilation - before
+    first = max(0, -(shift // stride))
+    last = min(count - 1, (n - 1 - shift) // stride)
+    if last < first:
+        return None
+    start = first * stride + shift
+    return slice(start, start + (last - first) * stride + 1, stride), slice(first, last + 1)
+
+
+def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add) -> Any:
+    """`out` with `operation` of it and `values` at an index: in place for NumPy, anew for JAX."""
+    if xp(out) is np:
+        there = out[index]
+        operation(there, values, out=there)
+        return out
+    return getattr(out.at[index], {np.add: "add", np.maximum: "max"}[operation])(values)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What users say about windows
+
+
+def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
+    """An argument that is a number or a list of them, as a tuple."""
+    if isinstance(value, Tensor) or hasattr(type(value), "_read"):
+        value = convert(value)._array.tolist()
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        value = (value,)
+    try:
+        return tuple([n.__index__() for n in value])
+    except (AttributeError, TypeError):
+        raise DTypeError(f"{name}: {what} must be an integer or a list of integers, not {value!r}") from None
+
+
+def each_axis(name: str, what: str, value: Any, rank: int, channels_first: bool) -> tuple[int, ...]:
+    """An argument of 1, `rank` or `rank + 2` numbers, as one for each axis behind the batch, the channels last."""
+    given = (1,) if value is None else numbers_of(name, what, value)
+    if len(given) == rank + 2:
+        batch, channels = given[0], given[1 if channels_first else -1]
+        spatial = given[2:] if channels_first else given[1:-1]
+        if batch != 1:
+            raise UnimplementedError(
+                f"{name}: {what} must be 1 along the batch, not {batch} in {list(given)}"
+            )
+    elif len(given) in (1, rank):
+        spatial, channels = given * (rank if len(given) == 1 else 1), 1
+    else:
+        raise InvalidArgumentError(
+            f"{name}: {what} must be of length 1, {rank} or {rank + 2}, not {list(given)} of length {len(given)}"
+        )
+    if min(*spatial, channels) < 1:
+        raise InvalidArgumentError(f"{name}: {what} must be positive, not {list(given)}")
+    return (*spatial, channels)
+
+
+def spatial_axes(name: str, what: str, value: Any, rank: int, channels_first: bool) -> tuple[int, ...]:
+    """The same without the channels, along which it must be 1."""
+    *spatial, channels = each_axis(name, what, value, rank, channels_first)
+    if channels != 1:
+        raise UnimplementedError(f"{name}: {what} must be 1 along the channels, not {channels}")
+    return tuple(spatial)
+
+
+_FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def channels_come_first(name: str, data_format: Any, rank: int) -> bool:
+    """Does a data format put the channels in front of the spatial axes?"""
+    last, first = _FORMATS[rank]
+    if data_format is None or data_format == last:
+        return False
+    if data_format != first:
+        raise InvalidArgumentError(f"{name}: data_format must be {last!r} or {first!r}, not {data_format!r}")
+    return True
+
+
+def paddings(
+    name: str,
+    padding: Any,
+    shape: tuple[int, ...],
+    windows: Windows,
+    channels_first: bool = False,
+) -> Windows:
+    """The windows with the padding that SAME, VALID or a list of (before, after) for every axis asks for.
+
+    `windows` are over the spatial axes, whose lengths `shape` has. The list also covers batch and channels: with zeros.
+    """
+    if isinstance(padding, str):
+        pads = _padding_named(name, padding, shape, windows)
+    else:
+        pads = _padding_listed(name, padding, len(shape), channels_first)
+    windows = windows._replace(pads=pads)
+    for n, pad, reach, stride in zip(shape, pads, windows.reach(), windows.strides):
+        if n + sum(pad) - reach + stride < 0:
+            raise InvalidArgumentError(
+                f"{name}: a window that reaches {reach} does not fit an axis of length {n} with padding {pad}: use "
+                "padding='SAME', a smaller window or a larger input"
+            )
+    return windows
+
+
+def _padding_named(
+    name: str, padding: str, shape: tuple[int, ...], windows: Windows
+) -> tuple[tuple[int, int], ...]:
+    if padding == "VALID":
+        return ((0, 0),) * len(shape)
+    if padding != "SAME":
+        raise InvalidArgumentError(
+            f"{name}: padding must be 'SAME', 'VALID' or a list of [before, after] for every axis, not {padding!r}"
+        )
+    totals = [
+        max((-(-n // s) - 1) * s + reach - n, 0)
+        for n, s, reach in zip(shape, windows.strides, windows.reach())
+    ]
+    return tuple([(total // 2, total - total // 2) for total in totals])
+
+
+def _padding_listed(name: str, padding: Any, axes: int, channels_first: bool) -> tuple[tuple[int, int], ...]:
+    try:
+        pairs = [numbers_of(name, "padding", pair) for pair in padding]
+    except TypeError:
+        raise InvalidArgumentError(
+            f"{name}: padding must be 'SAME', 'VALID' or a list of [before, after] for every axis, not {padding!r}"
+        ) from None
+    if len(pairs) != axes + 2 or any(len(pair) != 2 for pair in pairs):
+        raise InvalidArgumentError(
+            f"{name}: a list as padding must have [before, after] for each of the {axes + 2} axes, not {padding!r}"
+        )
+    spatial = pairs[2:] if channels_first else pairs[1:-1]
+    others = pairs[:2] if channels_first else [pairs[0], pairs[-1]]
+    if any(n for pair in others for n in pair):
+        raise InvalidArgumentError(
+            f"{name}: padding along the batch or the channels must be 0, in {padding!r}"
+        )
+    if any(n < 0 for pair in spatial for n in pair):
+        raise InvalidArgumentError(f"{name}: padding must not be negative, as in {padding!r}")
+    return tuple([(before, after) for before, after in spatial])

@@ -1,0 +1,17 @@
+"""The public namespace `gradtape.random.experimental`: earlier names, and `stateless_shuffle`."""
+
+from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..ops.stateless import Algorithm, stateless_shuffle
+from ..ops.stateless import fold_in as stateless_fold_in
+from ..ops.stateless import split as stateless_split
+
+__all__ = [
+    "Algorithm",
+    "Generator",
+    "create_rng_state",
+    "get_global_generator",
+    "set_global_generator",
+    "stateless_fold_in",
+    "stateless_shuffle",
+    "stateless_split",
+]

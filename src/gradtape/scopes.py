@@ -1,0 +1,149 @@
+"""Blocks that say where and under which name operations run. There is one device here, and everything runs at once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .custom import no_recording
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Names
+
+
+class _Names(threading.local):
+    scope = ""
+
+
+_names = _Names()
+
+
+class name_scope:
+    """A block whose name stands in front of the names given in it.
+
+    >>> with name_scope("layer") as scope:
+    ...     scope
+    'layer/'
+    """
+
+    def __init__(self, name: str | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"name_scope: a name is a text, not {name!r}")
+        self._name = name
+
+    @property
+    def name(self) -> str | None:
+        """The name given."""
+        return self._name
+
+    def __enter__(self) -> str:
+        self._before = _names.scope
+        if not self._name:
+            _names.scope = ""
+        elif self._name.endswith("/"):  # a whole scope, entered again
+            _names.scope = self._name
+        else:
+            _names.scope = f"{self._before}{self._name}/"
+        return _names.scope
+
+    def __exit__(self, *exception: object) -> None:
+        _names.scope = self._before
+
+
+def get_current_name_scope() -> str:
+    """The names of the open `name_scope` blocks, joined by '/'.
+
+    >>> with name_scope("a"), name_scope("b"):
+    ...     get_current_name_scope()
+    'a/b'
+    """
+    return _names.scope.rstrip("/")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Places
+
+_DEVICE = re.compile(
+    r"(/?(job:[a-zA-Z0-9_]+|replica:\d+|task:\d+|(device:)?([a-zA-Z_]+):(\d+|\*)|(device:)?(cpu|gpu|tpu)))*/?",
+    re.IGNORECASE,
+)
+
+
+@contextlib.contextmanager
+def device(device_name: Any) -> Iterator[None]:
+    """A block that asks for a device. There is one, the CPU, and that is where everything runs.
+
+    >>> with device("/GPU:0"):
+    ...     pass
+    """
+    if callable(device_name):
+        raise RuntimeError("device: a function of operations is for graphs; give a name, such as 'CPU:0'")
+    name = device_name if device_name is None or isinstance(device_name, str) else str(device_name)
+    if name is not None and not _DEVICE.fullmatch(name):
+        raise ValueError(
+            f"device: {device_name!r} names no device; names look like '/CPU:0' or '/device:GPU:1'"
+        )
+    yield
+
+
+@contextlib.contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """A block that runs after `control_inputs` have been computed. Eagerly, they have been.
+
+    >>> with control_dependencies(None):
+    ...     pass
+    """
+    if callable(control_inputs):
+        control_inputs()
+    yield
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """A block outside of any compiled function, which no tape records.
+
+    >>> with init_scope():
+    ...     pass
+    """
+    with no_recording():
+        yield
+
+
+def executing_eagerly() -> bool:
+    """Do operations run when they are called?
+
+    >>> executing_eagerly()
+    True
+    """
+    return True
+
+
+def inside_function() -> bool:
+    """Is this inside of a function that is being compiled?
+
+    >>> inside_function()
+    False
+    """
+    return not executing_eagerly()
+
+
+class Graph:
+    """Not here: operations run when they are called."""
+
+    def __init__(self) -> None:
+        raise NotImplementedError(
+            "gradtape has no graphs: operations run when they are called; `function` compiles them"
+        )
+
+
+def get_logger() -> logging.Logger:
+    """The logger of this library: `get_logger().setLevel("ERROR")` silences its warnings.
+
+    >>> get_logger().name
+    'gradtape'
+    """
+    return logging.getLogger("gradtape")

@@ -1,0 +1,25 @@
+"""What `config` and `debugging` set and the rest of the package asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Settings:
+    """The switches of the process."""
+
+    def __init__(self) -> None:
+        self.op_determinism = False  # refuse to draw random numbers without a seed
+        self.run_functions_eagerly = False
+        # Remembered for those who ask; nothing follows from them here.
+        self.soft_device_placement = True
+        self.log_device_placement = False
+        self.traceback_filtering = True
+        self.tensor_float_32 = True
+        self.inter_op_threads = 0
+        self.intra_op_threads = 0
+        self.jit = ""
+        self.optimizer_options: dict[str, Any] = {}
+
+
+settings = Settings()

@@ -1,0 +1,96 @@
+"""TensorSpec: what is known of a tensor before there is one: shape, dtype, name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dtypes
+from .dtypes import DType
+from .shapes import TensorShape
+from .tensor import Tensor
+
+
+class TensorSpec:
+    """The shape and dtype of tensors that a function takes or gives, and a name for them.
+
+    >>> TensorSpec((2, None), "float32", name="x")
+    TensorSpec(shape=(2, None), dtype=tf.float32, name='x')
+    """
+
+    __slots__ = ("_dtype", "_name", "_shape")
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """What a tensor is an example of."""
+        if type(tensor) is not Tensor:
+            raise ValueError(f"TensorSpec.from_tensor takes a Tensor, not {type(tensor).__name__}")
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The same as another spec, perhaps under another name."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; None for lengths that are open."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name, if it has one."""
+        return self._name
+
+    @property
+    def value_type(self) -> type:
+        """`Tensor`: what it describes."""
+        return Tensor
+
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Could a tensor be both this and that (a tensor, or another spec)?"""
+        return (
+            isinstance(spec_or_tensor, (Tensor, TensorSpec))
+            and self._dtype == spec_or_tensor.dtype
+            and self._shape.is_compatible_with(spec_or_tensor.shape)
+        )
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Is every tensor that fits this one also one of `other`?"""
+        return (
+            isinstance(other, TensorSpec)
+            and other._dtype is self._dtype
+            and other._name in (None, self._name)
+            and self._shape.most_specific_compatible_shape(other._shape) == other._shape
+        )
+
+    def most_specific_compatible_type(self, other: Any) -> TensorSpec:
+        """The spec that says only what both agree on."""
+        if not isinstance(other, TensorSpec) or other._dtype is not self._dtype:
+            raise ValueError(f"there is nothing that both {self} and {other} are")
+        name = self._name if self._name == other._name else None
+        return TensorSpec(self._shape.most_specific_compatible_shape(other._shape), self._dtype, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((self._shape, self._dtype))
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self._shape, self._dtype, self._name
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec, (self._shape, self._dtype, self._name)

@@ -1,0 +1,7 @@
+"""What all tests share: JAX, our oracle, compiles without optimizing, which is most of the time it takes here."""
+
+import os
+
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)

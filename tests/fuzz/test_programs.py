@@ -1,0 +1,92 @@
+"""Random programs agree with JAX in float64: value, gradient, Jacobian and Hessian-vector product."""
+
+from __future__ import annotations
+
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+
+import gradtape as tf
+
+from .programs import Program, listing, programs
+
+COUNT = int(os.environ.get("GRADTAPE_FUZZ", "200"))  # `make fuzz N=10000` sets it
+PARTS = 4  # so that two processes can share the work
+TOLERANCE = 1e-8  # relative to the largest element
+
+
+def close(got, wanted, what: str) -> None:
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    scale = max(1.0, float(np.abs(wanted).max(initial=0)))
+    assert got.shape == wanted.shape, what
+    assert float(np.abs(got - wanted).max(initial=0)) <= TOLERANCE * scale, f"{what}: {got} is not {wanted}"
+
+
+def wanted(program: Program, inputs: list[np.ndarray], direction: list[np.ndarray]):
+    """What JAX says, compiled as one function: operation by operation it would compile each for each shape."""
+
+    def loss(xs):
+        return sum(jnp.sum(v) * (i + 1) for i, v in enumerate(program.run("jax", jnp, xs)))
+
+    def everything(xs, ds):
+        value, slopes = jax.value_and_grad(loss)(xs)
+        products = jax.jvp(jax.grad(loss), (xs,), (ds,))[1]
+        rows = jax.jacrev(lambda ys: program.run("jax", jnp, ys)[-1])(xs)
+        largest = jnp.max(jnp.stack([jnp.max(jnp.abs(v), initial=0) for v in program.run("jax", jnp, xs)]))
+        return value, slopes, products, rows, largest
+
+    return jax.jit(everything)(inputs, direction)
+
+
+def dense(g, x):
+    """None counts as zeros, as JAX gives them."""
+    return np.zeros(x.shape) if g is None else tf.convert_to_tensor(g).numpy()
+
+
+def loss_in_tape(program: Program, inputs):
+    return tf.add_n([tf.reduce_sum(v) * float(i + 1) for i, v in enumerate(program.run("tape", tf, inputs))])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@settings(
+    max_examples=COUNT // PARTS, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+@given(program=programs())
+def test_a_random_program_agrees_with_jax(part, program):
+    note(listing(program))
+    with jax.enable_x64(True):
+        check(program)
+
+
+def check(program: Program) -> None:
+    inputs = program.values()
+    direction = [np.cos(np.arange(x.size)).reshape(x.shape) for x in inputs]
+    value, slopes, wanted_products, wanted_rows, largest = wanted(program, inputs, direction)
+    assume(largest < 1e6)  # beyond, float64 comparisons say little
+    tensors = [tf.constant(x) for x in inputs]
+
+    with tf.GradientTape() as outer:
+        outer.watch(tensors)
+        with tf.GradientTape() as inner:
+            inner.watch(tensors)
+            loss = loss_in_tape(program, tensors)
+        gradients = inner.gradient(loss, tensors, unconnected_gradients="zero")
+        along = tf.add_n([tf.reduce_sum(g * d) for g, d in zip(gradients, direction, strict=True)])
+    products = outer.gradient(along, tensors)
+    close(loss, value, "value")
+    for g, slope in zip(gradients, slopes, strict=True):
+        close(tf.convert_to_tensor(g), slope, "gradient")
+    for x, p, product in zip(inputs, products, wanted_products, strict=True):
+        close(dense(p, x), product, "Hessian-vector product")
+
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        last = program.run("tape", tf, tensors)[-1]
+    for row, wanted_row in zip(
+        tape.jacobian(last, tensors, unconnected_gradients="zero"), wanted_rows, strict=True
+    ):
+        close(row, wanted_row, "Jacobian")
