@@ -28,8 +28,9 @@ HERE = Path(__file__).parent
 BUSY = 0.2  # cores that others may use before the ratios are doubtful
 TOLERANCE = 1e-3  # relative: what float32 and another order of summation may change
 
-# Processors are compared, not graphics cards.
+# Processors are compared, not graphics cards; and no one compiles their source anew at each import.
 ENVIRONMENT = os.environ | {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Process:

@@ -6,9 +6,10 @@ import sys
 import threading
 import warnings
 
-import gradtape as tf
 import numpy as np
 import pytest
+
+import gradtape as tf
 from gradtape import engine
 from gradtape.primitive import local
 

@@ -196,6 +196,7 @@ def test_crop_and_resize_gives_tensorflows_numbers():
     assert near.dtype == "float32"
     assert_allclose(near[..., 0], [[[0, 2, 3], [8, 10, 11]], [[6, 7, 0], [10, 11, 0]]])
     assert image.crop_and_resize(x, np.zeros((0, 4), "float32"), [], (2, 3)).shape == (0, 2, 3, 1)
+    assert (image.crop_and_resize(x, [[np.nan] * 4], [0], (2, 3), extrapolation_value=7.0).numpy() == 7).all()
 
 
 def test_boxes_have_gradients():

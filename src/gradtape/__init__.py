@@ -1,25 +1,9 @@
 """gradtape: TensorFlow's GradientTape on its own. `import gradtape as tf`, and gradient code runs on NumPy."""
 
-from . import (
-    autodiff,
-    autograph,
-    bitwise,
-    config,
-    debugging,
-    dtypes,
-    engine,
-    errors,
-    experimental,
-    image,
-    linalg,
-    math,
-    nest,
-    nn,
-    optimizers,
-    random,
-    signal,
-    test,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from . import autodiff, debugging, dtypes, errors, math, nest, optimizers, random
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
@@ -199,3 +183,22 @@ from .variable import Variable
 
 __version__ = "0.1.0"
 newaxis = None
+dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
+
+if TYPE_CHECKING:
+    from . import autograph, bitwise, config, experimental, image, linalg, nn, signal, test
+
+# Namespaces that are imported when first used, so that `import gradtape` stays quick.
+_LATER = frozenset(
+    ("autograph", "bitwise", "config", "experimental", "image", "linalg", "nn", "signal", "test")
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

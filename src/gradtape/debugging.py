@@ -63,17 +63,15 @@ def _hold(
         raise DTypeError(f"{name}: x is {left.dtype.name} and y is {right.dtype.name}: cast one")
     a, b = left._array, right._array
     try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        wrong = ~holds(a, b)
     except ValueError:
         raise InvalidArgumentError(
             f"{name}: the shapes {list(a.shape)} and {list(b.shape)} of x and y do not broadcast"
         ) from None
-    wrong = ~np.broadcast_to(holds(a, b), shape)
     if wrong.any():
-        a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
-        raise InvalidArgumentError(
-            _with(message, f"{name}: {relation} does not hold{_where(wrong, a, b, summarize)}")
-        )
+        a, b = np.broadcast_to(a, wrong.shape), np.broadcast_to(b, wrong.shape)
+        text = f"{name}: {relation} does not hold{_where(wrong, a, b, summarize)}"
+        raise InvalidArgumentError(_with(message, text))
 
 
 def _with(message: Any, text: str) -> str:

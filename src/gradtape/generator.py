@@ -9,9 +9,8 @@ import numpy as np
 
 from .errors import InvalidArgumentError
 from .ops import distributions, philox
-from .ops.array import stack
+from .ops.array import stack, static_number
 from .ops.distributions import Place
-from .ops.random import static_number
 from .ops.stateless import Algorithm, algorithm_number
 from .settings import settings
 from .tensor import Tensor, convert, wrap
@@ -185,10 +184,14 @@ class Generator:
 
 def _checked(state: Any) -> Any:
     """A state as three signed 64-bit integers."""
-    words = [int(n) for n in state] if isinstance(state, (list, tuple)) else convert(state)._array.tolist()
-    if np.shape(words) != (_STATE,):
+    words = list(state) if isinstance(state, (list, tuple)) else convert(state)._array.reshape(-1).tolist()
+    try:
+        signed = [_signed(word.__index__() & _WORD) for word in words]
+    except (AttributeError, TypeError):
+        signed = []
+    if len(signed) != _STATE:
         raise ValueError(f"the state of a generator is {_STATE} integers, not {state!r}")
-    return np.array([_signed(word & _WORD) for word in words], np.int64)
+    return np.array(signed, np.int64)
 
 
 _global: Generator | None = None

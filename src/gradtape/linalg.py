@@ -29,3 +29,4 @@ from .ops.solving import (
     solve,
     triangular_solve,
 )
+from .ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve

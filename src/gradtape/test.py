@@ -33,6 +33,8 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
     array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
+    if not callable(f):
+        raise TypeError(f"test.compute_gradient: f must be a function, not {f!r}")
     if not isinstance(x, (list, tuple)):
         raise ValueError(f"test.compute_gradient: x must be a list of the arguments, not {type(x).__name__}")
     arguments = [wrap(convert(a)._array) for a in x]
@@ -59,11 +61,10 @@ def _by_tape(f: Callable[..., Any], arguments: list[Tensor]) -> tuple[Any, ...]:
         # The real part of -iy is the imaginary part of y.
         parts = [y, y * -1j] if y.dtype.is_complex else [y]
     jacobians = [tape.jacobian(part, arguments, UnconnectedGradients.ZERO) for part in parts]
+    count = y._array.size
     return tuple(
-        np.stack([_rows(j, y._array.size, a) for j in by_part], axis=1).reshape(
-            y._array.size * len(parts), -1
-        )
-        for a, by_part in zip(arguments, zip(*jacobians, strict=True), strict=True)
+        np.stack([_rows(j, count, a) for j in of_parts], axis=1).reshape(count * len(parts), _numbers(a).size)
+        for a, of_parts in zip(arguments, zip(*jacobians, strict=True), strict=True)
     )
 
 

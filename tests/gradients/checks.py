@@ -167,8 +167,7 @@ def float32(samples: Samples) -> None:
         agree(np.float64(flat(gradients)), sample.weights @ truth.jacobian, sample, 1e-5)
 
 
-ALL = [
-    value,
+DERIVATIVES = [
     gradient_by_jax,
     gradient_by_differences,
     gradient_by_each_input_alone,
@@ -184,3 +183,4 @@ ALL = [
     gradient_of_a_jacobian,
     float32,
 ]
+ALL = [value, *DERIVATIVES]

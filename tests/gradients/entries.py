@@ -8,9 +8,13 @@ from zlib import crc32
 
 import numpy as np
 
+import gradtape
 from gradtape.primitive import Primitive, apply
 
 from .derivatives import Sample
+
+for _namespace in dir(gradtape):  # families are imported when first used
+    getattr(gradtape, _namespace)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Where random inputs lie. `u` is in (0, 1), no two of a sample's alike, and `s` is -1 or 1: so no two numbers of a

@@ -128,8 +128,14 @@ _TIED = np.array([[1.0, 1.0, 0.0, 1.0, 1.0], [0.5, 2.0, 2.0, 2.0, -1.0]])
 def _with_values():
     """Values to look at, with ties and without; the windows; and the largest of each."""
     drawn = np.random.default_rng(0)
-    for shape, w in [*_POOLS[:5], (_TIED.shape, windows((2, 2, 1, 0, 0))), (_TIED.shape, windows((3, 1, 1, 1, 1)))]:
-        values = _TIED if shape == _TIED.shape else drawn.permutation(int(np.prod(shape))).reshape(shape) * 0.5
+    for shape, w in [
+        *_POOLS[:5],
+        (_TIED.shape, windows((2, 2, 1, 0, 0))),
+        (_TIED.shape, windows((3, 1, 1, 1, 1))),
+    ]:
+        values = (
+            _TIED if shape == _TIED.shape else drawn.permutation(int(np.prod(shape))).reshape(shape) * 0.5
+        )
         yield shape, values, np.asarray(cells(values, w, -np.inf).max(-1), np.float64), w
 
 

@@ -241,7 +241,8 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLES, scope="module")
-@pytest.mark.parametrize("check", [checks.value, *checks.DERIVATIVES])
-def test_derivatives(name, check):
-    check(SAMPLES[name])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_check_holds_at_every_sample(name, subtests):
+    for check in checks.ALL:
+        with subtests.test(check.__name__):
+            check(SAMPLES[name])

@@ -65,7 +65,10 @@ WINDOWS = {
         *on_each(nn.conv2d, _conv, (1, 3, 3, 1), (2, 2, 1, 2), strides=[1, 2], padding=["SAME", "VALID"]),
         on(nn.conv2d, _conv, (1, 4, 3, 1), (2, 2, 1, 1), strides=1, padding="SAME", dilations=2),
         on(nn.conv2d, _conv, (1, 2, 3, 2), (2, 2, 2, 1), strides=1, padding="SAME", data_format="NCHW"),
-        on(partial(nn.conv1d, stride=1, padding="SAME"), partial(_conv, padding="SAME", data_format="NWC"), (2, 3, 1), (2, 1, 1)),
+        on(
+            partial(nn.conv1d, stride=1, padding="SAME"),
+            partial(_conv, padding="SAME", data_format="NWC"), (2, 3, 1), (2, 1, 1),
+        ),
         on(nn.convolution, _conv, (1, 2, 2, 2, 1), (2, 2, 1, 1, 1), padding="SAME", data_format="NDHWC"),
     ],
     "conv_transpose": [
@@ -129,8 +132,14 @@ LAYERS = {
     ],
     "moments": [
         *on_each(nn.moments, _moments, (2, 3, 2), axes=[[0], [0, 1], [-1]], keepdims=[False, True]),
-        on(lambda x, w: nn.weighted_moments(x, [0], w), partial(_weighted_moments, axes=0), (3, 2), (3, 2), domain=positive),
-        on(lambda x, w: nn.weighted_moments(x, [1], w), partial(_weighted_moments, axes=1), (2, 3), (3,), domain=positive),
+        on(
+            lambda x, w: nn.weighted_moments(x, [0], w),
+            partial(_weighted_moments, axes=0), (3, 2), (3, 2), domain=positive,
+        ),
+        on(
+            lambda x, w: nn.weighted_moments(x, [1], w),
+            partial(_weighted_moments, axes=1), (2, 3), (3,), domain=positive,
+        ),
         on(
             lambda x, s: nn.normalize_moments(*nn.sufficient_statistics(x, [0], s)),
             lambda x, s: (x.mean(0), x.var(0)), (3, 2), (),
@@ -175,7 +184,7 @@ def _sampled(weights, biases, x):
     """The logits of the true class and of those drawn, and whether a row's true class is drawn."""
     true = jnp.sum(x * weights[_TRUE[:, 0]], 1, keepdims=True) + biases[_TRUE] - np.log(_DRAWN[1])
     drawn = x @ weights[_DRAWN[0]].T + biases[_DRAWN[0]] - np.log(_DRAWN[2])
-    return true, drawn, _TRUE == _DRAWN[0]
+    return true, drawn, _DRAWN[0] == _TRUE
 
 
 def _nce(weights, biases, x):

@@ -17,7 +17,6 @@ from .elementwise import (
     integer_power,
     less,
     logical_and,
-    maximum,
     multiply,
     negative,
     number,
@@ -28,6 +27,7 @@ from .elementwise import (
     zero_like,
 )
 from .reduction import one_axis
+from .scalars import number as number_of
 from .special import erfc
 
 _SCALE = 1.0507009873554805  # with these, selu keeps mean 0 and variance 1 from layer to layer
@@ -50,11 +50,12 @@ def leaky_relu_(x, *, alpha):
 
 
 def _slopes(x: Any, alpha: float) -> Any:
-    """1 where x is positive, alpha elsewhere."""
-    positive = greater(x, zero_like(x))
+    """1 where x is positive, alpha elsewhere; outside of any gradient."""
+    x = x._array if type(x) is Tensor else x
+    positive = x > zero_like(x)
     if 0 <= alpha <= 1:  # choosing by a random mask takes ten times as long
-        return maximum(cast_like(positive, x), number(alpha, x))
-    return select(positive, number(1, x), number(alpha, x))
+        return xp(x).maximum(positive.astype(x.dtype), number(alpha, x))
+    return xp(x).where(positive, number(1, x), number(alpha, x))
 
 
 leaky_relu_.rules(x=lambda g, x, alpha: g * _slopes(x, alpha))
@@ -114,7 +115,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     x = convert(features)
     if x.dtype.is_integer:
         x = cast(x, "float32")
-    return apply(leaky_relu_, (x,), {"alpha": float(alpha)})
+    return apply(leaky_relu_, (x,), {"alpha": number_of("leaky_relu", "alpha", alpha)})
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:

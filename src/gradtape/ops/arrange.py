@@ -24,6 +24,7 @@ from .array import (
     identity,
     pad,
     reshape,
+    static_number,
     static_shape,
     transpose,
 )
@@ -159,7 +160,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
     chosen = convert(mask)._array
     if not chosen.ndim:
         raise ValueError("boolean_mask: the mask must not be a scalar")
-    first = 0 if axis is None else static_shape("boolean_mask", axis)[0]
+    first = 0 if axis is None else static_number("boolean_mask: axis", axis)
     a = one_axis("boolean_mask", first, x.ndim)
     if x.ndim + a + chosen.ndim > x.ndim:
         raise InvalidArgumentError(
@@ -263,7 +264,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         raise InvalidArgumentError(
             f"repeat: {times.size} repeats were given for {shape[a]} slices along axis {axis} of shape {list(shape)}"
         )
-    return apply(gather_, (x, np.repeat(np.arange(shape[a]), times)), {"axis": a - x.ndim})
+    return apply(gather_, (x, np.repeat(np.arange(shape[a]), times.astype(np.int64))), {"axis": a - x.ndim})
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
@@ -298,11 +299,13 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     array([[1, 0, 0, 0], [1, 1, 1, 0]], dtype=int32)
     """
     given = convert(lengths)
+    if not (given.dtype.is_integer or given.dtype.is_floating) or not np.isfinite(given._array).all():
+        raise DTypeError(f"sequence_mask: lengths must be numbers, not {lengths!r}")
     limit = convert(max(given._array.max(initial=0), 0) if maxlen is None else maxlen)
     if limit.ndim:
         raise ValueError(f"sequence_mask: maxlen must be a scalar, not of shape {limit.shape}")
-    if limit._array < 0:
-        raise InvalidArgumentError(f"sequence_mask: maxlen must be at least 0, not {limit._array}")
+    if not limit.dtype.is_numeric or not limit._array >= 0:
+        raise InvalidArgumentError(f"sequence_mask: maxlen must be a number of at least 0, not {maxlen!r}")
     given = cast(given, limit.dtype)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
     mask = apply(Primitive.registry["less"], (positions, expand_dims(given, -1)))
@@ -431,8 +434,8 @@ def required_space_to_batch_paddings(
     [[[0, 1]], [[0, 1]]]
     """
     lengths, block = (convert(v, None, np.dtype(np.int32))._array for v in (input_shape, block_shape))
-    base = np.zeros((len(block), 2), np.int32) if base_paddings is None else convert(base_paddings)._array
-    if lengths.shape != block.shape or base.shape != (*block.shape, 2):
+    base = np.zeros((block.size, 2), np.int32) if base_paddings is None else convert(base_paddings)._array
+    if block.ndim != 1 or lengths.shape != block.shape or base.shape != (*block.shape, 2):
         raise ValueError(
             f"required_space_to_batch_paddings: the shapes {list(lengths.shape)}, {list(block.shape)} and "
             f"{list(base.shape)} do not fit: they must be [n], [n] and [n, 2]"
@@ -446,7 +449,7 @@ def required_space_to_batch_paddings(
 
 def _square_blocks(name: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
     """The input with channels last, checked, and the side of its blocks."""
-    x, size = convert(input), static_shape(name, block_size)[0]
+    x, size = convert(input), static_number(f"{name}: block_size", block_size)
     if data_format not in ("NHWC", "NCHW"):
         raise InvalidArgumentError(f"{name}: data_format must be NHWC or NCHW, not {data_format!r}")
     if x.ndim != 4 or size < 2:

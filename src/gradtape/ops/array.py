@@ -48,6 +48,14 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
     return lengths
 
 
+def static_number(what: str, value: Any) -> int:
+    """An integer argument that may come as a tensor."""
+    try:
+        return convert(value)._array.reshape(()).item().__index__()
+    except (AttributeError, ValueError, TypeError):
+        raise DTypeError(f"{what} must be one integer, not {value!r}") from None
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Shape
 
@@ -570,7 +578,7 @@ def gather_nd(
     at = convert(indices)._array
     if at.dtype.kind not in "iu":
         raise DTypeError(f"gather_nd: indices must be integers, not {dtypes.of(at).name}")
-    batch = int(batch_dims)
+    batch = static_number("gather_nd: batch_dims", batch_dims)
     shape = x._array.shape
     if not 0 <= batch < max(at.ndim, 1) or batch > len(shape) or shape[:batch] != at.shape[:batch]:
         raise InvalidArgumentError(
@@ -584,7 +592,8 @@ def gather_nd(
         )
     sizes = shape[batch : batch + depth]
     flat, outside = flat_indices("gather_nd", at, sizes, bad_indices_policy)
-    x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
+    if depth != 1:
+        x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
     found = gather(x, flat, axis=batch, batch_dims=batch)
     if not outside.any():
         return found

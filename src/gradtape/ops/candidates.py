@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dtypes import as_dtype
 from ..errors import DTypeError, InvalidArgumentError
 from ..tensor import Tensor, convert, wrap
 from .random import uniform
+from .scalars import integer
 
 
 class Candidates(NamedTuple):
@@ -36,6 +38,7 @@ def log_uniform_candidate_sampler(
     >>> log_uniform_candidate_sampler([[1]], 1, 3, True, 3).sampled_candidates.numpy().sum().item()
     3
     """
+    range_max = integer("log_uniform_candidate_sampler", "range_max", range_max, least=1)
     span = np.log1p(float(range_max))
     return _sampled(
         "log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
@@ -58,6 +61,7 @@ def uniform_candidate_sampler(
     >>> uniform_candidate_sampler([[1]], 1, 2, False, 4).true_expected_count.numpy()
     array([[0.5]], dtype=float32)
     """
+    range_max = integer("uniform_candidate_sampler", "range_max", range_max, least=1)
     return _sampled(
         "uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
         draw=lambda u: u * range_max,
@@ -79,6 +83,7 @@ def all_candidate_sampler(
     array([0, 1, 2])
     """
     true = _true_classes("all_candidate_sampler", true_classes, num_true)
+    num_sampled = integer("all_candidate_sampler", "num_sampled", num_sampled, least=0)
     ones = np.ones(num_sampled, np.float32)
     return Candidates(wrap(np.arange(num_sampled)), wrap(np.ones(true.shape, np.float32)), wrap(ones))
 
@@ -87,6 +92,7 @@ def _true_classes(name: str, true_classes: Any, num_true: int) -> Any:
     true = convert(true_classes)._array
     if true.dtype.kind not in "iu":
         raise DTypeError(f"{name}: true_classes must be integers, not {true.dtype}")
+    num_true = integer(name, "num_true", num_true)
     if true.ndim != 2 or true.shape[1] != num_true:
         raise InvalidArgumentError(
             f"{name}: true_classes must be a matrix with {num_true} numbers a row, not of shape {list(true.shape)}"
@@ -106,9 +112,10 @@ def _sampled(
     probability: Callable[[Any], Any],
 ) -> Candidates:
     true = _true_classes(name, true_classes, num_true)
-    if range_max < 1 or num_sampled < 1 or (unique and num_sampled > range_max):
+    num_sampled = integer(name, "num_sampled", num_sampled, least=1)
+    if unique and num_sampled > range_max:
         raise InvalidArgumentError(
-            f"{name}: {num_sampled} {'different ' if unique else ''}classes cannot be drawn from {range_max}"
+            f"{name}: {num_sampled} different classes cannot be drawn from {range_max}"
         )
 
     def some(count: int) -> Any:
@@ -140,9 +147,10 @@ def _until_different(drawn: Any, some: Callable[[int], Any], wanted: int) -> tup
 
 
 def accidental_hits(true: Any, drawn: Any, dtype: Any) -> Any:
-    """The lowest number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
+    """A very low number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
+    lowest = max(float(np.finfo(np.float32).min), float(as_dtype(dtype).min))  # times 0 it must be 0
     hit = (true[:, :, None] == drawn).any(1)
-    return np.where(hit, np.asarray(np.finfo(np.float32).min, dtype), np.zeros((), dtype))
+    return np.where(hit, np.asarray(lowest, dtype), np.zeros((), dtype))
 
 
 def compute_accidental_hits(

@@ -21,7 +21,6 @@ from .elementwise import (
     divide_no_nan,
     equal,
     floormod,
-    less,
     maximum,
     minimum,
     power,
@@ -258,9 +257,10 @@ def _hue(red: Any, green: Any, blue: Any, top: Any, span: Any) -> Any:
     """The hue in [0, 6): which channel is largest, and how far the other two are apart. Grey has hue 0."""
     red_leads, green_leads = (apply(equal, (channel, top)) for channel in (red, green))
     ahead = apply(select, (red_leads, green - blue, apply(select, (green_leads, blue - red, red - green))))
-    start = np.where(red_leads._array, 0, np.where(green_leads._array, 2, 4)).astype(top._array.dtype)
-    hue = apply(divide_no_nan, (ahead, span)) + np.where(span._array == 0, 0, start).astype(start.dtype)
-    return hue + apply(less, (hue, 0.0))._array.astype(start.dtype) * start.dtype.type(6)
+    kind = top._array.dtype.type
+    start = apply(select, (red_leads, kind(0), apply(select, (green_leads, kind(2), kind(4)))))
+    hue = apply(divide_no_nan, (ahead, span)) + start
+    return apply(select, (hue < 0.0, hue + 6.0, hue))
 
 
 def _shares(hue: Any) -> list[Any]:

@@ -52,7 +52,7 @@ def complex_abs(x):
 
 
 # d|x| = Re(conj(x) dx) / |x|; at 0 the shortest subgradient: 0.
-complex_abs.rules(x=lambda g, x, out: _as_complex(divide_no_nan(g, out)) * conj(x))
+complex_abs.rules(x=lambda g, x, out: _as_complex(g) * divide_no_nan(conj(x), _as_complex(out)))
 
 
 @primitive(name="angle")

@@ -9,7 +9,7 @@ from typing import Any
 from .. import nest
 from ..errors import InvalidArgumentError
 from ..tensor import Tensor, convert, convert_to_tensor
-from .array import identity, static_shape
+from .array import identity, static_number
 from .tensor_array import TensorArray
 
 
@@ -133,7 +133,11 @@ def while_loop(
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError("while_loop: loop_vars must be a list or tuple of at least one value")
     values = nest.map_structure(_tensor, loop_vars)
-    limit = None if maximum_iterations is None else static_shape("while_loop", maximum_iterations)[0]
+    limit = (
+        None
+        if maximum_iterations is None
+        else static_number("while_loop: maximum_iterations", maximum_iterations)
+    )
     rounds = 0
     while (limit is None or rounds < limit) and _is_true("while_loop", cond(*values)):
         after = body(*values)

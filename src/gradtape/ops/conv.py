@@ -9,7 +9,7 @@ from ..primitive import apply
 from ..tensor import Tensor, convert
 from .array import reshape_, static_shape, together, transpose_
 from .convolve import convolve, deconvolve
-from .windows import Windows, channels_come_first, paddings, spatial_axes
+from .windows import channels_come_first, numbers_of, padding_of, spatial_windows
 
 
 def _inputs(
@@ -55,13 +55,6 @@ def _channels_first(x: Any, rank: int) -> Tensor:
     return apply(transpose_, (x,), {"perm": (*range(batch), x.ndim - 1, *range(batch, x.ndim - 1))})
 
 
-def _windows(name: str, size: tuple[int, ...], strides: Any, dilations: Any, first: bool) -> Windows:
-    """The windows users ask for, as yet without padding."""
-    rank = len(size)
-    steps = spatial_axes(name, "strides", strides, rank, first)
-    return Windows(size, steps, spatial_axes(name, "dilations", dilations, rank, first), ((0, 0),) * rank)
-
-
 def _convolution(
     name: str,
     input: Any,
@@ -84,8 +77,9 @@ def _convolution(
         raise InvalidArgumentError(
             f"{name}: {groups} groups of channels need a number of filters that they divide, not {kernel[-1]}"
         )
-    windows = _windows(name, kernel[:-2], strides, dilations, first)
-    windows = paddings(name, padding, shape[-rank - 1 : -1], windows, first)
+    space = shape[-rank - 1 : -1]
+    steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
+    windows = spatial_windows(name, kernel[:-2], steps, gaps, padding_of(name, padding), space, first)
     out = apply(convolve, (x, f), {"windows": windows, "groups": groups})
     return _channels_first(out, rank) if first else out
 
@@ -116,8 +110,8 @@ def _transposed(
             f"{shape[-1]} channels to one of {wanted[0]} with {wanted[-1]}"
         )
     space = wanted[1:-1]
-    windows = _windows(name, kernel[:-2], strides, dilations, first)
-    windows = paddings(name, padding, space, windows, first)
+    steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
+    windows = spatial_windows(name, kernel[:-2], steps, gaps, padding_of(name, padding), space, first)
     if windows.fit(space) != shape[1:-1]:
         raise InvalidArgumentError(
             f"{name}: with these strides and this padding an output of spatial shape {list(space)} comes from an input "

@@ -19,9 +19,8 @@ from ..primitive import primitive
 from .array import reshape_, transpose_
 from .windows import Windows, into, taps
 
-_BLOCK = (
-    1 << 20
-)  # elements copied before they are multiplied: what stays in the cache saves a third of the time
+# Elements copied before they are multiplied: what stays in the cache saves a third of the time.
+_BLOCK = 1 << 20
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The three primitives. x: (batch..., space..., C), filters: (window..., C / groups, O), out: (batch..., windows..., O)
@@ -253,14 +252,19 @@ def _group_columns(x: Any, windows: Windows, groups: int) -> Iterator[tuple[Any,
         yield part, seen[:, *part].reshape(groups, -1, row // groups)
 
 
+def _letters(rank: int) -> tuple[str, str]:
+    """Subscripts for the batch and the windows, and for the positions in a window."""
+    return "nxyz"[: rank + 1], "ijk"[:rank]
+
+
 def _depthwise(x: Any, filters: Any, windows: Windows, out: Any) -> Any:
-    """Each channel by itself: one multiplication for each position in the window."""
-    channels = x.shape[-1]
-    out.fill(0)
-    grid = out.reshape(*out.shape[:-1], channels, -1)
-    for tap in taps(windows, x.shape[1:-1]):
-        weights = filters[tap.position].reshape(channels, -1)
-        into(grid, (slice(None), *tap.windows), x[:, *tap.elements, :, None] * weights)
+    """Each channel by itself, for one of its filters after another: no matrix product has so little to add up."""
+    at, position = _letters(len(windows.size))
+    seen = _seen(x, windows)
+    weights = filters.reshape(*windows.size, x.shape[-1], -1)
+    grid = out.reshape(*out.shape[:-1], x.shape[-1], -1)
+    for m in range(weights.shape[-1]):
+        np.einsum(f"{at}{position}c,{position}c->{at}c", seen, weights[..., m], out=grid[..., m])
     return out
 
 
@@ -269,11 +273,14 @@ def _deconvolved(y: Any, filters: Any, windows: Windows, groups: int, space: tup
     shape = (y.shape[0], *space, each * groups)
     if not (y.size and math.prod(shape)):
         return np.zeros(shape, y.dtype)
+    by_one = all(s == 1 for s in windows.strides)
     grid = y.shape[:-1]
     if each == 1 and groups > 1:
         y = y.reshape(*grid, groups, outs)
-        product = lambda weights: np.einsum("...cm,cm->...c", y, weights.reshape(groups, outs))
-    elif all(s == 1 for s in windows.strides) and 4 * each >= outs:
+        if by_one:
+            return _depthwise_reversed(y, filters, windows, shape)
+        product = lambda weights: (y * weights.reshape(groups, outs)).sum(-1)
+    elif by_one and 4 * each >= outs:
         return _convolved(
             y, *_reversed(filters, windows, groups), groups
         )  # a third faster, unless it copies more
@@ -287,6 +294,15 @@ def _deconvolved(y: Any, filters: Any, windows: Windows, groups: int, space: tup
     for tap in taps(windows, space):
         part = product(filters[tap.position]).reshape(*grid, -1)
         into(out, (slice(None), *tap.elements), part[:, *tap.windows])
+    return out
+
+
+def _depthwise_reversed(y: Any, filters: Any, windows: Windows, shape: tuple[int, ...]) -> Any:
+    turned, back = _reversed(filters, windows, y.shape[-2])
+    turned = np.moveaxis(turned, -2, -1)  # (window..., channels, filters of each)
+    out, part = np.zeros(shape, y.dtype), np.empty(shape, y.dtype)
+    for m in range(y.shape[-1]):
+        out += _depthwise(y[..., m], turned[..., m], back, part)
     return out
 
 
@@ -304,13 +320,12 @@ def _correlated(x: Any, y: Any, windows: Windows, groups: int) -> Any:
     each, outs = x.shape[-1] // groups, y.shape[-1]
     shape = (*windows.size, each, outs)
     if each == 1 and groups > 1:
-        total = np.zeros(shape, x.dtype)
-        y = y.reshape(*y.shape[:-1], groups, -1)
-        grid = "bxyz"[: len(windows.size) + 1]
-        for tap in taps(windows, x.shape[1:-1]):
-            met = np.einsum(f"{grid}c,{grid}cm->cm", x[:, *tap.elements], y[:, *tap.windows])
-            total[tap.position] = met.reshape(1, outs)
-        return total
+        at, position = _letters(len(windows.size))
+        seen, y = _seen(x, windows), y.reshape(*y.shape[:-1], groups, -1)
+        total = np.empty((*windows.size, groups, outs // groups), x.dtype)
+        for m in range(outs // groups):
+            np.einsum(f"{at}{position}c,{at}c->{position}c", seen, y[..., m], out=total[..., m])
+        return total.reshape(shape)
     if groups == 1:
         total = np.zeros((math.prod(shape[:-1]), outs), x.dtype)
         for part, columns in _columns(x, windows):

@@ -19,6 +19,7 @@ from .embedding import Sparse
 from .indexing import Index, getitem
 from .nn import log_softmax
 from .reduction import logsumexp
+from .scalars import integer
 
 
 def _whole(name: str, what: str, value: Any, shape: tuple[int, ...] | None = None) -> Any:
@@ -62,7 +63,7 @@ def ctc_loss(
     x = cast(x, "float32") if dtype.size == 2 else x
     x = x if logits_time_major else transpose(x, (1, 0, 2))
     batch, classes = x._array.shape[1:]
-    blank = _blank("ctc_loss", 0 if blank_index is None else int(blank_index), classes)
+    blank = _blank("ctc_loss", 0 if blank_index is None else blank_index, classes)
     if hasattr(labels, "dense_shape"):
         if blank_index is None:
             raise ValueError("ctc_loss: sparse labels need blank_index")
@@ -83,7 +84,8 @@ def ctc_loss(
     return cast(apply(negative, (likelihood,)), dtype)
 
 
-def _blank(name: str, index: int, classes: int) -> int:
+def _blank(name: str, blank_index: Any, classes: int) -> int:
+    index = integer(name, "blank_index", blank_index)
     if not -classes <= index < classes:
         raise InvalidArgumentError(f"{name}: blank_index {index} is none of the {classes} classes")
     return index % classes
@@ -166,7 +168,7 @@ def ctc_greedy_decoder(
     array([0, 1])
     """
     x, times = _decoder_inputs("ctc_greedy_decoder", inputs, sequence_length)
-    blank = _blank("ctc_greedy_decoder", -1 if blank_index is None else int(blank_index), x.shape[2])
+    blank = _blank("ctc_greedy_decoder", -1 if blank_index is None else blank_index, x.shape[2])
     valid = np.arange(len(x))[:, None] < times
     best = x.argmax(2)
     taken = valid & (best != blank)
@@ -189,6 +191,8 @@ def ctc_beam_search_decoder(
     array([0])
     """
     x, times = _decoder_inputs("ctc_beam_search_decoder", inputs, sequence_length)
+    beam_width = integer("ctc_beam_search_decoder", "beam_width", beam_width, least=1)
+    top_paths = integer("ctc_beam_search_decoder", "top_paths", top_paths)
     if not 1 <= top_paths <= beam_width:
         raise InvalidArgumentError(
             f"ctc_beam_search_decoder: top_paths={top_paths} must lie between 1 and beam_width={beam_width}"

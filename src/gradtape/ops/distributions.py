@@ -18,7 +18,7 @@ from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert, wrap
 from . import philox
-from .array import gather, identity, static_shape
+from .array import gather, identity, static_number, static_shape
 from .elementwise import add, divide, maximum, multiply, subtract
 from .special import gamma_density, igamma_by_shape
 
@@ -31,7 +31,17 @@ def sizes(name: str, shape: Any) -> tuple[int, ...]:
     wanted = static_shape(name, shape)
     if any(n < 0 for n in wanted):
         raise InvalidArgumentError(f"{name}: a shape has no negative lengths, as in {list(wanted)}")
+    if math.prod(wanted) >= 1 << 48:
+        raise InvalidArgumentError(f"{name}: the shape {list(wanted)} is too large for any memory")
     return wanted
+
+
+def _numbers(name: str, what: str, value: Any) -> Any:
+    """A parameter that is no tensor of the result's dtype, as float64."""
+    x = convert(value)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise DTypeError(f"{name}: {what} must be numbers, not {x.dtype.name}")
+    return x._array.astype(np.float64)
 
 
 def _floating(name: str, dtype: Any) -> Any:
@@ -186,7 +196,7 @@ def poisson(
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating and kind.name not in ("int32", "int64"):
         raise DTypeError(f"{name}: dtype must be floating, int32 or int64, not {kind.name}")
-    rates = convert(lam)._array.astype(np.float64)
+    rates = _numbers(name, "lam", lam)
     size = shape + rates.shape if prepend else _covering(name, shape, rates.shape)
     if not (np.isfinite(rates) & (rates < 1e18)).all():
         raise InvalidArgumentError(f"{name}: a rate in lam is too large or not finite")
@@ -199,7 +209,7 @@ def binomial(
 ) -> Tensor:
     """Samples of binomial distributions."""
     kind = dtypes.as_dtype(dtype)
-    trials, chances = (convert(v)._array.astype(np.float64) for v in (counts, probs))
+    trials, chances = _numbers(name, "counts", counts), _numbers(name, "probs", probs)
     _covering(name, shape, _together(name, trials.shape, chances.shape))
     if not ((trials >= 0) & (trials < 1 << 62)).all() or not ((chances >= 0) & (chances <= 1)).all():
         raise InvalidArgumentError(f"{name}: counts must be at least 0, and probs lie in [0, 1]")
@@ -219,12 +229,14 @@ def categorical(name: str, reserve: Reserve, logits: Any, num_samples: Any, dtyp
     rows = convert(logits)
     if not rows.dtype.is_floating:
         raise DTypeError(f"{name}: logits must be floating, not {rows.dtype.name}")
-    (count,) = sizes(f"{name}: num_samples", num_samples)
+    count = static_number(f"{name}: num_samples", num_samples)
     shape = rows._array.shape
     if len(shape) != 2 or not shape[1]:
         raise InvalidArgumentError(
             f"{name}: logits must be of shape [batch, classes] with at least one class, not {list(shape)}"
         )
+    if count < 0:
+        raise InvalidArgumentError(f"{name}: num_samples must be at least 0, not {count}")
     reserved = shape[0] * (-(-count // 4) * 4) * 2
     return wrap(philox.categories(*reserve(reserved), rows._array, count).astype(kind.numpy_dtype))
 

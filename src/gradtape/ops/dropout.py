@@ -59,17 +59,20 @@ def general_dropout(
 
 def _dropped(name: str, value: Any, rate: Any, noise_shape: Any, sampler: Callable[..., Any]) -> Tensor:
     x = convert(value)
+    if not callable(sampler):
+        raise DTypeError(f"{name}: uniform_sampler must be a function of shape and dtype, not {sampler!r}")
     if not x.dtype.is_floating:
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+    fixed = float(rate) if isinstance(rate, numbers.Real) else None
+    if fixed is not None and not 0 <= fixed < 1:
         raise InvalidArgumentError(f"{name}: rate must lie in [0, 1), not {rate}")
-    if isinstance(rate, numbers.Real) and rate == 0:
+    if fixed == 0:
         sampler(shape=(0,), dtype=x.dtype)  # whatever is drawn next is the same with dropout and without
         return x
     drawn = convert(sampler(shape=_noise_shape(name, x, noise_shape), dtype=x.dtype))._array
-    if isinstance(rate, numbers.Real):
-        kept = drawn >= np.asarray(rate, drawn.dtype)
-        return apply2(multiply, x, kept.astype(x._array.dtype) * np.asarray(1 / (1 - rate), x._array.dtype))
+    if fixed is not None:
+        kept = drawn >= np.asarray(fixed, drawn.dtype)
+        return apply2(multiply, x, kept.astype(x._array.dtype) * np.asarray(1 / (1 - fixed), x._array.dtype))
     share: Any = cast(convert(rate, None, x._array.dtype), x.dtype)
     if share.ndim:
         raise InvalidArgumentError(

@@ -29,7 +29,7 @@ def einsum_(*xs, inputs, output):
     if xp(xs[0]) is not np:
         return xp(xs[0]).einsum(",".join(inputs) + "->" + output, *xs)
     if len(xs) == 2:
-        return _of_two(*xs, *inputs, output)
+        return _of_two(xs[0], xs[1], inputs[0], inputs[1], output)
     if len(xs) == 1:
         return np.einsum(f"{inputs[0]}->{output}", widened(xs[0])).astype(xs[0].dtype, copy=False)
     operands, subscripts = list(xs), list(inputs)
@@ -187,16 +187,16 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[list[int], list[int]]:
     """The axes of both tensors that `tensordot` sums over, in pairs."""
-    if isinstance(axes, Tensor):
-        axes = axes._array
-    if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and axes.ndim == 0):
+    if isinstance(axes, (Tensor, np.ndarray)):
+        axes = np.asarray(axes).tolist()
+    if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(x_rank, y_rank):
             raise InvalidArgumentError(
                 f"tensordot: axes={axes} does not fit tensors of rank {x_rank} and {y_rank}: "
                 f"give 0 to {min(x_rank, y_rank)}, or the axes of each"
             )
         return list(range(x_rank - int(axes), x_rank)), list(range(int(axes)))
-    if len(axes) != 2:
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
         raise InvalidArgumentError(
             f"tensordot: axes must be a number, or the axes of both tensors, not {axes!r}"
         )
@@ -220,7 +220,10 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     unknown = kwargs.keys() - {"optimize", "name"}
     if unknown:
         raise TypeError(f"einsum has no argument {', '.join(sorted(unknown))}: it takes optimize and name")
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: the equation comes first, as in 'ij,jk->ik', not {equation!r}")
     xs = together("einsum", list(inputs))
+    numbers(einsum_, [xs[0]._array], None)
     subscripts, output, dots = _parse(equation, tuple([x._array.ndim for x in xs]))
     sizes: dict[str, int] = {}
     for s, x in zip(subscripts, xs, strict=True):

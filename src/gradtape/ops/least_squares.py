@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import xp
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import cast
@@ -44,7 +44,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
            [0. , 0. ]], dtype=float32)
     """
     (x,) = matrices("pinv", a, square=False)
-    epsilon = np.finfo(x.dtype.real_dtype.as_numpy_dtype).eps if x.dtype.size > 2 else 2.0**-10
+    epsilon = np.finfo(x._array.dtype).eps
     cutoff = np.float64(10 * max(x._array.shape[-2:]) * epsilon) if rcond is None else convert(rcond)._array
     return apply(pinv_, (x, cutoff))
 
@@ -60,7 +60,9 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     if tol is None:
         threshold = np.finfo(s.dtype).eps * max(x._array.shape[-2:]) * s.max(-1, keepdims=True, initial=0)
     else:
-        threshold = convert(tol)._array[..., None]
+        threshold = convert(tol, None, s.dtype)._array[..., None]
+        if threshold.dtype.kind not in "fiu":
+            raise DTypeError(f"matrix_rank: tol must be a number, not {tol!r}")
     return convert(np.sum(s > threshold, -1, dtype=np.int32))
 
 
@@ -69,8 +71,8 @@ def lstsq(
 ) -> Tensor:
     """X that brings `matrix @ X` closest to `rhs`; the shortest such X where there are many.
 
-    `fast` solves the normal equations, with `l2_regularizer` on their diagonal: the matrix must then have full rank, or the
-    regularizer be positive. Otherwise singular values are used, which take any matrix, and no regularizer.
+    `fast` solves the normal equations, with `l2_regularizer` on their diagonal: the matrix must then have full rank, or
+    the regularizer be positive. Otherwise singular values are used, which take any matrix, and no regularizer.
 
     >>> lstsq([[3.0], [4.0]], [[9.0], [12.0]]).numpy()
     array([[3.]], dtype=float32)

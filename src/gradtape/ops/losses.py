@@ -13,18 +13,19 @@ from ..primitive import Primitive, apply, apply2, floats, primitive
 from ..tensor import Tensor, convert
 from .array import cast, concat, gather, reshape, together
 from .candidates import accidental_hits, log_uniform_candidate_sampler
-from .elementwise import divide_no_nan, exp, log, negative, select, sigmoid, softplus, square
+from .elementwise import divide_no_nan, exp, log, negative, select, sigmoid, softplus, square, zero_like
 from .embedding import table
 from .linalg import matmul
 from .nn import softmax_cross_entropy_with_logits
 from .reduction import reduce_sum
+from .scalars import integer
 
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid_cross_entropy(logits, labels):
     """max(x, 0) - x * z + log(1 + exp(-|x|)): no overflow at either end."""
     m = xp(logits)
-    return m.maximum(logits, 0) - logits * labels + m.log1p(m.exp(-m.abs(logits)))
+    return m.maximum(logits, zero_like(logits)) - logits * labels + m.log1p(m.exp(-m.abs(logits)))
 
 
 sigmoid_cross_entropy.rules(
@@ -165,6 +166,7 @@ def _sampled_logits(
     """The logits of the true and of the sampled classes, less the log of how often each is drawn; and the labels."""
     x: Any = convert(inputs)
     true = convert(labels)
+    num_true = integer(name, "num_true", num_true)
     if true._array.dtype.kind not in "iu":
         raise DTypeError(f"{name}: labels must be integers, not {true.dtype.name}")
     batch = x._array.shape[0] if x.ndim == 2 else -1
@@ -175,6 +177,8 @@ def _sampled_logits(
         )
     if sampled_values is None:
         sampled_values = log_uniform_candidate_sampler(true, num_true, num_sampled, True, num_classes, seed)
+    if not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3:
+        raise InvalidArgumentError(f"{name}: sampled_values must be the three tensors of a candidate sampler")
     drawn, true_count, drawn_count = (convert(value)._array for value in sampled_values)
     ids = np.concatenate([true._array.reshape(-1), drawn]).astype(np.int64)
     rows: Any = cast(gather(table(weights), ids), x.dtype)

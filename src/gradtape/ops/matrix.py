@@ -224,7 +224,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     for number, length, what in zip(
         (num_lower, num_upper), x._array.shape[-2:], ("lower", "upper"), strict=True
     ):
-        (count,) = static_shape(f"band_part: num_{what}", number)
+        count = _integer(f"band_part: num_{what}", number)
         if count > length:
             raise InvalidArgumentError(
                 f"band_part: num_{what} must be negative (all) or at most {length} for the shape "
@@ -232,6 +232,14 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
             )
         limits.append(_ALL if count < 0 else count)
     return apply(band, (x,), {"lower": -limits[0], "upper": limits[1]})
+
+
+def _integer(what: str, value: Any) -> int:
+    """One number of an argument."""
+    given = static_shape(what, value)
+    if len(given) != 1:
+        raise InvalidArgumentError(f"{what} must be one integer, not {value!r}")
+    return given[0]
 
 
 def _diagonals(name: str, k: Any) -> tuple[int, int]:
@@ -265,6 +273,8 @@ def _check_diagonals(name: str, shape: tuple[int, ...], lower: int, upper: int) 
 
 def _padding(name: str, padding_value: Any, dtype: Any) -> Any:
     """The padding as a scalar tensor; None if it is 0, as `diag` and `diag_part` fill up anyway."""
+    if type(padding_value) in (int, float) and padding_value == 0:
+        return None
     value = convert(padding_value, None, dtype)
     if value._array.ndim or value._array.dtype != dtype:
         raise InvalidArgumentError(
@@ -301,7 +311,7 @@ def diag(
         )
     width = x._array.shape[-1]
     least = (width - min(upper, 0), width + max(lower, 0))
-    rows, columns = (static_shape("diag", n)[0] for n in (num_rows, num_cols))
+    rows, columns = _integer("diag: num_rows", num_rows), _integer("diag: num_cols", num_cols)
     if rows == columns == -1:
         rows = columns = max(least)
     rows, columns = (n if n != -1 else m for n, m in zip((rows, columns), least, strict=True))
@@ -358,7 +368,8 @@ def set_diag(
     lower, upper = _diagonals("set_diag", k)
     shape = x._array.shape
     _check_diagonals("set_diag", shape, lower, upper)
-    width = _length(*shape[-2:], min(max(0, lower), upper))
+    rows, columns = shape[-2:]
+    width = _length(rows, columns, min(max(0, lower), upper))
     wanted = (*shape[:-2], width) if lower == upper else (*shape[:-2], upper - lower + 1, width)
     if values._array.shape != wanted:
         raise InvalidArgumentError(
@@ -366,8 +377,8 @@ def set_diag(
             f"not {list(values._array.shape)}"
         )
     options = {"lower": lower, "upper": upper, "align": _alignment("set_diag", align)}
-    placed = apply(diag_, (values,), {**options, "rows": shape[-2], "columns": shape[-1]})
-    return apply(select, (in_band(*shape[-2:], lower, upper), placed, x))
+    placed = apply(diag_, (values,), {**options, "rows": rows, "columns": columns})
+    return apply(select, (in_band(rows, columns, lower, upper), placed, x))
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:

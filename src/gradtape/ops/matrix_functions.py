@@ -18,7 +18,7 @@ from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor
 from .array import broadcast_to_, concat_
 from .indexing import Index, getitem
-from .lapack import in_single, matrices, scipy_linalg
+from .lapack import alone, in_single, matrices, scipy_linalg
 from .matrix import array_of, swap_last
 
 
@@ -39,14 +39,18 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
 @primitive(name="expm")
 @in_single
 def expm_(x):
-    return scipy_linalg(x).expm(x)
+    with alone:
+        return scipy_linalg(x).expm(x)
 
 
 @primitive(name="logm")
 def logm_(x):
     if x.size == 0:
         return x
-    with warnings.catch_warnings():  # of singular matrices, which have no logarithm: the result says so
+    with (
+        alone,
+        warnings.catch_warnings(),
+    ):  # of singular matrices, which have no logarithm: the result says so
         warnings.simplefilter("ignore")
         return scipy_linalg(x).logm(x).astype(x.dtype)
 
@@ -57,7 +61,7 @@ def sqrtm_(x):
     """The principal square root; nan where a real matrix has none that is real."""
     if xp(x) is not np:
         return scipy_linalg(x).sqrtm(x)
-    with warnings.catch_warnings():  # of singular matrices, which may have none
+    with alone, warnings.catch_warnings():  # of singular matrices, which may have none
         warnings.simplefilter("ignore")
         root = scipy_linalg(x).sqrtm(x)
     if root.dtype.kind == x.dtype.kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .elementwise import add, divide, divide_no_nan, multiply, number, power, rs
 from .pool import window_sum
 from .reduction import axes as axes_of
 from .reduction import reduce_mean, reduce_sum
+from .scalars import integer
+from .scalars import number as number_of
 from .windows import Windows
 
 
@@ -47,7 +50,7 @@ def moments(
     >>> float(mean), float(variance)
     (2.0, 1.0)
     """
-    x = _floating("moments", x)
+    x = convert(x)
     wide = _wide(x)
     mean = reduce_mean(wide, axes, keepdims=True)
     variance = reduce_mean(apply(square, (apply2(subtract, wide, mean),)), axes, keepdims=True)
@@ -151,15 +154,14 @@ def local_response_normalization(
         raise InvalidArgumentError(
             f"local_response_normalization: the input must have 4 axes, not shape {list(x._array.shape)}"
         )
-    radius = int(depth_radius)
-    if radius < 0:
-        raise InvalidArgumentError(
-            f"local_response_normalization: depth_radius must not be negative: {radius}"
-        )
+    radius = integer("local_response_normalization", "depth_radius", depth_radius, least=0)
+    start, slope, exponent = [
+        number(number_of("local_response_normalization", what, value), x)
+        for what, value in (("bias", bias), ("alpha", alpha), ("beta", beta))
+    ]
     around = Windows((2 * radius + 1,), (1,), (1,), ((radius, radius),))
     total: Any = apply(window_sum, (apply(square, (x,)),), {"windows": around})
-    scale = total * number(float(alpha), x) + number(float(bias), x)
-    return apply2(multiply, x, apply2(power, scale, number(-float(beta), x)))
+    return apply2(multiply, x, apply2(power, total * slope + start, -exponent))
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
@@ -168,14 +170,12 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     >>> bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
     array([[11., 22.]], dtype=float32)
     """
-    if data_format is not None and not (
-        data_format.startswith("NC") or (data_format.startswith("N") and data_format.endswith("C"))
-    ):
+    if data_format is not None and not re.match("NC|N.*C$", str(data_format)):
         raise InvalidArgumentError(
             f"bias_add: data_format must be like 'N...C' or 'NC...', not {data_format!r}"
         )
     x, b = together("bias_add", [value, bias])
-    first = data_format is not None and data_format.startswith("NC")
+    first = data_format is not None and str(data_format).startswith("NC")
     if x.ndim < 2 or b.ndim != 1 or b._array.shape[0] != x._array.shape[1 if first else -1]:
         raise InvalidArgumentError(
             f"bias_add: a bias of shape {list(b._array.shape)} does not have one number for each channel of a value of "

@@ -20,7 +20,8 @@ from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive
 from ..tensor import Tensor, convert, wrap
 from .elementwise import divide
-from .windows import Windows, channels_come_first, each_axis, into, paddings, taps
+from .scalars import choice
+from .windows import Windows, channels_come_first, each_axis, into, numbers_of, padded, padding_of, taps
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sums, and their transpose
@@ -175,22 +176,40 @@ def _arguments(
             f"{list(x._array.shape)}"
         )
     first = channels_come_first(name, data_format, rank)
-    shape = x._array.shape[2:] if first else x._array.shape[1:-1]
-    options = (("ksize", ksize), ("strides", strides), ("dilations", dilations))
-    parts = [each_axis(name, what, value, rank, first) for what, value in options]
-    size, steps, gaps = [part[:-1] for part in parts]
-    spatial = paddings(name, padding, shape, Windows(size, steps, gaps, ((0, 0),) * rank), first)
-    channels = Windows(*[part[-1:] for part in parts], ((0, 0),))
+    given = [
+        numbers_of(name, what, value)
+        for what, value in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
+    ]
+    return x, _windows(name, *given, padding_of(name, padding), x._array.shape[1:], first)
+
+
+@functools.lru_cache(maxsize=1000)
+def _windows(
+    name: str,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    padding: Any,
+    shape: tuple[int, ...],
+    channels_first: bool,
+) -> Windows:
+    """The windows over all axes but the batch, whose lengths `shape` has."""
+    rank = len(shape) - 1
+    space, depth = (shape[1:], shape[0]) if channels_first else (shape[:-1], shape[-1])
+    size, steps, gaps = [
+        each_axis(name, what, given, rank, channels_first)
+        for what, given in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
+    ]
+    spatial = padded(name, Windows(size[:-1], steps[:-1], gaps[:-1], ()), padding, space, channels_first)
     if not isinstance(padding, str) and any(p >= n for pad, n in zip(spatial.pads, size) for p in pad):
         raise InvalidArgumentError(
-            f"{name}: padding must be smaller than the window {list(size)}, or some windows would be empty: {padding!r}"
+            f"{name}: padding must be smaller than the window {list(size[:-1])}, or some windows would be empty, "
+            f"unlike {list(spatial.pads)}"
         )
-    if channels.size[0] > x._array.shape[1 if first else -1]:
-        raise InvalidArgumentError(
-            f"{name}: a window of {channels.size[0]} channels, and the input has fewer"
-        )
-    pair = (channels, spatial) if first else (spatial, channels)
-    return x, Windows(*[a + b for a, b in zip(*pair)])
+    if size[-1] > max(1, depth):
+        raise InvalidArgumentError(f"{name}: a window of {size[-1]} channels, and the input has {depth}")
+    channels = Windows(size[-1:], steps[-1:], gaps[-1:], ((0, 0),))
+    return channels.beside(spatial) if channels_first else spatial.beside(channels)
 
 
 def _max(name: str, *arguments: Any) -> Tensor:
@@ -329,9 +348,7 @@ def pool(
     >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
     array([2.], dtype=float32)
     """
-    if pooling_type not in ("MAX", "AVG"):
-        raise InvalidArgumentError(f"pool: pooling_type must be 'MAX' or 'AVG', not {pooling_type!r}")
-    kind = _max if pooling_type == "MAX" else _average
+    kind = _max if choice("pool", "pooling_type", pooling_type, ("MAX", "AVG")) == "MAX" else _average
     return kind("pool", input, window_shape, strides, padding, data_format, None, dilations)
 
 

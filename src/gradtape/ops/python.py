@@ -28,6 +28,7 @@ def numpy_function(
 ) -> Any:
     """Call a function of NumPy arrays on tensors; no gradient passes.
 
+    >>> import numpy as np
     >>> float(numpy_function(np.sinh, [convert(0.0)], "float32"))
     0.0
     """

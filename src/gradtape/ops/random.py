@@ -10,10 +10,10 @@ import os
 import threading
 from typing import Any
 
-from ..errors import DTypeError
 from ..settings import settings
-from ..tensor import Tensor, convert
+from ..tensor import Tensor
 from . import distributions, philox
+from .array import static_number
 from .distributions import Place, Reserve
 
 _MAX_SEED = (1 << 31) - 1
@@ -73,14 +73,6 @@ def _start(pair: tuple[int, int]) -> Place:
 
 
 _seeds = _Seeds()
-
-
-def static_number(what: str, value: Any) -> int:
-    """An integer argument that may come as a tensor."""
-    try:
-        return convert(value)._array.reshape(()).item().__index__()
-    except (AttributeError, ValueError, TypeError):
-        raise DTypeError(f"{what} must be one integer, not {value!r}") from None
 
 
 def _for(operation: str, seed: Any, *kind: Any) -> Reserve:

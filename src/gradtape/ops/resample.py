@@ -68,13 +68,10 @@ def _matrix(weights: Weights, count: int, dtype: Any) -> Any:
     (m, n), size = weights.shape, len(weights.values)
     at = np.arange(count, dtype=np.int32)[:, None]
     columns = (weights.columns.astype(np.int32) + n * at).reshape(-1)
-    ends = (np.searchsorted(weights.rows, np.arange(m), side="right").astype(np.int32) + size * at).reshape(
-        -1
-    )
+    ends = np.searchsorted(weights.rows, np.arange(m), side="right").astype(np.int32) + size * at
     values = np.tile(weights.values.astype(dtype), count)
-    return scipy.sparse.csr_array(
-        (values, columns, np.concatenate([[0], ends]).astype(np.int32)), shape=(count * m, count * n)
-    )
+    starts = np.append(np.int32(0), ends)
+    return scipy.sparse.csr_array((values, columns, starts), shape=(count * m, count * n))
 
 
 def _product(weights: Weights, x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert
@@ -268,7 +269,10 @@ def _cut(x: Any, corners: Any, which: Any, size: tuple[int, ...], method: str, o
     page = which.astype(np.intp)[:, None, None] * (height * width)
 
     def at(row: Any, column: Any) -> Any:
-        rows, columns = (i._array.clip(0, n - 1).astype(np.intp) for i, n in ((row, height), (column, width)))
+        rows, columns = (
+            xp(i._array).nan_to_num(i._array).clip(0, n - 1).astype(np.intp)
+            for i, n in ((row, height), (column, width))
+        )
         flat = convert(page + rows[:, :, None] * width + columns[:, None, :])
         return reshape(apply(gather_, (pixels, flat), {"axis": -2}), (len(which), *size, channels))
 

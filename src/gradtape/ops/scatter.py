@@ -23,6 +23,7 @@ from .array import (
     reshape,
     scatter_along,
     split_,
+    static_number,
     static_shape,
     together,
 )
@@ -248,7 +249,7 @@ def dynamic_partition(
             f"dynamic_partition: the shape of data must start with that of partitions; got {list(shape)} and "
             f"{list(chosen.shape)}"
         )
-    (count,) = static_shape("dynamic_partition", num_partitions)
+    count = static_number("dynamic_partition: num_partitions", num_partitions)
     if count < 1 or (chosen.size and (chosen.min() < 0 or chosen.max() >= count)):
         raise InvalidArgumentError(
             f"dynamic_partition: num_partitions must be at least 1, and partitions lie in [0, {count})"
@@ -266,6 +267,8 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     >>> dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)
     """
+    if not isinstance(indices, (list, tuple)) or not isinstance(data, (list, tuple)):
+        raise TypeError("dynamic_stitch: indices and data must be lists of tensors")
     if len(indices) != len(data) or not len(data):
         raise InvalidArgumentError(
             f"dynamic_stitch: there must be as many indices as data, at least one; got {len(indices)} and {len(data)}"

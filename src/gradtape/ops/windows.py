@@ -15,6 +15,7 @@ import numpy as np
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError, UnimplementedError
 from ..tensor import Tensor, convert
+from .scalars import choice
 
 
 class Windows(NamedTuple):
@@ -41,6 +42,15 @@ class Windows(NamedTuple):
     def along(self, axis: int) -> Windows:
         """The windows along one of the axes alone."""
         return Windows(*[(part[axis],) for part in self])  # type: ignore[arg-type]
+
+    def beside(self, other: Windows) -> Windows:
+        """The windows over these axes and then those."""
+        return Windows(
+            self.size + other.size,
+            self.strides + other.strides,
+            self.dilations + other.dilations,
+            self.pads + other.pads,
+        )
 
     @property
     def apart(self) -> bool:
@@ -93,11 +103,13 @@ def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users say about windows
+# What users say about windows. Made of tuples, it is worked out once: that is half the time of a small pool.
 
 
 def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
-    """An argument that is a number or a list of them, as a tuple."""
+    """An argument that is a number or a list of them, as a tuple; None stands for 1."""
+    if value is None:
+        return (1,)
     if isinstance(value, Tensor) or hasattr(type(value), "_read"):
         value = convert(value)._array.tolist()
     if not isinstance(value, (list, tuple, np.ndarray)):
@@ -108,9 +120,22 @@ def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
         raise DTypeError(f"{name}: {what} must be an integer or a list of integers, not {value!r}") from None
 
 
-def each_axis(name: str, what: str, value: Any, rank: int, channels_first: bool) -> tuple[int, ...]:
-    """An argument of 1, `rank` or `rank + 2` numbers, as one for each axis behind the batch, the channels last."""
-    given = (1,) if value is None else numbers_of(name, what, value)
+def padding_of(name: str, padding: Any) -> Any:
+    """The argument `padding`: a name, or [before, after] for every axis as tuples."""
+    if isinstance(padding, str):
+        return padding
+    try:
+        return tuple([numbers_of(name, "padding", pair) for pair in padding])
+    except TypeError:
+        raise InvalidArgumentError(
+            f"{name}: padding must be 'SAME', 'VALID' or a list of [before, after] for every axis, not {padding!r}"
+        ) from None
+
+
+def each_axis(
+    name: str, what: str, given: tuple[int, ...], rank: int, channels_first: bool
+) -> tuple[int, ...]:
+    """1, `rank` or `rank + 2` numbers as one for each axis behind the batch, the channels last."""
     if len(given) == rank + 2:
         batch, channels = given[0], given[1 if channels_first else -1]
         spatial = given[2:] if channels_first else given[1:-1]
@@ -129,85 +154,84 @@ def each_axis(name: str, what: str, value: Any, rank: int, channels_first: bool)
     return (*spatial, channels)
 
 
-def spatial_axes(name: str, what: str, value: Any, rank: int, channels_first: bool) -> tuple[int, ...]:
-    """The same without the channels, along which it must be 1."""
-    *spatial, channels = each_axis(name, what, value, rank, channels_first)
-    if channels != 1:
-        raise UnimplementedError(f"{name}: {what} must be 1 along the channels, not {channels}")
-    return tuple(spatial)
-
-
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def channels_come_first(name: str, data_format: Any, rank: int) -> bool:
     """Does a data format put the channels in front of the spatial axes?"""
     last, first = _FORMATS[rank]
-    if data_format is None or data_format == last:
-        return False
-    if data_format != first:
-        raise InvalidArgumentError(f"{name}: data_format must be {last!r} or {first!r}, not {data_format!r}")
-    return True
+    return data_format is not None and choice(name, "data_format", data_format, (last, first)) == first
 
 
-def paddings(
+@functools.lru_cache(maxsize=1000)
+def spatial_windows(
     name: str,
+    size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
     padding: Any,
-    shape: tuple[int, ...],
-    windows: Windows,
-    channels_first: bool = False,
+    space: tuple[int, ...],
+    channels_first: bool,
 ) -> Windows:
-    """The windows with the padding that SAME, VALID or a list of (before, after) for every axis asks for.
+    """The windows over the spatial axes, whose lengths `space` has, that these arguments ask for."""
+    rank = len(size)
+    steps, gaps = [
+        each_axis(name, what, given, rank, channels_first)
+        for what, given in (("strides", strides), ("dilations", dilations))
+    ]
+    if steps[-1] != 1 or gaps[-1] != 1:
+        raise UnimplementedError(f"{name}: strides and dilations must be 1 along the channels")
+    return padded(name, Windows(size, steps[:-1], gaps[:-1], ()), padding, space, channels_first)
 
-    `windows` are over the spatial axes, whose lengths `shape` has. The list also covers batch and channels: with zeros.
-    """
+
+def padded(
+    name: str, windows: Windows, padding: Any, space: tuple[int, ...], channels_first: bool
+) -> Windows:
+    """The windows with the padding that SAME, VALID or a list of (before, after) for every axis asks for."""
     if isinstance(padding, str):
-        pads = _padding_named(name, padding, shape, windows)
+        pads = _padding_named(name, padding, space, windows)
     else:
-        pads = _padding_listed(name, padding, len(shape), channels_first)
-    windows = windows._replace(pads=pads)
-    for n, pad, reach, stride in zip(shape, pads, windows.reach(), windows.strides):
+        pads = _padding_listed(name, padding, len(space), channels_first)
+    for n, pad, reach, stride in zip(space, pads, windows.reach(), windows.strides):
         if n + sum(pad) - reach + stride < 0:
             raise InvalidArgumentError(
                 f"{name}: a window that reaches {reach} does not fit an axis of length {n} with padding {pad}: use "
                 "padding='SAME', a smaller window or a larger input"
             )
-    return windows
+    return windows._replace(pads=pads)
 
 
 def _padding_named(
-    name: str, padding: str, shape: tuple[int, ...], windows: Windows
+    name: str, padding: str, space: tuple[int, ...], windows: Windows
 ) -> tuple[tuple[int, int], ...]:
     if padding == "VALID":
-        return ((0, 0),) * len(shape)
+        return ((0, 0),) * len(space)
     if padding != "SAME":
         raise InvalidArgumentError(
             f"{name}: padding must be 'SAME', 'VALID' or a list of [before, after] for every axis, not {padding!r}"
         )
     totals = [
         max((-(-n // s) - 1) * s + reach - n, 0)
-        for n, s, reach in zip(shape, windows.strides, windows.reach())
+        for n, s, reach in zip(space, windows.strides, windows.reach())
     ]
     return tuple([(total // 2, total - total // 2) for total in totals])
 
 
-def _padding_listed(name: str, padding: Any, axes: int, channels_first: bool) -> tuple[tuple[int, int], ...]:
-    try:
-        pairs = [numbers_of(name, "padding", pair) for pair in padding]
-    except TypeError:
-        raise InvalidArgumentError(
-            f"{name}: padding must be 'SAME', 'VALID' or a list of [before, after] for every axis, not {padding!r}"
-        ) from None
+def _padding_listed(
+    name: str, pairs: tuple[Any, ...], axes: int, channels_first: bool
+) -> tuple[tuple[int, int], ...]:
+    """The padding of the spatial axes. The list has an entry for batch and channels too, of zeros."""
+    listed = [list(pair) for pair in pairs]
     if len(pairs) != axes + 2 or any(len(pair) != 2 for pair in pairs):
         raise InvalidArgumentError(
-            f"{name}: a list as padding must have [before, after] for each of the {axes + 2} axes, not {padding!r}"
+            f"{name}: a list as padding must have [before, after] for each of the {axes + 2} axes, not {listed}"
         )
     spatial = pairs[2:] if channels_first else pairs[1:-1]
-    others = pairs[:2] if channels_first else [pairs[0], pairs[-1]]
-    if any(n for pair in others for n in pair):
+    others = pairs[:2] if channels_first else (pairs[0], pairs[-1])
+    if any(map(any, others)):
         raise InvalidArgumentError(
-            f"{name}: padding along the batch or the channels must be 0, in {padding!r}"
+            f"{name}: padding along the batch or the channels must be 0, unlike {listed}"
         )
     if any(n < 0 for pair in spatial for n in pair):
-        raise InvalidArgumentError(f"{name}: padding must not be negative, as in {padding!r}")
-    return tuple([(before, after) for before, after in spatial])
+        raise InvalidArgumentError(f"{name}: padding must not be negative, as in {listed}")
+    return tuple(spatial)
