@@ -64,7 +64,9 @@ def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
         flat, result = x.reshape(-1), out.reshape(-1)
         ends = [x.size * (i + 1) // cores() for i in range(cores())]
         parts = [slice(start, end) for start, end in zip([0, *ends], ends)]
-        context = [contextvars.copy_context() for _ in parts]  # each thread has NumPy's warnings off, as we have
+        context = [
+            contextvars.copy_context() for _ in parts
+        ]  # each thread has NumPy's warnings off, as we have
         others = [
             _pool().submit(c.run, function, flat[part], result[part])
             for c, part in zip(context[1:], parts[1:])

@@ -324,7 +324,8 @@ class GradientTape:
         keys = [source._key or key_of(source) for source in sources]
         key = key_of(target)
         found = [
-            self._sweep({key: seed(*piece)}, keys, last=i == len(pieces) - 1) for i, piece in enumerate(pieces)
+            self._sweep({key: seed(*piece)}, keys, last=i == len(pieces) - 1)
+            for i, piece in enumerate(pieces)
         ]
         stacks = []
         for source_key in keys:
