@@ -205,10 +205,12 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     if primitive.multiple:
         out: Any = tuple([wrap(asarray(array)) for array in result])
     else:
+        if type(result) is not ndarray:
+            result = asarray(result)
         if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
             result = primitive.settle(primitive, arrays, result)
         out = _new(Tensor)
-        out._array = result if type(result) is ndarray else asarray(result)
+        out._array = result
         out._key = 0
     if here.tapes:
         for tape in here.tapes:
@@ -230,10 +232,12 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
         result = here.run(primitive.forward, a, b)
     except Exception as error:
         result = recover(primitive, [a, b], None, error)
+    if type(result) is not ndarray:
+        result = asarray(result)
     if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
         result = primitive.settle(primitive, [a, b], result)
     out = _new(Tensor)
-    out._array = result if type(result) is ndarray else asarray(result)
+    out._array = result
     out._key = 0
     if here.tapes:
         inputs = (x, y)
@@ -273,18 +277,24 @@ def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     complete = True
     for x in inputs:
         if type(x) is not Tensor:
-            if type(x) is float and hint is not None and hint.kind == "f":
-                x = scalar(x, hint)  # x * 2.0, the most frequent case, 1 us faster
-            else:
-                x = x._read() if hasattr(type(x), "_read") else None
+            x = x._read() if hasattr(type(x), "_read") else None
         tensors.append(x)
         if x is None:
             complete = False
         elif hint is None:
             hint = x._array.dtype
     if not complete:
-        hint = None if primitive.mixed else hint or _common_dtype(inputs)
-        tensors = [convert(x, None, hint) if t is None else t for x, t in zip(inputs, tensors, strict=True)]
+        if primitive.mixed:
+            hint = None
+        elif hint is None:
+            hint = _common_dtype(inputs)
+        for i, x in enumerate(tensors):
+            if x is None:
+                x = inputs[i]
+                if type(x) is float and hint is not None and hint.kind == "f":
+                    tensors[i] = scalar(x, hint)  # x * 2.0, the most frequent case, 1 us faster
+                else:
+                    tensors[i] = convert(x, None, hint)
     return tuple(tensors)
 
 

@@ -25,6 +25,7 @@ from ..ops.complexes import abs, angle, imag, real, reduce_euclidean_norm, sign,
 from ..ops.counting import bincount, confusion_matrix
 from ..ops.linalg import l2_normalize
 from ..ops.nn import log_softmax, softmax
+from ..ops.normalization import zero_fraction
 from ..ops.public import public
 from ..ops.reduction import (
     argmax,

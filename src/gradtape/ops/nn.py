@@ -10,15 +10,15 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, floats, primitive
 from ..tensor import Tensor, convert
-from .array import bounds, broadcast_to, transpose
+from .array import bounds, broadcast_to, reshape_, transpose
 from .elementwise import exp
-from .reduction import one_axis, spread, sum_
+from .reduction import largest, one_axis, sum_, total
 
 
 @primitive(settle=floats, name="softmax")
 def softmax_(x, *, axis):
-    weights = xp(x).exp(x - x.max(axis, keepdims=True, initial=-np.inf))
-    return weights / weights.sum(axis, x.dtype, keepdims=True)
+    weights = xp(x).exp(x - largest(x, axis))
+    return weights / total(weights, axis, True)
 
 
 # d softmax = s * (dx - sum(s * dx)), its own transpose
@@ -32,8 +32,8 @@ def softmax_rule(g: Any, out: Any, axis: int) -> Any:
 
 @primitive(settle=floats, name="log_softmax")
 def log_softmax_(x, *, axis):
-    centred = x - x.max(axis, keepdims=True, initial=-np.inf)
-    return centred - xp(x).log(xp(x).exp(centred).sum(axis, x.dtype, keepdims=True))
+    centred = x - largest(x, axis)
+    return centred - xp(x).log(total(xp(x).exp(centred), axis, True))
 
 
 log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
@@ -42,19 +42,19 @@ log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), k
 @primitive
 def softmax_cross_entropy(logits, labels):
     """-sum(labels * log_softmax(logits)) over the last axis."""
-    return -(labels * log_softmax_.forward(logits, axis=-1)).sum(-1, logits.dtype)
+    return -total(labels * log_softmax_.forward(logits, axis=-1), -1, False)
 
 
-def _column(g: Any, like: Any) -> Any:
-    """The gradient of one number a row, spread over the row."""
-    return spread(g, axis=(-1,), keepdims=False, shape=tuple(like.shape))
+def _column(g: Any) -> Any:
+    """The gradient of one number a row, as a column that broadcasts over the row."""
+    return reshape_(g, shape=(*g.shape, 1))
 
 
 softmax_cross_entropy.rules(
     logits=lambda g, logits, labels: (
-        _column(g, logits) * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels)
+        _column(g) * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels)
     ),
-    labels=lambda g, logits: -(_column(g, logits) * log_softmax_(logits, axis=-1)),
+    labels=lambda g, logits: -(_column(g) * log_softmax_(logits, axis=-1)),
 )
 
 
@@ -62,9 +62,9 @@ softmax_cross_entropy.rules(
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row."""
     rows = logits.reshape(-1, logits.shape[-1])
-    centred = rows - rows.max(-1, keepdims=True, initial=-np.inf)
+    centred = rows - largest(rows, -1)
     picked = centred[xp(rows).arange(rows.shape[0]), labels.reshape(-1)]
-    return (xp(rows).log(xp(rows).exp(centred).sum(-1, rows.dtype)) - picked).reshape(labels.shape)
+    return (xp(rows).log(total(xp(rows).exp(centred), -1, False)) - picked).reshape(labels.shape)
 
 
 @primitive(mixed=True)
@@ -75,7 +75,7 @@ def softmax_minus_one_hot(logits, labels):
 
 
 sparse_softmax_cross_entropy.rules(
-    logits=lambda g, logits, labels: _column(g, logits) * softmax_minus_one_hot(logits, labels),
+    logits=lambda g, logits, labels: _column(g) * softmax_minus_one_hot(logits, labels),
 )
 softmax_minus_one_hot.rules(logits=lambda g, logits: softmax_rule(g, softmax_(logits, axis=-1), -1))
 

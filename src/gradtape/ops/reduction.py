@@ -52,15 +52,21 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 # Sums, and their transpose
 
 
-def _total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def total(x: Any, axis: Any, keepdims: bool) -> Any:
     """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer."""
     reduce: Any = np.add.reduce if xp(x) is np else xp(x).sum
     return reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
 
 
+def largest(x: Any, axis: Any) -> Any:
+    """The largest element along `axis`, which stays with length 1; -inf of none."""
+    reduce: Any = np.maximum.reduce if xp(x) is np else xp(x).max
+    return reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+
+
 @primitive(linear=True, settle=numbers, name="sum")
 def sum_(x, *, axis, keepdims):
-    return _total(x, axis, keepdims)
+    return total(x, axis, keepdims)
 
 
 @primitive(linear=True)
@@ -128,8 +134,8 @@ def mean(x, *, axis, keepdims):
     count = count_along(x.shape, axis)
     if x.dtype.kind in "iu":
         return (x.sum(axis, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
-    total = _total(x, axis, keepdims)
-    return total / count if count else total / xp(x).zeros((), x.dtype)
+    whole = total(x, axis, keepdims)
+    return whole / count if count else whole / xp(x).zeros((), x.dtype)
 
 
 mean.rules(
@@ -252,10 +258,10 @@ def _times_conj(g: Any, x: Any) -> Any:
 
 @primitive(settle=floats)
 def logsumexp(x, *, axis, keepdims):
-    top = x.max(axis, keepdims=True, initial=-np.inf)
+    top = largest(x, axis)
     top = xp(x).where(xp(x).isfinite(top), top, xp(x).zeros_like(top))
-    total = xp(x).exp(x - top).sum(axis, x.dtype, keepdims=keepdims)
-    return xp(x).log(total) + top.reshape(total.shape)
+    whole = total(xp(x).exp(x - top), axis, keepdims)
+    return xp(x).log(whole) + top.reshape(whole.shape)
 
 
 def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:

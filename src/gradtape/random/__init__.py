@@ -1,6 +1,7 @@
 """The public namespace `gradtape.random`."""
 
 from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..ops.candidates import all_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler
 from ..ops.random import categorical, gamma, normal, poisson, set_seed, shuffle, truncated_normal, uniform
 from ..ops.stateless import (
     Algorithm,
@@ -19,12 +20,14 @@ from . import experimental
 __all__ = [
     "Algorithm",
     "Generator",
+    "all_candidate_sampler",
     "categorical",
     "create_rng_state",
     "experimental",
     "fold_in",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_global_generator",
@@ -40,4 +43,5 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]
