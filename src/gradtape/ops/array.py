@@ -633,9 +633,12 @@ Variable.sparse_read = _sparse_read  # type: ignore[attr-defined]
 Variable.gather_nd = _gather_nd  # type: ignore[attr-defined]
 
 
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
 def bounds(name: str, indices: Any, size: int) -> None:
     """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest."""
-    if indices.size and indices.view(f"u{indices.dtype.itemsize}").max() >= size:
+    if indices.size and np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) >= size:
         wrong = indices[(indices < 0) | (indices >= size)].flat[0]
         raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
 

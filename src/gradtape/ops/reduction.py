@@ -54,8 +54,12 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 
 def total(x: Any, axis: Any, keepdims: bool) -> Any:
     """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer."""
-    reduce: Any = np.add.reduce if xp(x) is np else xp(x).sum
-    return reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    if (
+        type(x) is np.ndarray
+    ):  # by position, and without a dtype that is not needed: 3 us of 5.6 for a small array
+        reduce: Any = np.add.reduce
+        return reduce(x, axis, None if x.dtype.kind in "fc" else x.dtype, None, keepdims)
+    return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
 
 
 def largest(x: Any, axis: Any) -> Any:
