@@ -18,6 +18,7 @@ import gradtape as tf
 
 HERE = Path(__file__).parent
 AREA = "ops"  # the operations; the other areas come later
+SETTINGS = ("config.", "random.set_seed")  # calling these would change something
 
 
 def names() -> list[dict[str, Any]]:
@@ -35,7 +36,7 @@ def is_differentiable(symbol: str) -> str:
     """'yes' if some plain call of the function lets a gradient through, 'no' if calls work and none does, '' if it
     is no function of tensors (a class, a dtype, a setting)."""
     function = find(symbol)
-    if not callable(function) or isinstance(function, type):
+    if symbol.startswith(SETTINGS) or not callable(function) or isinstance(function, type):
         return ""
     outcome = ""
     for x, arguments in CALLS:

@@ -136,7 +136,7 @@ class Graph:
 
     def __init__(self) -> None:
         raise NotImplementedError(
-            "gradtape has no graphs: operations run when they are called; `function` compiles them"
+            "gradtape has no graphs: operations run when they are called. Call them without one"
         )
 
 

@@ -20,6 +20,7 @@ def set_jit(enabled: bool | str) -> None:
 def get_jit() -> str:
     """What `set_jit` was told: 'autoclustering' or ''.
 
+    >>> set_jit(False)
     >>> get_jit()
     ''
     """
