@@ -64,6 +64,15 @@ def get_current_name_scope() -> str:
     return _names.scope.rstrip("/")
 
 
+def snake_case(name: str) -> str:
+    """What a class called `name` calls its objects: 'conv_layer' for ConvLayer.
+
+    >>> snake_case("ConvLayer"), snake_case("SGD")
+    ('conv_layer', 'sgd')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])", "_", name).lower()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Places
 

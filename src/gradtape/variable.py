@@ -199,6 +199,16 @@ class Variable(Operators):
         else:
             self._put(function(array, operand))
 
+    def _writable(self) -> Any:
+        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        tensor = self._tensor
+        array = tensor._array
+        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+            return array
+        array = np.array(array)
+        self._put(array)
+        return array
+
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
         own = self._tensor._array
