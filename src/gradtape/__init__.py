@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, debugging, dtypes, errors, math, nest, optimizers, random
+from . import autodiff, debugging, dtypes, errors, initializers, math, nest, random
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
@@ -186,11 +186,38 @@ newaxis = None
 dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from . import autograph, bitwise, config, experimental, image, linalg, nn, signal, test
+    from . import (
+        autograph,
+        bitwise,
+        config,
+        experimental,
+        image,
+        linalg,
+        losses,
+        metrics,
+        nn,
+        optimizers,
+        signal,
+        test,
+    )
+    from .train.module import Module
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
-    ("autograph", "bitwise", "config", "experimental", "image", "linalg", "nn", "signal", "test")
+    (
+        "autograph",
+        "bitwise",
+        "config",
+        "experimental",
+        "image",
+        "linalg",
+        "losses",
+        "metrics",
+        "nn",
+        "optimizers",
+        "signal",
+        "test",
+    )
 )
 
 
