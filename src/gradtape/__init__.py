@@ -224,8 +224,10 @@ _LATER = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
+    if name == "Module":
+        return import_module(".train.module", __name__).Module
     raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "Module"})

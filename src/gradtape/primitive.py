@@ -21,19 +21,20 @@ from .tensor import Tensor, convert, scalar, wrap
 
 
 class Here:
-    """What belongs to the thread we are in: who listens, and a context in which NumPy does not warn.
+    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
 
     TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("run", "tapes")
+    __slots__ = ("run", "scope", "tapes")
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Any] = []  # tapes, accumulators, watchers: whoever has _hear and _access
+        self.scope = ""  # what stands in front of the names of new variables
 
 
 class _Local(threading.local):

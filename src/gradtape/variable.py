@@ -77,7 +77,7 @@ class Variable(Operators):
                 f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}"
             )
         self._key = next_key()
-        self._name = name or "Variable"
+        self._name = local.here.scope + ("Variable" if name is None else name)
         self._trainable = True if trainable is None else bool(trainable)
         self._watchable = self._trainable and dtypes.is_differentiable(tensor._array)
         self._constraint = constraint
@@ -412,7 +412,9 @@ class Variable(Operators):
 
 
 def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
-    return Variable(wrap(array), trainable=trainable, name=name, shape=shape, constraint=constraint)
+    variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
+    variable._name = name  # the whole of it: no scope is put in front
+    return variable
 
 
 def references(tensor: Tensor, array: Any) -> int:

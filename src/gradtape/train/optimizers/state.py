@@ -35,7 +35,8 @@ class Slot(Variable):
     def __init__(self, value: Any, name: str) -> None:
         self._home = value
         self._foreign: Tensor | None = None  # a value that is no NumPy array, until it is brought home
-        super().__init__(wrap(value), trainable=False, name=name)
+        super().__init__(wrap(value), trainable=False)
+        self._name = name
 
     @property
     def _tensor(self) -> Tensor:
