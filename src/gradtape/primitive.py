@@ -120,7 +120,8 @@ class Primitive:
 
         A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
         attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
-        extra axes in front. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
+        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
         """
         unknown = rules.keys() - set(self.inputs)
         if unknown:
@@ -418,6 +419,8 @@ class _Parts:
     def _keep(self, name: str, i: int) -> str:
         """Note that a rule wants `name`; returns the name under which the pulling function has it."""
         primitive = self.primitive
+        if name == "gs":
+            return "g"
         if name == "g":
             if primitive.multiple:
                 self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
@@ -454,7 +457,7 @@ class _Parts:
         body = ""
         for call, arguments in (self.calls[i] for i in heard):
             body += call.format(*[value.get(name, name) for name in arguments]) + ", "
-        if self.primitive.multiple:
+        if "out_like" in self.kept:
             body = f"*(lambda g: ({body}))(fill_in(g, out_like)),"
         return eval(f"lambda {', '.join(('g', *self.kept))}: ({body})", self.names)
 
