@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy import asarray, ndarray
+from numpy import asarray, generic, ndarray
 
 from . import dtypes
+from .engine import as_array, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError
 from .tensor import Tensor, convert, scalar, wrap
 
@@ -204,10 +205,10 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     except Exception as error:
         result = recover(primitive, arrays, attributes, error)
     if primitive.multiple:
-        out: Any = tuple([wrap(asarray(array)) for array in result])
+        out: Any = tuple([wrap(a if type(a) is ndarray else as_array(a)) for a in result])
     else:
         if type(result) is not ndarray:
-            result = asarray(result)
+            result = asarray(result) if isinstance(result, generic) else as_array(result)
         if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
             result = primitive.settle(primitive, arrays, result)
         out = _new(Tensor)
@@ -234,7 +235,7 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     except Exception as error:
         result = recover(primitive, [a, b], None, error)
     if type(result) is not ndarray:
-        result = asarray(result)
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
     if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
         result = primitive.settle(primitive, [a, b], result)
     out = _new(Tensor)
@@ -465,8 +466,10 @@ class _Parts:
 def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
     position = next(i for i, g in enumerate(gradients) if g is not None)
-    shape = tuple(gradients[position].shape)
+    given = gradients[position]
+    array = given._array if type(given) is Tensor else given
+    shape = array.shape
     lead = shape[: len(shape) - len(like[position][0])]
     return tuple(
-        [np.zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
+        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
     )
