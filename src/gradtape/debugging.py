@@ -12,7 +12,7 @@ from .errors import DTypeError, InvalidArgumentError
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
 from .ops.printing import Assert
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .settings import settings
 from .tensor import Tensor, convert, is_tensor
 
@@ -418,7 +418,7 @@ _MOVES = frozenset(
 )
 
 
-class _NumericsChecker:
+class _NumericsChecker(Listener):
     """Listens like a tape, and raises where an operation gives what is not finite."""
 
     def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
@@ -433,11 +433,6 @@ class _NumericsChecker:
                     f"{o.dtype.name}: {_counts(o._array)}. Its inputs: {', '.join(str(x) for x in inputs)}"
                 )
 
-    def _record_custom(self, plan: Any, inputs: Any, outputs: Any) -> None:
-        pass
-
-    def _access(self, variable: Any) -> None:
-        pass
 
 
 def _counts(array: Any) -> str:

@@ -20,7 +20,7 @@ from . import dtypes, nest
 from .engine import as_array, xp
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
@@ -34,7 +34,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-class GradientTape:
+class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
     Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
@@ -128,6 +128,10 @@ class GradientTape:
                 k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
             )
             self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
+
+    def _knows(self, key: int) -> bool:
+        """Does what has this key depend on something watched?"""
+        return key in self._known
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
