@@ -460,7 +460,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         getrefcount(total) == _SOLE
         and type(total) is ndarray
         and total.base is None
-        and type(part) is not IndexedSlices
+        and type(part) is ndarray
     ):
         np.add(total, part, total)
     else:
