@@ -434,7 +434,6 @@ class _NumericsChecker(Listener):
                 )
 
 
-
 def _counts(array: Any) -> str:
     kinds = {"NaN": np.isnan(array), "Inf": np.isinf(array)}
     return ", ".join(f"{int(np.sum(is_it))} {kind}" for kind, is_it in kinds.items() if is_it.any())

@@ -177,8 +177,8 @@ class Function:
         before = self._history[-2]
         changed = before.difference(arguments, self._signature)
         logger.warning(
-            "the function %s has been traced 5 times, each of which costs far more than running it: %s. Pass numbers that "
-            "change as tensors, pad tensors to one shape, and make functions once, outside of loops",
+            "the function %s has been traced 5 times, each of which costs far more than running it: %s. Pass numbers "
+            "that change as tensors, pad tensors to one shape, and make functions once, outside of loops",
             self.__name__,
             changed,
         )
@@ -344,8 +344,8 @@ def _hashable(name: str, leaf: Any) -> Any:
         hash(leaf)
     except TypeError:
         raise TypeError(
-            f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no tensor is "
-            "part of the signature a function is compiled for. Pass a tensor, a number, a tuple or a frozenset"
+            f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
+            "tensor is part of the signature a function is compiled for. Pass a tensor, a number, a tuple or a frozenset"
         ) from None
     return leaf
 
@@ -359,7 +359,9 @@ def _example(x: Any) -> Any:
     if not isinstance(x, TensorSpec):
         return x
     if not x.shape.is_fully_defined():
-        raise ValueError(f"a function is compiled for fixed shapes, and {x} leaves some open: give all lengths")
+        raise ValueError(
+            f"a function is compiled for fixed shapes, and {x} leaves some open: give all lengths"
+        )
     return wrap(np.broadcast_to(np.zeros((), x.dtype.numpy_dtype), tuple(x.shape)))
 
 
@@ -389,7 +391,9 @@ def _fit(
     try:
         nest.assert_same_structure(list(signature), list(args))
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: the arguments are nested otherwise than the input_signature: {error}") from None
+        raise TypeError(
+            f"{name}: the arguments are nested otherwise than the input_signature: {error}"
+        ) from None
     leaves = []
     for spec, value in zip(nest.flatten(signature), nest.flatten(args), strict=True):
         try:

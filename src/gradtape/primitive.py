@@ -36,7 +36,9 @@ class Here:
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Listener] = []
-        self.trace: Any = None  # the Trace of the @function that is being traced, which holds the variables' values
+        self.trace: Any = (
+            None  # the Trace of the @function that is being traced, which holds the variables' values
+        )
 
 
 class Listener:

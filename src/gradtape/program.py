@@ -120,7 +120,7 @@ class Traced:
         self.structure = kept["structure"]
         self.counts = [len(part) for part in shapes]  # results, state, initial values
         self.widths = [len(o.parts) if type(o) is _Traced else 0 for o in kept["outputs"]]
-        self.rebuild = [o.forget() if type(o) is _Traced else (lambda _, o=o: o) for o in kept["outputs"]]
+        self.rebuild = [o.forget() if type(o) is _Traced else _always(o) for o in kept["outputs"]]
 
     def only(self, count: int, jaxpr: Any) -> Traced:
         """The first part of a pair of results, as `jaxpr` computes it."""
@@ -154,6 +154,10 @@ class _Traced:
         """How to make the result of the arrays the compiled function gave. The traced ones are dropped."""
         self.parts = []
         return self.rebuild
+
+
+def _always(value: Any) -> Callable[[Any], Any]:
+    return lambda arrays: value
 
 
 def _output(leaf: Any) -> Any:

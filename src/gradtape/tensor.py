@@ -81,6 +81,7 @@ class Tensor(Operators):
     __array_priority__ = 100  # NumPy's operators defer to ours
 
     _array: Any
+    _device: Any
     _key: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:

@@ -34,7 +34,9 @@ class Trace:
             self.may_create = may_create
             self.read_: dict[int, Variable] = {}
             self.created: list[tuple[Variable, Any]] = []  # and the traced initial value, None if it is known
-            self._stands_for: dict[int, Any] = {}  # id of an array that stands for an input -> what the input is
+            self._stands_for: dict[
+                int, Any
+            ] = {}  # id of an array that stands for an input -> what the input is
             self._keep: list[Any] = []  # those arrays
 
     def input(self, array: Any, meaning: Any) -> Any:
@@ -43,7 +45,8 @@ class Trace:
         JAX takes arrays that a traced function closes over for constants. This one is ours alone, so `program` knows it
         again among them, and feeds the program something else in its place.
         """
-        array = jax.numpy.array(array)  # a copy
+        with jax.ensure_compile_time_eval():
+            array = jax.numpy.zeros(array.shape, array.dtype)
         self.root._stands_for[id(array)] = meaning
         self.root._keep.append(array)
         return checkpoint_name(array, f"gradtape.{meaning[0]}")  # a name for a value: nothing is computed
@@ -78,8 +81,8 @@ class Trace:
         """A variable is made inside the function. Returns what is to be in it until the function has run."""
         if not self.root.may_create:
             raise ValueError(
-                f"the function {self.name} makes a Variable on a call that is not its first ({where()}). A function may "
-                "make variables on its first call only: make them outside, or once, as in "
+                f"the function {self.name} makes a Variable on a call that is not its first ({where()}). A function "
+                "may make variables on its first call only: make them outside, or once, as in "
                 "`if self.v is None: self.v = Variable(...)`"
             )
         traced = is_traced(tensor._array)

@@ -14,9 +14,9 @@ import numpy as np
 
 from . import dtypes
 from .dtypes import DType
+from .engine import is_traced, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .engine import is_traced, xp
 from .primitive import Primitive, apply, local, outside
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
