@@ -345,7 +345,7 @@ def _hashable(name: str, leaf: Any) -> Any:
     except TypeError:
         raise TypeError(
             f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
-            "tensor is part of the signature a function is compiled for. Pass a tensor, a number, a tuple or a frozenset"
+            "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
         ) from None
     return leaf
 

@@ -135,7 +135,7 @@ class Traced:
     def compute(self, state: dict[int, Any], constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         """The results, what variables hold afterwards, and initial values of new ones, of arrays by JAX."""
         out = jax.core.eval_jaxpr(self.code.jaxpr, self.code.bind(state, constants, seed), *inputs)
-        return _cut(out, self.counts)
+        return cut(out, self.counts)
 
     def pack(self, arrays: Any) -> Any:
         """What the function returns, from the arrays that the compiled one gave."""
@@ -310,7 +310,7 @@ def new_seed() -> Any:
     return seed_of_a_call()
 
 
-def _cut(values: list[Any], counts: list[int]) -> list[list[Any]]:
+def cut(values: list[Any], counts: list[int]) -> list[list[Any]]:
     """A list in pieces of the given lengths."""
     pieces, start = [], 0
     for count in counts:
@@ -442,7 +442,7 @@ class Gradient:
                 second.append(eqn)
             else:
                 first.append(eqn)
-        results, state, _ = _cut(jaxpr.outvars, self.traced.counts)
+        results, state, _ = cut(jaxpr.outvars, self.traced.counts)
         values, gradients = results[: self.width], results[self.width :]
         needed = [v for eqn in second for v in eqn.invars if isinstance(v, Var)]
         needed += [v for v in gradients if isinstance(v, Var)]
@@ -470,7 +470,7 @@ class Gradient:
         bound = code.bind(dict(zip(code.variables, state, strict=True)), constants, seed)
         out = jax.core.eval_jaxpr(self.forward_code, bound, *inputs)
         given = [*state, *constants, *inputs]
-        values, written, residuals = _cut(out, [self.width, self.traced.counts[1], len(self.residuals)])
+        values, written, residuals = cut(out, [self.width, self.traced.counts[1], len(self.residuals)])
         return [_own(values, given), _own(written, [*given, *values, *residuals]), residuals]
 
     def _backward(self, needed: Any, targets: Any) -> list[Any]:

@@ -30,6 +30,9 @@ class Trace:
         self.root: Trace = self if parent is None else parent.root
         self.values: dict[int, Tensor] = {}  # what each variable holds now, by its key
         self.written: dict[int, Variable] = {}
+        self.seen: dict[int, Variable] = {}  # read here, with a value that comes from around
+        self.turn: Any = None  # in the body of a loop: the number of the turn
+        self._draws_like: Trace | None = None
         if parent is None:
             self.may_create = may_create
             self.read_: dict[int, Variable] = {}
@@ -38,6 +41,7 @@ class Trace:
                 int, Any
             ] = {}  # id of an array that stands for an input -> what the input is
             self._keep: list[Any] = []  # those arrays
+            self.draws = 0  # how many random operations there have been
 
     def input(self, array: Any, meaning: Any) -> Any:
         """A traced array that is an input of the program, found while tracing; `array` gives its shape and dtype.
@@ -55,6 +59,13 @@ class Trace:
         """What a constant of the traced function stands for, if it is one of `input`."""
         return self._stands_for.get(id(constant))
 
+    @property
+    def flow(self) -> Any:
+        """Choices and loops inside the program: the module `flow`."""
+        from . import flow
+
+        return flow
+
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def read(self, variable: Variable) -> Tensor:
@@ -64,6 +75,7 @@ class Trace:
         while level is not None:
             if key in level.values:
                 return level.values[key]
+            level.seen[key] = variable
             level = level.parent
         self.root.read_[key] = variable
         tensor = variable._tensor
@@ -76,6 +88,21 @@ class Trace:
         """Let a variable hold this from here on."""
         self.values[variable._key] = tensor
         self.written[variable._key] = variable
+
+    # -- random numbers -----------------------------------------------------------------------------------------------
+
+    def draws_like(self, other: Trace, turn: Any) -> None:
+        """Draw the random numbers that another part of the program drew, in a turn of its loop."""
+        self._draws_like = other
+        self.turn = turn
+
+    def random(self) -> Any:
+        """The seed at this point of the program: two numbers, different for each call and each turn of a loop."""
+        source = self.parent if self._draws_like is None else self._draws_like
+        if source is None:
+            return self.input(np.zeros(2, np.uint64), ("random", 0))
+        seed = source.random()
+        return seed if self.turn is None else _mixed(seed, self.turn)
 
     def create(self, variable: Variable, tensor: Tensor) -> Tensor:
         """A variable is made inside the function. Returns what is to be in it until the function has run."""
@@ -91,6 +118,14 @@ class Trace:
             return tensor
         self.write(variable, tensor)
         return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+
+
+def _mixed(seed: Any, number: Any) -> Any:
+    """A seed for each number, as far from the others as splitmix64's steps are."""
+    z = seed + (number.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def where() -> str:
