@@ -61,9 +61,13 @@ softmax_cross_entropy.rules(
 @primitive(mixed=True)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row."""
-    rows = logits.reshape(-1, logits.shape[-1])
+    m = xp(logits, labels)
+    rows, at = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1, 1)
     centred = rows - largest(rows, -1)
-    picked = centred[xp(rows).arange(rows.shape[0]), labels.reshape(-1)]
+    if m is np:
+        picked = centred[np.arange(rows.shape[0]), at[:, 0]]
+    else:
+        picked = m.take_along_axis(centred, at, 1)[:, 0]
     return (xp(rows).log(total(xp(rows).exp(centred), -1, False)) - picked).reshape(labels.shape)
 
 
