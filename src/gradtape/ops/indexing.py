@@ -61,7 +61,7 @@ def place(x, *, index, shape):
     rank = len(shape) - sum(isinstance(i, int) for i in taken) + sum(i is None for i in taken)
     front = x.shape[: x.ndim - rank]
     if xp(x) is not np:
-        return _padded(x, index, front + shape)
+        return padded(x, index, front + shape)
     out = np.zeros(front + shape, x.dtype)
     out[index.items] = x
     return out
@@ -93,8 +93,8 @@ def _sliced(x: Any, index: Index) -> Any:
     return (lax.rev(out, turned) if turned else out).reshape(_shape_at(index, x.shape))
 
 
-def _padded(x: Any, index: Index, shape: tuple[int, ...]) -> Any:
-    """Zeros with `x` at an index, by JAX: zeros put around and between its elements, where a scatter would be slow."""
+def padded(x: Any, index: Index, shape: tuple[int, ...], fill: Any = 0) -> Any:
+    """Zeros with `x` at an index, by JAX: they are put around and between its elements. A scatter would be slow."""
     from jax import lax
 
     taken, turned = _taken(index, shape)
@@ -102,7 +102,7 @@ def _padded(x: Any, index: Index, shape: tuple[int, ...]) -> Any:
     around = [
         (t.start, n - t[-1] - 1, t.step - 1) if t else (0, n, 0) for t, n in zip(taken, shape, strict=True)
     ]
-    return lax.pad(lax.rev(x, turned) if turned else x, np.zeros((), x.dtype), around)
+    return lax.pad(lax.rev(x, turned) if turned else x, np.asarray(fill, x.dtype), around)
 
 
 def _shape_at(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
