@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, debugging, dtypes, errors, math, nest, optimizers, random
+from . import autodiff, debugging, dtypes, errors, initializers, math, nest, random
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
@@ -187,19 +187,48 @@ newaxis = None
 dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from . import autograph, bitwise, config, experimental, image, linalg, nn, signal, test
+    from . import (
+        autograph,
+        bitwise,
+        config,
+        experimental,
+        image,
+        linalg,
+        losses,
+        metrics,
+        nn,
+        optimizers,
+        signal,
+        test,
+    )
+    from .train.module import Module
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
-    ("autograph", "bitwise", "config", "experimental", "image", "linalg", "nn", "signal", "test")
+    (
+        "autograph",
+        "bitwise",
+        "config",
+        "experimental",
+        "image",
+        "linalg",
+        "losses",
+        "metrics",
+        "nn",
+        "optimizers",
+        "signal",
+        "test",
+    )
 )
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
+    if name == "Module":
+        return import_module(".train.module", __name__).Module
     raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "Module"})

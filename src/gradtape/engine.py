@@ -80,6 +80,15 @@ def binary(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return forward
 
 
+def is_traced(array: Any) -> bool:
+    """Does `array` stand for a value that a compiled function will have?"""
+    if type(array) is np.ndarray or isinstance(array, (np.generic, np.ndarray)):
+        return False
+    import jax
+
+    return isinstance(array, jax.core.Tracer)
+
+
 def keep_freed_memory(mmap_threshold: int = 32 << 20, trim_threshold: int = 1 << 30) -> bool:
     """Have glibc serve arrays up to `mmap_threshold` bytes from memory it has already.
 
@@ -124,7 +133,7 @@ def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
             contextvars.copy_context() for _ in parts
         ]  # each thread has NumPy's warnings off, as we have
         others = [
-            _pool().submit(c.run, function, flat[part], result[part])
+            pool().submit(c.run, function, flat[part], result[part])
             for c, part in zip(context[1:], parts[1:])
         ]
         function(flat[parts[0]], result[parts[0]])
@@ -145,11 +154,12 @@ def cores() -> int:
 
 
 @functools.cache
-def _pool() -> Any:
+def pool() -> Any:
+    """Threads that compute parts of large arrays: one for each core but ours."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(cores() - 1, thread_name_prefix="gradtape")
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=pool.cache_clear)

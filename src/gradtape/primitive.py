@@ -23,22 +23,21 @@ from .tensor import Tensor, convert, scalar, wrap
 
 
 class Here:
-    """What belongs to the thread we are in: who listens, and a context in which NumPy does not warn.
+    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
 
     TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("run", "tapes", "trace")
+    __slots__ = ("run", "scope", "tapes", "trace")
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Listener] = []
-        self.trace: Any = (
-            None  # the Trace of the @function that is being traced, which holds the variables' values
-        )
+        self.scope = ""  # what stands in front of the names of new variables
+        self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
 
 
 class Listener:

@@ -79,7 +79,7 @@ class Variable(Operators):
                 f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}"
             )
         self._key = next_key()
-        self._name = name or "Variable"
+        self._name = local.here.scope + ("Variable" if name is None else name)
         self._trainable = True if trainable is None else bool(trainable)
         self._watchable = self._trainable and dtypes.is_differentiable(tensor._array)
         self._constraint = constraint
@@ -215,6 +215,16 @@ class Variable(Operators):
             getattr(np, function)(array, operand, array)
         else:
             self._put(getattr(xp(array, operand), function)(array, operand))
+
+    def _writable(self) -> Any:
+        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        tensor = self._tensor
+        array = tensor._array
+        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+            return array
+        array = np.array(array)
+        self._put(array)
+        return array
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
@@ -413,7 +423,9 @@ class Variable(Operators):
 
 
 def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
-    return Variable(wrap(array), trainable=trainable, name=name, shape=shape, constraint=constraint)
+    variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
+    variable._name = name  # the whole of it: no scope is put in front
+    return variable
 
 
 def references(tensor: Tensor, array: Any) -> int:
