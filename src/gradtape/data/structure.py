@@ -52,6 +52,8 @@ def as_element(value: Any) -> Any:
         return tuple([as_element(part) for part in value])
     if kind is dict:
         return {key: as_element(part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return kind(*map(as_element, value))
     if value is None or is_dataset(value):
         return value
     if isinstance(value, list) or not nest.is_nested(value):
