@@ -216,7 +216,7 @@ def test_skipping_comes_to_the_same_place_as_walking(name):
         for _ in range(min(count, len(expected))):
             next(iterator)
         again = iter(make())
-        again._load_state(iterator._save_state())
+        again._prepare_state(iterator._save_state())()
         assert [plain(element) for element in again] == expected[count:]
 
 
@@ -700,7 +700,7 @@ def test_an_iterator_goes_on_where_it_was_saved(kind, given):
 
     fresh = RESUMED[kind]()
     resumed = iter(fresh)
-    resumed._load_state(state)
+    resumed._prepare_state(state)()
     assert [plain(element) for element in resumed] == rest
 
 
@@ -712,7 +712,7 @@ def test_the_loops_after_a_resumed_one_have_the_orders_they_would_have_had():
     expected = [numbers(iterator), numbers(original), numbers(original)]
     resumed = Dataset.range(30).shuffle(30)
     iterator = iter(resumed)
-    iterator._load_state(state)
+    iterator._prepare_state(state)()
     assert [numbers(iterator), numbers(resumed), numbers(resumed)] == expected
 
 
@@ -722,9 +722,9 @@ def test_a_position_that_does_not_exist_is_refused_and_changes_nothing():
         next(long)
     next(short)
     with pytest.raises(tf.errors.InvalidArgumentError, match="given 5 elements; this dataset has only 3"):
-        short._load_state(long._save_state())
+        short._prepare_state(long._save_state())()
     with pytest.raises(tf.errors.InvalidArgumentError, match="1 random steps; this one has 0"):
-        short._load_state(iter(Dataset.range(9).shuffle(2))._save_state())
+        short._prepare_state(iter(Dataset.range(9).shuffle(2))._save_state())()
     assert numbers(short) == [1, 2]
 
 

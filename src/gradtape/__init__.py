@@ -186,11 +186,23 @@ newaxis = None
 dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from . import autograph, bitwise, config, data, experimental, image, linalg, nn, signal, test
+    from . import autograph, bitwise, config, data, experimental, image, linalg, nn, signal, test, train
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
-    ("autograph", "bitwise", "config", "data", "experimental", "image", "linalg", "nn", "signal", "test")
+    (
+        "autograph",
+        "bitwise",
+        "config",
+        "data",
+        "experimental",
+        "image",
+        "linalg",
+        "nn",
+        "signal",
+        "test",
+        "train",
+    )
 )
 
 

@@ -271,8 +271,8 @@ class Dataset:
         """How often it was shuffled, so that a program that goes on later sees the orders it would have seen."""
         return {"orders": [[list(stage.seed), stage.walks] for stage in random_stages(self._stage)]}
 
-    def _load_state(self, state: Any) -> None:
-        Session(self._stage, [[seed, walks - 1] for seed, walks in state["orders"]]).settle()
+    def _prepare_state(self, state: Any) -> Callable[[], None]:
+        return Session(self._stage, [[seed, walks - 1] for seed, walks in state["orders"]]).settle
 
     def __repr__(self) -> str:
         return f"<{type(self._stage).__name__}Dataset element_spec={self.element_spec}>"

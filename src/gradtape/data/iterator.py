@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidArgumentError, OutOfRangeError
@@ -23,11 +24,8 @@ class Iterator:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._begin(Session(stage))
-
-    def _begin(self, session: Session) -> None:
-        self._session = session
-        self._cursor: Cursor = self._stage.open(session)
+        self._session = Session(stage)
+        self._cursor: Cursor = stage.open(self._session)
         self._given = 0
 
     def __iter__(self) -> Iterator:
@@ -68,14 +66,18 @@ class Iterator:
         """The position, as plain numbers and lists."""
         return {"given": self._given, "orders": self._session.orders()}
 
-    def _load_state(self, state: Any) -> None:
-        """Go to a saved position. Nothing has changed if that cannot be."""
-        session = Session(self._stage, state["orders"])
+    def _prepare_state(self, state: Any) -> Callable[[], None]:
+        """Find a saved position. Nothing has changed before the function this returns is called."""
+        given, session = state["given"], Session(self._stage, state["orders"])
         cursor = self._stage.open(session)
-        passed = cursor.skip(state["given"])
-        if passed < state["given"]:
+        passed = cursor.skip(given)
+        if passed < given:
             raise InvalidArgumentError(
-                f"the saved iterator had given {state['given']} elements; this dataset has only {passed}"
+                f"the saved iterator had given {given} elements; this dataset has only {passed}"
             )
-        session.settle()
-        self._session, self._cursor, self._given = session, cursor, passed
+
+        def go() -> None:
+            session.settle()
+            self._session, self._cursor, self._given = session, cursor, given
+
+        return go
