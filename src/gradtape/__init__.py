@@ -191,6 +191,7 @@ if TYPE_CHECKING:
         autograph,
         bitwise,
         config,
+        data,
         experimental,
         image,
         linalg,
@@ -200,6 +201,7 @@ if TYPE_CHECKING:
         optimizers,
         signal,
         test,
+        train,
     )
     from .train.module import Module
 
@@ -209,6 +211,7 @@ _LATER = frozenset(
         "autograph",
         "bitwise",
         "config",
+        "data",
         "experimental",
         "image",
         "linalg",
@@ -218,6 +221,7 @@ _LATER = frozenset(
         "optimizers",
         "signal",
         "test",
+        "train",
     )
 )
 

@@ -41,6 +41,17 @@ def _listening(*listeners: Any) -> Iterator[None]:
         here.tapes = [tape for tape in here.tapes if tape not in listeners]
 
 
+@contextmanager
+def no_recording() -> Iterator[None]:
+    """A block that no tape of this thread hears."""
+    here = local.here
+    before, here.tapes = here.tapes, []
+    try:
+        yield
+    finally:
+        here.tapes = before
+
+
 class _CustomPlan:
     """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 

@@ -89,6 +89,14 @@ def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
     return lambda count: _seeds.reserve((operation, *map(str, kind)), seed, count * philox.RESERVED)
 
 
+def seed_pair(operation: str, seed: Any) -> tuple[int, ...]:
+    """What a dataset's random step starts from: the same each time for a given seed, else the next one there is."""
+    if seed is None:
+        return _seeds.reserve((operation,), None, 1)
+    own = static_number(f"{operation}: seed", seed)
+    return (_DEFAULT_GLOBAL_SEED if _seeds.seed is None else _seeds.seed) % _MAX_SEED, own % _MAX_SEED
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
 
