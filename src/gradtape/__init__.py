@@ -186,18 +186,34 @@ newaxis = None
 dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from . import autograph, bitwise, config, experimental, image, linalg, nn, signal, test
+    from . import autograph, bitwise, compat, config, experimental, image, keras, linalg, nn, signal, test
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
-    ("autograph", "bitwise", "config", "experimental", "image", "linalg", "nn", "signal", "test")
+    (
+        "autograph",
+        "bitwise",
+        "compat",
+        "config",
+        "experimental",
+        "image",
+        "keras",
+        "linalg",
+        "nn",
+        "signal",
+        "test",
+    )
 )
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
+    if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
+        return getattr(import_module(".compat", __name__), name)
+    from .missing import missing
+
+    raise missing(name)
 
 
 def __dir__() -> list[str]:
