@@ -128,7 +128,7 @@ def check_file(path: str) -> Findings:
         else:
             reader.read(Path(path).read_bytes())
     except SyntaxError as error:
-        findings.unreadable = f"{path}:{error.lineno}: not Python: {error.msg}"
+        findings.unreadable = f"{path}{f':{error.lineno}' if error.lineno else ''}: not Python: {error.msg}"
     except NotANotebook as error:
         findings.unreadable = str(error)
     except ValueError:

@@ -213,18 +213,20 @@ def _show(error: BaseException) -> None:
 
 
 def _theirs(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames that started the program, nor those of gradtape in which an error was raised.
+    """A traceback without the frames that started the program, nor those of gradtape that say nothing to its author.
 
-    Where gradtape raises an error, its message says it all; where something fails in gradtape, the frames are needed.
+    Where gradtape raises an error, its message says it all; where something fails within gradtape, the frames stay.
     """
     frames = list(_walk(tb))
     while frames and _is_ours(frames[0]):
         frames.pop(0)
-    if frames and _is_raised(frames[-1]) and settings.traceback_filtering:
-        while frames and _is_ours(frames[-1]):
-            frames.pop()
     shown: TracebackType | None = None
+    needed = not (frames and settings.traceback_filtering and _is_raised(frames[-1]))
     for frame in reversed(frames):
+        if not _is_ours(frame):
+            needed = not settings.traceback_filtering or "site-packages" in frame.tb_frame.f_code.co_filename
+        elif not needed:
+            continue
         shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return shown
 

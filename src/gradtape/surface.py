@@ -79,12 +79,16 @@ def is_public(module: ModuleType, name: str) -> bool:
         return False
     value = getattr(module, name)
     if isinstance(value, ModuleType):
-        return name in NAMESPACES if module.__name__ == "gradtape" else _is_child(module, name, value)
+        return (
+            name in NAMESPACES
+            if module.__name__ == "gradtape"
+            else _says_so(value, f"{module.__name__}.{name}")
+        )
     return str(getattr(value, "__module__", None) or "gradtape").startswith(("gradtape", "numpy"))
 
 
-def _is_child(module: ModuleType, name: str, value: ModuleType) -> bool:
-    return value.__name__ == f"{module.__name__}.{name}"
+def _says_so(module: ModuleType, name: str) -> bool:
+    return (module.__doc__ or "").startswith(f"The public namespace `{name}`")
 
 
 def names(module: ModuleType) -> list[str]:
