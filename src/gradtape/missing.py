@@ -5,6 +5,7 @@ A namespace calls `closed(__name__)` once; `tensorflow` under `gradtape.compat` 
 
 from __future__ import annotations
 
+import functools
 import sys
 
 # TensorFlow 1's names for what TensorFlow 2 calls otherwise. Those that only moved (tf.log is tf.math.log) are found
@@ -63,6 +64,7 @@ _SAVING = "gradtape exports no models; numpy.savez saves the values of variables
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
 _DENSE = "tensors are dense here: tf.gather, tf.math.segment_sum and tf.IndexedSlices do much of the work"
+_INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
 _STRINGS = "work on texts in Python, before they become numbers"
 
 # What to do instead, by the longest beginning of the name.
@@ -141,16 +143,20 @@ ADVICE = {
     "variables_initializer": _NO_INITIALIZING,
     "write_file": _FILES,
     "compat.v1.batch_to_space": "its arguments have another meaning: use tf.batch_to_space",
+    "compat.v1.constant_initializer": _INITIALIZERS,
     "compat.v1.image.resize": "it takes other points than TensorFlow 2's: use tf.image.resize",
+    "compat.v1.initializers": _INITIALIZERS,
+    "compat.v1.nn.ctc_beam_search_decoder": "it merges repeated labels: use tf.nn.ctc_beam_search_decoder",
     "compat.v1.nn.ctc_loss": "its labels are sparse: use tf.nn.ctc_loss",
     "compat.v1.nn.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
+    "compat.v1.ones_initializer": _INITIALIZERS,
     "compat.v1.random.poisson": "its arguments have another order: use tf.random.poisson",
     "compat.v1.random_poisson": "its arguments have another order: use tf.random.poisson",
     "compat.v1.random_normal_initializer": "its spread is another: use tf.random_normal_initializer(0.0, 1.0)",
     "compat.v1.random_uniform_initializer": "its bounds are others: use tf.random_uniform_initializer(0.0, 1.0)",
     "compat.v1.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
     "compat.v1.test.compute_gradient": "it needs a session: use tf.test.compute_gradient",
-    "compat.v1.train": "optimizers and schedules are in tf.optimizers",
+    "compat.v1.zeros_initializer": _INITIALIZERS,
 }  # fmt: skip
 
 
@@ -239,11 +245,12 @@ def _instead_of_keras(path: str) -> str:
     )
 
 
-def nearest(path: str) -> list[str]:
+@functools.cache
+def nearest(path: str) -> tuple[str, ...]:
     """Up to three public names that resemble a dotted one; those with the same last part come first.
 
     >>> nearest("linalg.softmax")[:2]
-    ['math.softmax', 'nn.softmax']
+    ('math.softmax', 'nn.softmax')
     """
     import difflib
 
@@ -259,4 +266,4 @@ def nearest(path: str) -> list[str]:
     found: dict[str, str] = {}
     for name in same or [*close, *elsewhere]:
         found.setdefault(name if same else last_part[name], name)
-    return list(found.values())[:3]
+    return tuple(found.values())[:3]

@@ -116,9 +116,8 @@ def dotted_names() -> tuple[str, ...]:
     def walk(module: ModuleType, prefix: str) -> None:
         for name in names(module):
             value: Any = getattr(module, name)
-            if not isinstance(value, ModuleType):
-                found.append(prefix + name)
-            elif prefix + name not in ("compat", "keras"):
+            found.append(prefix + name)
+            if isinstance(value, ModuleType) and prefix + name not in ("compat", "keras"):
                 walk(value, f"{prefix}{name}.")
 
     walk(gradtape, "")

@@ -59,7 +59,7 @@ _SHOWS = {
     "ops.logging_ops": "print_v2=print",
     "ops.manip_ops": "roll",
     "ops.map_fn": "map_fn",
-    "ops.math_ops": "math. .",
+    "ops.math_ops": "math. . linalg.",
     "ops.nn": "nn.",
     "ops.nn_impl": "nn.",
     "ops.nn_ops": "nn.",
@@ -80,7 +80,8 @@ _SHOWS = {
     "ops.sort_ops": "argsort sort",
     "ops.special_math_ops": "math. einsum",
     "ops.stateful_random_ops": "random.",
-    "ops.stateless_random_ops": "random.",
+    "ops.stateless_random_ops": "random. stateless_random_normal=random.stateless_normal "
+    "stateless_random_uniform=random.stateless_uniform",
     "ops.tensor_array_ops": "TensorArray",
     "ops.unconnected_gradients": "UnconnectedGradients",
     "ops.variables": "Variable VariableAggregation VariableSynchronization",
@@ -90,6 +91,9 @@ _SHOWS = {
     "types.core": "Tensor",
     "util.nest": "nest.",
 }
+
+
+_NOTHING: Any = object()
 
 
 class Internal(ModuleType):
@@ -109,22 +113,24 @@ class Internal(ModuleType):
         if any(module == path or module.startswith(f"{path}.") for module in _SHOWS):
             return Internal(path)
         shown = self._named(name)
-        if shown is None:
+        if shown is _NOTHING:
             raise missing(f"python.{path}")
         return shown
 
     def _named(self, name: str) -> Any:
         if (self._path, name) == ("ops.gradient_checker_v2", "max_error"):
             return max_error
-        for token in _SHOWS.get(self._path, "").split():
-            namespace = _public(token.strip(".")) if token.endswith(".") else None
+        tokens = _SHOWS.get(self._path, "").split()
+        for token in tokens:
             new, _, target = token.partition("=")
             if new == name:
                 return _public(target or name)
-            if namespace is not None and surface.is_public(namespace, name):
-                return getattr(namespace, name)
-        wants_all = " . " in f" {_SHOWS.get(self._path, '')} "
-        return _public(RENAMED[name]) if wants_all and name in RENAMED else None
+            namespace = _public(token.strip(".")) if token.endswith(".") else _NOTHING
+            for plain in (name, name.removesuffix("_v2")) if namespace is not _NOTHING else ():
+                if surface.is_public(namespace, plain):
+                    return getattr(namespace, plain)
+        old = RENAMED.get(name, "")
+        return _public(old) if old and {".", f"{old.rpartition('.')[0]}."} & set(tokens) else _NOTHING
 
     def __dir__(self) -> list[str]:
         below = f"{self._path}.".lstrip(".")
@@ -133,19 +139,18 @@ class Internal(ModuleType):
         for token in _SHOWS.get(self._path, "").split():
             if token.endswith("."):
                 namespace = _public(token.strip("."))
-                candidates.update(surface.names(namespace) if namespace is not None else ())
-                candidates.update(RENAMED if token == "." else ())
+                candidates.update(surface.names(namespace) if namespace is not _NOTHING else (), RENAMED)
             else:
                 candidates.add(token.partition("=")[0])
         candidates.update(["max_error"] * (self._path == "ops.gradient_checker_v2"))
-        return sorted(name for name in candidates if name in folders or self._named(name) is not None)
+        return sorted(name for name in candidates if name in folders or self._named(name) is not _NOTHING)
 
 
 def _public(path: str) -> Any:
-    """What gradtape has under a dotted name; None if nothing."""
+    """What gradtape has under a dotted name, or _NOTHING: a name may stand for None."""
     found: Any = sys.modules["gradtape"]
     for name in path.split(".") if path else []:
-        found = getattr(found, name, None)
+        found = getattr(found, name, _NOTHING)
     return found
 
 

@@ -29,6 +29,9 @@ _TRANSPOSED = (
     "value=input filter=filters output_shape strides padding data_format name input filters dilations"
 )
 
+_OF_TWO = ("equal", "greater", "greater_equal", "less", "less_equal", "none_equal")
+_OF_ONE = ("negative", "non_negative", "non_positive", "positive")
+
 _ORDER = {
     **dict.fromkeys(("reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean"), _REDUCTION),
     **dict.fromkeys(("reduce_min", "reduce_prod", "reduce_sum"), _REDUCTION),
@@ -36,6 +39,12 @@ _ORDER = {
     **dict.fromkeys(("arg_max", "arg_min"), "input dimension=axis output_type name"),
     **dict.fromkeys(("math.softmax", "math.log_softmax", "nn.softmax", "nn.log_softmax"), _SOFTMAX),
     **dict.fromkeys(("assert_equal", "assert_greater", "assert_less"), _ASSERTION),
+    **dict.fromkeys((f"debugging.assert_{which}" for which in _OF_TWO), _ASSERTION),
+    **dict.fromkeys((f"debugging.assert_{which}" for which in _OF_ONE), "x data= summarize message name"),
+    **dict.fromkeys(("assert_rank", "debugging.assert_rank"), "x rank data= summarize= message name"),
+    "debugging.assert_rank_at_least": "x rank data= summarize= message name",
+    "debugging.assert_rank_in": "x ranks data= summarize= message name",
+    "debugging.assert_near": "x y rtol atol data= summarize message name",
     **dict.fromkeys(("nn.avg_pool", "nn.avg_pool2d", "nn.max_pool"), _POOL),
     **dict.fromkeys(("nn.conv2d_transpose", "nn.conv3d_transpose"), _TRANSPOSED),
     **dict.fromkeys(("math.in_top_k", "nn.in_top_k"), "predictions targets k name"),
@@ -63,7 +72,6 @@ _ORDER = {
     "nn.pool": "input window_shape pooling_type padding dilation_rate=dilations strides name data_format dilations",
     "nn.separable_conv2d": "input depthwise_filter pointwise_filter strides padding rate=dilations name data_format "
     "dilations",
-    "nn.softmax_cross_entropy_with_logits": "labels logits dim=axis name axis",
     "nn.space_to_depth": "input block_size name data_format",
     "nn.sufficient_statistics": "x axes shift keep_dims=keepdims name keepdims",
     "nn.weighted_cross_entropy_with_logits": "labels logits pos_weight name targets=labels",
@@ -72,6 +80,7 @@ _ORDER = {
     "reverse_sequence": "input seq_lengths seq_axis batch_axis name seq_dim=seq_axis batch_dim=batch_axis",
     "squeeze": "input axis name squeeze_dims=axis",
     "transpose": "a perm name conjugate",
+    "tuple": "tensors name control_inputs",
     "while_loop": "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory name "
     "maximum_iterations",
 }  # fmt: skip
@@ -135,6 +144,20 @@ def dropout(
     return gradtape.nn.dropout(x, 1 - keep_prob if rate is None else rate, noise_shape, seed, name)
 
 
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: int = -1, name: Any = None, axis: Any = None
+) -> Any:
+    """`tf.nn.softmax_cross_entropy_with_logits`, but no gradient flows into the labels.
+
+    >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
+    0.6931
+    """
+    constant = gradtape.stop_gradient(labels)
+    return gradtape.nn.softmax_cross_entropy_with_logits(
+        constant, logits, dim if axis is None else axis, name
+    )
+
+
 _OWN: dict[str, Any] = {
     "disable_eager_execution": _refused("disable_eager_execution"),
     "disable_v2_behavior": _refused("disable_v2_behavior"),
@@ -145,6 +168,7 @@ _OWN: dict[str, Any] = {
     "enable_v2_tensorshape": _nothing,
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
     "nn.dropout": dropout,
+    "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),
@@ -213,12 +237,11 @@ class Old(ModuleType):
 @functools.cache
 def _moved() -> dict[str, str]:
     """Names that TensorFlow 1 had at the top and TensorFlow 2 has in a namespace: `log`, `svd`, `fft`, ..."""
-    homes = ("math.", "linalg.", "signal.")
     return {
-        name.rpartition(".")[2]: name
-        for home in reversed(homes)
-        for name in surface.dotted_names()
-        if name.startswith(home) and name.count(".") == 1
+        name: f"{home}.{name}"
+        for home in ("signal", "linalg", "math")  # the last has the say
+        for name in surface.names(getattr(gradtape, home))
+        if not isinstance(getattr(getattr(gradtape, home), name), ModuleType)
     }
 
 
