@@ -261,7 +261,7 @@ def nearest(path: str) -> tuple[str, ...]:
     beside = [name for name in last_part if name.rpartition(".")[0] == space]
     same = [name for name, part in last_part.items() if part == last]
     close = difflib.get_close_matches(path, beside, n=3, cutoff=0.75)
-    resembling = difflib.get_close_matches(last, set(last_part.values()), n=3, cutoff=0.75)
+    resembling = difflib.get_close_matches(last, dict.fromkeys(last_part.values()), n=3, cutoff=0.75)
     elsewhere = [name for part in resembling for name in last_part if last_part[name] == part]
     found: dict[str, str] = {}
     for name in same or [*close, *elsewhere]:

@@ -7,67 +7,18 @@ from types import ModuleType
 from typing import Any
 
 # The namespaces that TensorFlow has. A module of gradtape with another name is internal.
-NAMESPACES = frozenset(
-    [
-        "audio",
-        "autodiff",
-        "autograph",
-        "bitwise",
-        "compat",
-        "config",
-        "data",
-        "debugging",
-        "distribute",
-        "dtypes",
-        "errors",
-        "experimental",
-        "feature_column",
-        "image",
-        "initializers",
-        "io",
-        "keras",
-        "linalg",
-        "lookup",
-        "losses",
-        "math",
-        "metrics",
-        "nest",
-        "nn",
-        "optimizers",
-        "profiler",
-        "quantization",
-        "ragged",
-        "random",
-        "raw_ops",
-        "saved_model",
-        "sets",
-        "signal",
-        "sparse",
-        "strings",
-        "summary",
-        "sysconfig",
-        "test",
-        "train",
-        "types",
-        "version",
-        "xla",
-    ]
-)
+NAMESPACES = frozenset((
+    "audio", "autodiff", "autograph", "bitwise", "compat", "config", "data", "debugging", "distribute",
+    "dtypes", "errors", "experimental", "feature_column", "image", "initializers", "io", "keras",
+    "linalg", "lookup", "losses", "math", "metrics", "nest", "nn", "optimizers", "profiler",
+    "quantization", "ragged", "random", "raw_ops", "saved_model", "sets", "signal", "sparse", "strings",
+    "summary", "sysconfig", "test", "train", "types", "version", "xla",
+))  # fmt: skip
 
 # What namespaces import for their own use.
-_TOOLS = frozenset(
-    (
-        "Any",
-        "TYPE_CHECKING",
-        "annotations",
-        "apply",
-        "closed",
-        "convert",
-        "import_module",
-        "public",
-        "together",
-    )
-)
+_TOOLS = frozenset((
+    "Any", "TYPE_CHECKING", "annotations", "apply", "closed", "convert", "import_module", "public", "together",
+))  # fmt: skip
 
 
 def is_public(module: ModuleType, name: str) -> bool:
