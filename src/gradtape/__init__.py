@@ -28,6 +28,7 @@ from .dtypes import (
     uint32,
     uint64,
 )
+from .function import function
 from .indexed_slices import IndexedSlices
 from .initializers import (
     constant_initializer,

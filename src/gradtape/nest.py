@@ -168,6 +168,11 @@ class _SortedDict(OrderedDict[Any, Any]):
     """An OrderedDict on its way to optree, which orders those by insertion and lets no one change that."""
 
 
+def structure_of(structure: Any) -> Any:
+    """What `flatten` leaves out: how the leaves are nested. Has a hash, and equals that of what is nested the same."""
+    return _flatten(structure)[1]
+
+
 def _flatten(structure: Any) -> tuple[list[Any], PyTreeSpec]:
     """The leaves, and what optree needs to put them together again."""
     import optree

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from .custom import no_recording
+from .primitive import local, outside
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Names
@@ -109,7 +109,7 @@ def init_scope() -> Iterator[None]:
     >>> with init_scope():
     ...     pass
     """
-    with no_recording():
+    with outside():
         yield
 
 
@@ -119,7 +119,7 @@ def executing_eagerly() -> bool:
     >>> executing_eagerly()
     True
     """
-    return True
+    return local.here.trace is None
 
 
 def inside_function() -> bool:

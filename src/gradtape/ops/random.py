@@ -10,6 +10,8 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
+
 from ..settings import settings
 from ..tensor import Tensor
 from . import distributions, philox
@@ -73,6 +75,13 @@ def _start(pair: tuple[int, int]) -> Place:
 
 
 _seeds = _Seeds()
+
+
+def seed_of_a_call() -> Any:
+    """Where the random numbers of one call of a compiled function begin: it draws as one operation does."""
+    with _seeds.lock:
+        key, counter = _seeds._next(1)
+    return np.array([key % (1 << 64), (counter ^ counter >> 64) % (1 << 64)], np.uint64)
 
 
 def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
