@@ -190,10 +190,12 @@ if TYPE_CHECKING:
     from . import (
         autograph,
         bitwise,
+        compat,
         config,
         data,
         experimental,
         image,
+        keras,
         linalg,
         losses,
         metrics,
@@ -210,10 +212,12 @@ _LATER = frozenset(
     (
         "autograph",
         "bitwise",
+        "compat",
         "config",
         "data",
         "experimental",
         "image",
+        "keras",
         "linalg",
         "losses",
         "metrics",
@@ -231,7 +235,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name == "Module":
         return import_module(".train.module", __name__).Module
-    raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
+    if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
+        return getattr(import_module(".compat", __name__), name)
+    from .missing import missing
+
+    raise missing(name)
 
 
 def __dir__() -> list[str]:

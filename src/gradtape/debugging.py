@@ -9,6 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .errors import DTypeError, InvalidArgumentError
+from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
 from .ops.printing import Assert
@@ -504,3 +505,6 @@ def is_traceback_filtering_enabled() -> bool:
     True
     """
     return settings.traceback_filtering
+
+
+closed(__name__)

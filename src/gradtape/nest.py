@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MappingView, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .missing import closed
 from .shapes import TensorShape
 
 if TYPE_CHECKING:
@@ -282,3 +283,6 @@ def _children(structure: Any) -> list[tuple[str, Any]]:
 
 def _text(x: Any) -> str:
     return f"a structure ({type(x).__name__})" if is_nested(x) else f"a leaf ({type(x).__name__})"
+
+
+closed(__name__)
