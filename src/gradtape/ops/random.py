@@ -33,7 +33,7 @@ class _Seeds:
         with self.lock:
             self.seed = seed
             self.sequence: Any = None if seed is None else _sequence(seed)
-            self.counters: dict[Any, int] = {}
+            self.counters: dict[Any, Any] = {}
             self.own_key = int.from_bytes(os.urandom(8), "little")  # where nobody gives a seed
             self.own_counter = 0
 
@@ -45,7 +45,7 @@ class _Seeds:
                 return self._next(count)
             pair = (_DEFAULT_GLOBAL_SEED if self.seed is None else self.seed) % _MAX_SEED, own % _MAX_SEED
             key, start = _start(pair)
-            counter = self.counters.get((operation, pair), start)
+            counter: Any = self.counters.get((operation, pair), start)
             self.counters[operation, pair] = counter + count
             return key, counter
 
