@@ -28,6 +28,7 @@ from .dtypes import (
     uint32,
     uint64,
 )
+from .function import function
 from .indexed_slices import IndexedSlices
 from .initializers import (
     constant_initializer,
@@ -189,9 +190,12 @@ if TYPE_CHECKING:
     from . import (
         autograph,
         bitwise,
+        compat,
         config,
+        data,
         experimental,
         image,
+        keras,
         linalg,
         losses,
         metrics,
@@ -199,6 +203,7 @@ if TYPE_CHECKING:
         optimizers,
         signal,
         test,
+        train,
     )
     from .train.module import Module
 
@@ -207,9 +212,12 @@ _LATER = frozenset(
     (
         "autograph",
         "bitwise",
+        "compat",
         "config",
+        "data",
         "experimental",
         "image",
+        "keras",
         "linalg",
         "losses",
         "metrics",
@@ -217,6 +225,7 @@ _LATER = frozenset(
         "optimizers",
         "signal",
         "test",
+        "train",
     )
 )
 
@@ -226,7 +235,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name == "Module":
         return import_module(".train.module", __name__).Module
-    raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
+    if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
+        return getattr(import_module(".compat", __name__), name)
+    from .missing import missing
+
+    raise missing(name)
 
 
 def __dir__() -> list[str]:

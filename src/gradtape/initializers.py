@@ -10,6 +10,7 @@ from typing import Any
 
 from . import dtypes
 from .errors import DTypeError
+from .missing import closed
 from .ops import creation, random, stateless
 from .ops.array import cast
 from .shapes import TensorShape
@@ -375,3 +376,6 @@ def get(identifier: Any) -> Any:
     elif identifier is None or callable(identifier):
         return identifier
     raise ValueError(f"{identifier!r} names no initializer: names look like 'zeros' or 'GlorotUniform'")
+
+
+closed(__name__)

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .custom import no_recording
-from .primitive import local
+from .primitive import local, outside
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Names
@@ -113,7 +112,7 @@ def init_scope() -> Iterator[None]:
     >>> with init_scope():
     ...     pass
     """
-    with no_recording():
+    with outside():
         yield
 
 
@@ -123,7 +122,7 @@ def executing_eagerly() -> bool:
     >>> executing_eagerly()
     True
     """
-    return True
+    return local.here.trace is None
 
 
 def inside_function() -> bool:

@@ -1,5 +1,6 @@
 """The public namespace `gradtape.losses`: how far predictions are from what is true."""
 
+from ..missing import closed
 from .classes import (
     BinaryCrossentropy,
     BinaryFocalCrossentropy,
@@ -111,3 +112,5 @@ __all__ = [
     "squared_hinge",
     "tversky",
 ]
+
+closed(__name__)

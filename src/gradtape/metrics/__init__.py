@@ -30,6 +30,7 @@ from ..losses.functions import (
     sparse_categorical_crossentropy,
     squared_hinge,
 )
+from ..missing import closed
 from .accuracy import (
     Accuracy,
     BinaryAccuracy,
@@ -155,3 +156,5 @@ __all__ = [
     "squared_hinge",
     "top_k_categorical_accuracy",
 ]
+
+closed(__name__)

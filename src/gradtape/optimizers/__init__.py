@@ -1,5 +1,6 @@
 """The public namespace `gradtape.optimizers`."""
 
+from ..missing import closed
 from ..train.optimizers import (
     SGD,
     Adadelta,
@@ -29,3 +30,5 @@ __all__ = [
     "RMSprop",
     "schedules",
 ]
+
+closed(__name__)

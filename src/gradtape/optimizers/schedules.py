@@ -1,5 +1,6 @@
 """The public namespace `gradtape.optimizers.schedules`."""
 
+from ..missing import closed
 from ..train.schedules import (
     CosineDecay,
     CosineDecayRestarts,
@@ -23,3 +24,5 @@ __all__ = [
     "deserialize",
     "serialize",
 ]
+
+closed(__name__)
