@@ -25,40 +25,37 @@ CHUNK = 1 << 16  # elements whose temporaries stay in the processor's cache
 
 
 class Slot(Variable):
-    """A variable of an optimizer's own state. Its array is private: reading copies out of it, assigning copies in.
+    """A variable of an optimizer's own state. Its array is private: what is read is a copy.
 
     So an update may write into it without asking who else holds it, and it may be a part of a larger buffer.
     """
 
-    __slots__ = ("_foreign", "_home")
+    __slots__ = ("_given", "_home")
 
     def __init__(self, value: Any, name: str) -> None:
         self._home = value
-        self._foreign: Tensor | None = None  # a value that is no NumPy array, until it is brought home
+        self._given: Tensor | None = None  # what was assigned, until the next update brings it home
         super().__init__(wrap(value), trainable=False)
         self._name = name
+        self._given = None
 
     @property
     def _tensor(self) -> Tensor:
-        if self._foreign is not None:
-            return self._foreign
+        if self._given is not None:
+            return self._given
         tensor = wrap(self._home.copy())
         tensor._key = self._key
         return tensor
 
     @_tensor.setter
     def _tensor(self, tensor: Tensor) -> None:
-        if type(tensor._array) is np.ndarray:
-            self._home[...] = tensor._array
-            self._foreign = None
-        else:
-            self._foreign = tensor
+        self._given = tensor
 
     def home(self) -> Any:
         """The private array, with the value in it."""
-        if self._foreign is not None:
-            self._home[...] = np.asarray(self._foreign._array)
-            self._foreign = None
+        if self._given is not None:
+            self._home[...] = self._given._array
+            self._given = None
         return self._home
 
     def __copy__(self) -> Slot:
@@ -101,7 +98,7 @@ class Pack:
             if array is not known:
                 part[...] = array
         for slot in self._slots:
-            if slot._foreign is not None:
+            if slot._given is not None:
                 slot.home()
         write(advance, self._value, self._gradient, self._state)
         # Copies: a part kept by somebody would keep the whole buffer.
