@@ -12,7 +12,7 @@ import numpy as np
 
 from . import dtypes, nest
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Primitive, apply, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
@@ -331,5 +331,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     3.0
     """
     if isinstance(input, Variable):  # not a read that a tape should know of
-        return wrap(input._array)
-    return wrap(convert(input)._array)
+        given = wrap(input._array)
+        given._key = input._key
+    else:
+        given = convert(input)
+    return apply(Primitive.registry["stop_gradient"], (given,))
