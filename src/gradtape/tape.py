@@ -351,8 +351,8 @@ class GradientTape:
     def explain(self, target: Any, sources: Any) -> Any:
         """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
 
-        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also tells
-        the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
+        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
 
         >>> import gradtape as tf
         >>> x = tf.constant(3.0)

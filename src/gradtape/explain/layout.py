@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 GAP = 18.0  # between boxes
 STEP = 66.0  # between layers
@@ -31,7 +32,7 @@ class Spot:
 def place(
     widths: list[float], edges: list[tuple[int, int]], floating: set[int]
 ) -> tuple[list[Spot], dict[tuple[int, int], list[int]]]:
-    """Spots for boxes, and for each edge the spots it runs through. Boxes in `floating` go just above what they feed."""
+    """Spots for boxes, and for each edge those it runs through. Boxes in `floating` go just above what they feed."""
     layers = _layers(len(widths), edges, floating)
     spots = [Spot(width, layer) for width, layer in zip(widths, layers, strict=True)]
     routes: dict[tuple[int, int], list[int]] = {}
@@ -41,7 +42,7 @@ def place(
             spots.append(Spot(6.0, layer))
             route.append(len(spots) - 1)
         route.append(b)
-        for up, down in zip(route, route[1:], strict=False):
+        for up, down in pairwise(route):
             spots[up].below.append(down)
             spots[down].above.append(up)
         routes[a, b] = route

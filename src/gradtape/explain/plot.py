@@ -9,12 +9,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, nest
 from ..tape import GradientTape
-from ..tensor import Tensor
+from ..tensor import wrap
 from .evidence import Evidence, Trail, _told_by, name_in
 from .judge import try_out
-from .layout import STEP, Spot, place
+from .layout import Spot, place
 from .origins import Event, history_of, user_frame
 from .profile import amount, bytes_kept
 from .reasons import Reason, public_name
@@ -23,10 +25,13 @@ from .summary import infer
 _HEIGHT = 36.0
 _TOP = 54.0
 _MARGIN = 24.0
+_TIMES = "\N{MULTIPLICATION SIGN}"
 _STYLE = """
 text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #222; text-anchor: middle }
-.small { font-size: 10px; fill: #666 } .head { text-anchor: start } .times { text-anchor: end; fill: #357; font-weight: bold }
-.op { fill: #fff; stroke: #555 } .source { fill: #e8f1fb; stroke: #357 } .target { fill: #eaf6e6; stroke: #373; stroke-width: 2 }
+.small { font-size: 10px; fill: #666 } .head { text-anchor: start }
+.times { text-anchor: start; fill: #357; font-weight: bold }
+.op { fill: #fff; stroke: #555 } .source { fill: #e8f1fb; stroke: #357 }
+.target { fill: #eaf6e6; stroke: #373; stroke-width: 2 }
 .cut { fill: #fdeaea; stroke: #c00 } .group { fill: #f6f6f2; stroke: #bba; stroke-dasharray: 6 3 }
 path { fill: none; stroke: #456; stroke-linecap: round; opacity: .8 } path.zero { stroke: #aaa; stroke-dasharray: 1 4 }
 path.cut { stroke: #c00; stroke-dasharray: 6 4 } path.bad { stroke: #a0a }
@@ -45,8 +50,16 @@ class Box:
     times: int = 1
 
     @property
+    def text(self) -> str:
+        """What stands in it."""
+        return (
+            self.label if self.kind != "source" or self.times == 1 else f"{self.label} {_TIMES}{self.times}"
+        )
+
+    @property
     def width(self) -> float:
-        return max(7.4 * len(self.label), 6.2 * len(self.below)) + 18
+        """How wide the text needs it to be."""
+        return max(7.4 * len(self.text), 6.2 * len(self.below)) + 18
 
 
 @dataclass(slots=True)
@@ -59,6 +72,8 @@ class Line:
 
 @dataclass(slots=True)
 class Picture:
+    """Boxes, lines between them by the boxes' numbers, and what repeats."""
+
     boxes: list[Box] = field(default_factory=list)
     lines: dict[tuple[int, int], Line] = field(default_factory=dict)
     groups: list[tuple[list[int], int]] = field(default_factory=list)  # boxes, and how often they repeat
@@ -106,9 +121,6 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
 
 def _last(evidence: Evidence, likes: dict[int, Any]) -> list[Any]:
     """A stand-in for what was computed last, so that gradients can be shown."""
-    from ..tensor import wrap
-    import numpy as np
-
     if not evidence.records:
         return []
     key = evidence.records[-1][0]
@@ -123,9 +135,11 @@ def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: Any) 
     """The operations to show, in the order they happened."""
     if targets:
         found = _behind([t._key for t in targets], trail)
-        if evidence.dead_ends and evidence.history is None:
-            known = {k for event in found for k in event.outputs}
-            found += [e for e in _told_by(evidence) if not all(e.passes) and not known.issuperset(e.outputs)]
+        if evidence.history is None:
+            # What came of a dead end the tape has not seen: it may have led to the target, so it is shown.
+            found = _behind(
+                [*[t._key for t in targets], *[ends[0] for _, _, ends in evidence.dead_ends]], trail
+            )
     else:
         found = [trail.makers[e.outputs[0]][0] for e in _told_by(evidence)]
     if sources is not None:
@@ -154,10 +168,15 @@ def _behind(keys: list[int], trail: Trail) -> list[Event]:
 
 
 def _boxes(
-    events: list[Event], trail: Trail, likes: dict[int, Any], names: dict[int, str], ends: set[int], trial: Any
+    events: list[Event],
+    trail: Trail,
+    likes: dict[int, Any],
+    names: dict[int, str],
+    ends: set[int],
+    trial: Any,
 ) -> Picture:
     made = {key: i for i, event in enumerate(events) for key in event.outputs}
-    marks = [_mark(event, likes, made) for event in events]
+    marks = [_mark(event, likes) for event in events]
     folds = fold(marks, [[i - made[k] for k in e.inputs if made.get(k, i) < i] for i, e in enumerate(events)])
     stand_in = list(range(len(events)))
     times = [1] * len(events)
@@ -198,7 +217,7 @@ def _boxes(
     return picture
 
 
-def _mark(event: Event, likes: dict[int, Any], made: dict[int, int]) -> Any:
+def _mark(event: Event, likes: dict[int, Any]) -> Any:
     like = likes.get(event.outputs[0], (None, None))
     return event.name, None if like[0] is None else (str(like[0]), tuple(like[1])), len(event.inputs)
 
@@ -232,8 +251,7 @@ def _source(key: int, likes: dict[int, Any], names: dict[int, str], trail: Trail
 def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int]]:
     """Where a stretch of operations repeats, three times or more: start, length, and how often.
 
-    Two operations are alike if their marks are, and if what they use lies equally far back (what lies further back than
-    the stretch before does not matter).
+    Two operations are alike if their marks are, and if what they use lies equally far back, or is the same.
     """
     folds = []
     start, n = 0, len(marks)
@@ -259,14 +277,16 @@ def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int
         for j in range(period):
             if marks[here + j] != marks[first + j]:
                 return count
-            if count > 1 and _near(offsets[here + j], period + j) != _near(offsets[first + j], period + j):
+            if count > 1 and _uses(offsets, here + j, period + j) != _uses(offsets, first + j, period + j):
                 return count
         count += 1
     return count
 
 
-def _near(offsets: list[int], reach: int) -> list[int]:
-    return sorted(o for o in offsets if o <= reach)
+def _uses(offsets: list[list[int]], i: int, reach: int) -> tuple[list[int], list[int]]:
+    """What an operation uses: how far back, and what lies beyond reach by its place."""
+    near = sorted(o for o in offsets[i] if o <= reach)
+    return near, sorted(i - o for o in offsets[i] if o > reach)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -280,6 +300,7 @@ def draw(picture: Picture) -> str:
     spots, routes = place([box.width for box in picture.boxes], edges, floating)
     right = max((spot.x + spot.width / 2 for spot in spots), default=0.0)
     bottom = max((spot.y for spot in spots), default=0.0)
+    right += 30 if picture.groups else 0  # for how often
     width, height = max(right + 2 * _MARGIN, 420), bottom + _HEIGHT + _TOP + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
@@ -332,7 +353,7 @@ def _group(members: list[int], times: int, spots: list[Spot], picture: Picture) 
     bottom = max(spots[i].y for i in inside) + _HEIGHT + 9
     return (
         f'<rect class="group" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" '
-        f'rx="8"/><text class="times" x="{right - 6:.1f}" y="{bottom - 5:.1f}">×{times}</text>'
+        f'rx="8"/><text class="times" x="{right + 6:.1f}" y="{(top + bottom) / 2:.1f}">{_TIMES}{times}</text>'
     )
 
 
@@ -362,11 +383,14 @@ def _curve(route: list[Spot], line: Line, low: float, high: float) -> str:
 def _rectangle(box: Box, spot: Spot) -> str:
     left = spot.x - spot.width / 2
     radius = 16 if box.kind == "source" else 4
-    label = box.label if box.kind != "source" or box.times == 1 else f"{box.label} ×{box.times}"
     y = spot.y + (15 if box.below else 22)
-    below = f'<text class="small" x="{spot.x:.1f}" y="{spot.y + 29:.1f}">{escape(box.below)}</text>' if box.below else ""
+    below = (
+        f'<text class="small" x="{spot.x:.1f}" y="{spot.y + 29:.1f}">{escape(box.below)}</text>'
+        if box.below
+        else ""
+    )
     return (
         f'<g><title>{escape(box.hover)}</title><rect class="{box.kind}" x="{left:.1f}" y="{spot.y:.1f}" '
         f'width="{spot.width:.1f}" height="{_HEIGHT}" rx="{radius}"/>'
-        f'<text x="{spot.x:.1f}" y="{y:.1f}">{escape(label)}</text>{below}</g>'
+        f'<text x="{spot.x:.1f}" y="{y:.1f}">{escape(box.text)}</text>{below}</g>'
     )
