@@ -7,7 +7,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,14 +59,14 @@ def name_in(frame: FrameType, thing: Any, default: str) -> str:
     scopes = (frame.f_locals, frame.f_globals)
     for scope in scopes:
         for name, value in list(scope.items()):
-            if value is thing and not name.startswith("_"):
+            if value is thing and name.isidentifier() and not name.startswith("_"):
                 return name
     if isinstance(thing, Variable) and thing._name != "Variable":
         return thing._name
     for scope in scopes:
         for name, value in list(scope.items()):
             for attribute, held in list(getattr(value, "__dict__", {}).items()):
-                if held is thing and not isinstance(value, type(dtypes)):
+                if held is thing and name.isidentifier() and not isinstance(value, ModuleType):
                     return f"{name}.{attribute}"
     return default
 

@@ -23,6 +23,8 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
     frame = user_frame()
     history = history_of(tape)
     targets = [subject(t, name_in(frame, t, "the target"), history) for t in nest.flatten(target)]
+    if not targets:
+        raise ValueError("explain: there is no target in an empty structure")
     flat = nest.flatten(sources)
     subjects = [subject(s, name_in(frame, s, _numbered(i, flat)), history) for i, s in enumerate(flat)]
     for s in subjects:
@@ -33,14 +35,21 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
     return Reports(found) if type(sources) is list else nest.pack_sequence_as(sources, found)
 
 
-def call(tape: GradientTape, targets: list[Any], sources: list[Any], frame: FrameType) -> Call:
-    """What a session remembers of a gradient that was None."""
+def call(
+    tape: GradientTape,
+    targets: list[Any],
+    sources: list[Any],
+    frame: FrameType,
+    error: BaseException | None = None,
+) -> Call:
+    """What a session remembers of a gradient that was None, or was refused with an error."""
     history = history_of(tape)
     return Call(
         Evidence.of(tape),
         [subject(t, name_in(frame, t, "the target"), history) for t in targets],
         [subject(s, name_in(frame, s, _numbered(i, sources)), history) for i, s in enumerate(sources)],
         origin(frame),
+        error,
     )
 
 
@@ -228,9 +237,7 @@ class _Judge:
             reason = hop.cut = Reason.AFTER_BLOCK
         if reason is Reason.LEFT:
             return self._left(hop)
-        if reason is Reason.FORGOTTEN:
-            hint = reasons.RESET.format(op=public_name(event.name))
-        elif reason is Reason.BEFORE_WATCH and not self._watched_later(event):
+        if reason is Reason.BEFORE_WATCH and not self._watched_later(event):
             hint = reasons.BEFORE_BLOCK.format(s=self.source.label)
         elif reason is Reason.DTYPE:
             hint = _dtype_hint(event)
@@ -268,7 +275,7 @@ class _Judge:
         source, evidence = self.source, self.evidence
         if evidence.blind:
             if not evidence.known or source.key in evidence.known:
-                return self._report(Reason.FORGOTTEN)
+                return self._report(Reason.TOO_LATE, certain=False)
             return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label))
         _, events = self.trail.reached(source.key)
         if not self.traced:
@@ -279,11 +286,13 @@ class _Judge:
             return self._report(Reason.LEFT, _leaving_hint("bool()"), decided[0].where, certain=False)
         operations = [e for e in events if e.kind in ("operation", "custom")]
         where = made[-1].where if made else None
+        assert evidence.history is not None
+        whole = not evidence.history.witness.is_full
         if not operations:
-            return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label), where)
+            return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label), where, whole)
         names = _listed([public_name(e.name) for e in operations])
         hint = reasons.UNUSED_RESULT.format(s=source.label, op=names)
-        return self._report(Reason.UNUSED, hint, operations[-1].where or where)
+        return self._report(Reason.UNUSED, hint, operations[-1].where or where, whole)
 
     def _unseen(self, events: list[Event]) -> Report:
         """Without a witness: the tape knows what it recorded, and where its records end."""

@@ -209,6 +209,7 @@ class BackwardStep:
     inputs: str
     hint: str
     untaken: bool  # the gradient that came was 0 where it happened
+    time: int = 0
 
     def report(self, trail: Trail, names: list[str]) -> NanReport:
         """With the place where the operation was."""

@@ -131,6 +131,7 @@ class Call:
     targets: list[Any]
     sources: list[Any]  # those whose gradient was None
     where: Origin
+    error: BaseException | None = None  # with which it was refused
 
 
 class Witness:
@@ -158,6 +159,11 @@ class Witness:
             from .profile import Ledger
 
             self.ledger = Ledger()
+
+    @property
+    def is_full(self) -> bool:
+        """Has it begun to forget?"""
+        return len(self.events) == _LIMIT
 
     def history(self) -> History:
         """Of no tape in particular."""

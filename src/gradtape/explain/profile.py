@@ -11,6 +11,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from .origins import Origin
+from .reasons import public_name
 from .report import aligned
 
 
@@ -98,7 +99,7 @@ class Ledger:
         """As plain data, for JSON: the costliest first."""
         rows = [
             {
-                "operation": name,
+                "operation": public_name(name),
                 "where": None if where is None else str(where),
                 "calls": cost.calls,
                 "forward_seconds": cost.forward,
@@ -115,7 +116,7 @@ class Ledger:
     def __str__(self) -> str:
         rows = [
             [
-                name,
+                public_name(name),
                 str(cost.calls),
                 duration(cost.forward),
                 duration(cost.backward),

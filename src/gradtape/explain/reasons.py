@@ -24,7 +24,8 @@ class Reason(enum.Enum):
     LEFT = "left through NumPy or Python"
     REPLACED = "variable replaced by a tensor"
     OVERWRITTEN = "overwritten by assign"
-    FORGOTTEN = "forgotten by the tape"
+    FORGOTTEN = "forgotten in a reset"
+    TOO_LATE = "asked too late"
 
     @property
     def is_connected(self) -> bool:
@@ -91,14 +92,14 @@ HINTS = {
         "{s} is a tensor now: `{line}` put one in the variable's place. Write {s}.assign_sub(...) or "
         "{s}.assign(...), which change the variable and keep it one"
     ),
-    Reason.FORGOTTEN: (
-        "this tape no longer knows: one that is not persistent forgets what it recorded when it answers. Ask explain "
-        "before gradient, use GradientTape(persistent=True), or turn on tf.debugging.trace_origins()"
+    Reason.FORGOTTEN: "this tape was reset after {op} had been computed: reset it before",
+    Reason.TOO_LATE: (
+        "a tape that is not persistent forgets what it recorded when it answers: ask explain before gradient, use "
+        "GradientTape(persistent=True), or turn on tf.debugging.trace_origins()"
     ),
 }
 
 BEFORE_BLOCK = "{s} was used before the tape's block began: compute the target inside the block"
-RESET = "this tape was reset after {op} had been computed: reset it before"
 UNUSED = "nothing in the block used {s}: compute the target from it there, or take it off the sources"
 UNUSED_RESULT = (
     "{s} went into {op}, but nothing that came of it led to the target: use that, or take {s} off the sources"

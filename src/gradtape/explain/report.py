@@ -66,8 +66,9 @@ class Report:
         return next((step.operation for step in self.path if step.cut), None)
 
     def __str__(self) -> str:
-        verdict = "" if self.reason.is_connected else " is None"
-        sure = "" if self.certain else "probably "
+        known = not self.reason.is_connected and self.reason is not Reason.TOO_LATE
+        verdict = " is None" if known else ""
+        sure = "" if self.certain or self.reason is Reason.TOO_LATE else "probably "
         lines = [f"gradient of {self.target} by {self.source}{verdict}: {sure}{self.reason.value}"]
         if self.where:
             lines.append(f"  at {self.where}" + (f":  {self.line}" if self.line else ""))

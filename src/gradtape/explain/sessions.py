@@ -7,9 +7,8 @@ from typing import Any
 
 from .evidence import Evidence, Trail
 from .judge import explain_call
-from .nan import forward_report
-from .origins import Call, Witness
-from .report import Reports
+from .nan import NanReport, forward_report
+from .origins import Witness
 from .tracing import Tracing
 
 
@@ -76,31 +75,29 @@ def session(explain: bool = False, nan: bool = False, profile: bool = False) -> 
 
 def _explained(witness: Witness, error: BaseException | None) -> tuple[str, list[dict[str, Any]]]:
     calls = list(witness.calls)
-    if _from_none(error):  # the last one is what the program tripped over
-        calls = calls[-1:]
-    seen: dict[Any, tuple[Call, Reports]] = {}
-    for asked in calls:
-        reports = explain_call(asked)
-        seen.setdefault((asked.where, tuple((r.source, r.reason) for r in reports)), (asked, reports))
+    if _from_none(error) or (calls and error is not None and calls[-1].error is error):
+        calls = calls[-1:]  # what the program tripped over
+    # A loop asks again and again: its last time stands for all.
+    last = {(asked.where, tuple(s.label for s in asked.sources)): asked for asked in calls}
     texts, data = [], []
-    for asked, reports in seen.values():
-        texts.append(f"A gradient asked for at {asked.where} was None.\n{reports}")
+    for asked in last.values():
+        reports = explain_call(asked)
+        what = "was None" if asked.error is None else "was refused"
+        texts.append(f"The gradient asked for at {asked.where} {what}.\n{reports}")
         data.append({"where": str(asked.where), "reports": reports.to_dict()})
-    return "\n\n".join(texts), data
+    return "\n\n".join(texts) or "no gradient was None", data
 
 
 def _from_none(error: BaseException | None) -> bool:
-    return isinstance(error, (AttributeError, TypeError, ValueError)) and (
-        "NoneType" in str(error) or "None" in str(error)
-    )
+    return isinstance(error, (AttributeError, TypeError, ValueError)) and "None" in str(error)
 
 
 def _not_finite(witness: Witness) -> tuple[str, list[dict[str, Any]]]:
     """The first forward and the first backward, in the order they happened."""
-    found = []
+    first, step = witness.first, witness.nan
     trail = Trail(Evidence(set(), set(), [], [], True, True, witness.history()))
-    if witness.first is not None:
-        found.append(forward_report(witness.first, trail))
-    if witness.nan is not None:
-        found.append(witness.nan.report(trail, [event.name for event in witness.events]))
-    return "\n".join(map(str, found)), [report.to_dict() for report in found]
+    found = [] if first is None else [forward_report(first, trail)]
+    if step is not None:
+        backward = step.report(trail, [event.name for event in witness.events])
+        found.insert(0 if first is None or step.time < first.time else 1, backward)
+    return "\n".join(map(str, found)) or str(NanReport(None)), [report.to_dict() for report in found]

@@ -15,6 +15,7 @@ from .evidence import name_of
 from .nan import _tensors
 from .origins import Event, history_of
 from .profile import amount, bytes_kept, duration
+from .reasons import public_name
 from .report import aligned
 
 Like = tuple[Any, tuple[int, ...]]  # dtype and shape
@@ -105,7 +106,7 @@ def summarize(tape: GradientTape) -> Summary:
 
 def _row(name: str, dtype: Any, shape: Any, size: int, event: Event | None, backward: float) -> Row:
     return Row(
-        name,
+        public_name(name),
         None if shape is None else tuple(shape),
         "" if dtype is None else dtypes.as_dtype(dtype).name,
         size,

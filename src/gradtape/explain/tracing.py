@@ -7,6 +7,7 @@ Off, nothing is left of it: no operation, read or sweep has a line more for its 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -123,7 +124,11 @@ class _Stand:
 
     def _asking(self, original: Any) -> Any:
         def asks(tape: GradientTape, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
-            result = original(tape, target, sources, *args, **options)
+            try:
+                result = original(tape, target, sources, *args, **options)
+            except TypeError as error:
+                self._refused(tape, target, sources, error)
+                raise
             found = nest.flatten(result)
             if any(g is None for g in found):
                 from .judge import call
@@ -136,8 +141,20 @@ class _Stand:
         asks.__name__ = original.__name__
         return asks
 
+    def _refused(self, tape: GradientTape, target: Any, sources: Any, error: TypeError) -> None:
+        """A target or source that is no tensor: it may have been one, and `explain` can tell where it left."""
+        from .judge import call
+
+        proper = [s for s in nest.flatten(sources) if type(s) is Tensor or isinstance(s, Variable)]
+        if proper:
+            targets = nest.flatten(target)
+            self.witness.calls.append(call(tape, targets, proper, user_frame(), error))
+
     def _history(self, tape: GradientTape) -> History:
-        return tape.__dict__.setdefault("_history", History(self.witness))
+        history = tape.__dict__.get("_history")
+        if history is None or history.witness is not self.witness:
+            history = tape.__dict__["_history"] = History(self.witness)
+        return history
 
     def _opening(self, original: Any) -> Any:
         def opens(tape: GradientTape) -> GradientTape:
@@ -214,6 +231,8 @@ class _Stand:
         if self.witness.ledger is not None:
             seconds = perf_counter() - start
             first = key[0] if type(key) is tuple else key
+            if len(self.witness.backward) > 1_000_000:
+                self.witness.backward.clear()
             self.witness.backward[first] = self.witness.backward.get(first, 0.0) + seconds
             self.witness.ledger.backward(
                 first, plan.primitive.name if hasattr(plan, "primitive") else plan.name, seconds
@@ -226,7 +245,8 @@ class _Stand:
         if self.witness.nan is None:
             from .nan import backward_step
 
-            self.witness.nan = backward_step(key, plan, kept, g, parts)
+            step = backward_step(key, plan, kept, g, parts)
+            self.witness.nan = step and replace(step, time=self.witness.now)
         return parts
 
 
