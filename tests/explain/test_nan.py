@@ -127,7 +127,7 @@ def test_the_first_one_is_found(name, traced):
     found = tf.debugging.find_nan(tape, y, x)
     if tracing is not None:
         tracing.stop()
-        assert "tests/explain/test_nan.py:" in found.where
+        assert "test_nan.py:" in found.where
     assert (found.direction, found.operation, found.kind, found.hint) == (direction, operation, kind, hint)
     assert found
     assert found.inputs

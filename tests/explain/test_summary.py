@@ -53,7 +53,7 @@ def test_origins_add_lines_and_shapes():
     with tf.debugging.trace_origins():
         tape, *_ = network()
     row = tape.summary().rows[0]
-    assert row.where.startswith("tests/explain/test_summary.py:")
+    assert "test_summary.py:" in row.where
     assert "line" in str(tape.summary()).splitlines()[0]
 
 
@@ -139,7 +139,8 @@ def test_a_program_that_trips_over_none_is_explained():
     error, report = observe(program, explain=True)
     assert "'NoneType' object has no attribute 'numpy'" in str(error)
     lines = report.text.splitlines()
-    assert lines[0].startswith("The gradient asked for at tests/explain/test_summary.py:")
+    assert lines[0].startswith("The gradient asked for at ")
+    assert "test_summary.py:" in lines[0]
     assert lines[1] == "gradient of loss by w is None: left through NumPy or Python"
     assert report.text.count("gradient of") == 1
 
@@ -183,9 +184,7 @@ def test_the_first_not_finite_is_told_forward_and_backward():
         ("backward", "sqrt", "Inf"),
         ("forward", "log", "NaN"),
     ]
-    assert report.text.startswith(
-        "the gradient of sqrt made the first Inf, on the way back\n  at tests/explain/"
-    )
+    assert report.text.startswith("the gradient of sqrt made the first Inf, on the way back\n  at ")
 
 
 def test_where_nothing_is_wrong_little_is_said():
