@@ -500,6 +500,90 @@ def a_variable_made_in_the_block():
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Harder ones
+
+
+@posted(
+    Reason.AFTER_BLOCK,
+    "x is used only after the tape's block has ended: indent that into the block",
+    plain=Reason.OUTSIDE,
+)
+def an_inner_gradient_outside_the_outer_tape():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x * x * x
+    g = inner.gradient(y, x)  # cut
+    return outer, g, x, outer.explain(g, x)
+
+
+@posted(
+    Reason.UNUSED,
+    "g is a gradient itself, and does not depend on x: what was differentiated is linear in it",
+    plain=Reason.OUTSIDE,
+)
+def a_second_derivative_of_something_linear():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = x * 3.0
+        g = inner.gradient(y, x)  # cut
+    return outer, g, x, outer.explain(g, x)
+
+
+@posted(
+    Reason.UNUSED,
+    "other went into multiply, reduce_sum, but nothing that came of it led to the target: use that, or take other off "
+    "the sources",
+)
+def a_metric_shown_in_a_loop():
+    data = np.array([1.0, 2.0, 3.0], "float32")
+    trained, other = tf.Variable(2.0), tf.Variable(1.5)
+    for _ in range(3):
+        with tf.GradientTape(persistent=True) as tape:
+            loss = tf.reduce_mean(trained * data)
+            metric = tf.reduce_sum(other * data)  # cut
+        assert float(metric) == 9.0
+        trained.assign_sub(0.1 * tape.gradient(loss, trained))
+    return tape, loss, other, tape.explain(loss, other)
+
+
+@posted(
+    Reason.LEFT,
+    f"the value left through .numpy(), and what NumPy does {USE_TF}",
+    plain=Reason.UNUSED,
+    certain=False,
+)
+def a_layer_written_in_numpy():
+    class Layer:
+        def __init__(self):
+            self.w = tf.Variable([[1.0], [2.0]])
+
+        def __call__(self, x):
+            return np.maximum(x @ self.w.numpy(), 0.0)  # cut
+
+    layer = Layer()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(layer(np.ones((3, 2), "float32")) - 1.0))
+    return tape, loss, layer.w, tape.explain(loss, layer.w)
+
+
+@posted(
+    Reason.REPLACED,
+    "weights[0] is a tensor now: `weights = [w - 0.1 * g for w, g in zip(weights, gradients)]  # cut` put one in the "
+    "variable's place. Write weights[0].assign_sub(...) or weights[0].assign(...), which change the variable and keep "
+    "it one",
+    plain=Reason.NOT_WATCHED,
+)
+def a_list_of_weights_rebuilt():
+    weights = [tf.Variable(1.0), tf.Variable(2.0)]
+    gradients = [1.0, 1.0]
+    weights = [w - 0.1 * g for w, g in zip(weights, gradients)]  # cut
+    with tf.GradientTape() as tape:
+        loss = weights[0] * weights[1]
+    return tape, loss, weights[0], tape.explain(loss, weights[0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # And those where nothing is wrong
 
 

@@ -65,10 +65,22 @@ def name_in(frame: FrameType, thing: Any, default: str) -> str:
         return thing._name
     for scope in scopes:
         for name, value in list(scope.items()):
-            for attribute, held in list(getattr(value, "__dict__", {}).items()):
-                if held is thing and name.isidentifier() and not isinstance(value, ModuleType):
-                    return f"{name}.{attribute}"
+            inside = (
+                _inside(value, thing) if name.isidentifier() and not isinstance(value, ModuleType) else ""
+            )
+            if inside:
+                return name + inside
     return default
+
+
+def _inside(value: Any, thing: Any) -> str:
+    """How a value is reached from an object or a collection that holds it."""
+    if isinstance(value, (list, tuple)):
+        return next((f"[{i}]" for i, held in enumerate(value) if held is thing), "")
+    if isinstance(value, dict):
+        return next((f"[{key!r}]" for key, held in value.items() if held is thing), "")
+    attributes = getattr(value, "__dict__", None) or {}
+    return next((f".{name}" for name, held in list(attributes.items()) if held is thing), "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -141,6 +153,7 @@ class Trail:
         self.makers: dict[int, list[Event]] = defaultdict(list)
         self.uses: dict[int, list[Event]] = defaultdict(list)
         self.departures: list[Event] = []
+        self._begin = self.history.spans[0][0] if self.history is not None and self.history.spans else 0
         self._on_tape: set[int] = set()  # ids of events that the tape itself tells of
         if self.history is not None:
             for event in self.history.witness.events:
@@ -231,7 +244,8 @@ class Trail:
     def _makers_before(self, key: int, time: int) -> list[Event]:
         events = [event for event in self.makers.get(key, ()) if event.time < time or not event.time]
         assigned = [event for event in events if event.kind == "assign"]
-        return assigned[-1:] if assigned else events
+        # What a variable was given before the block is its own value: that is how it is trained.
+        return [event for event in assigned[-1:] if event.time >= self._begin] if assigned else events
 
     def _inputs_of(self, event: Event) -> Iterator[tuple[int, int, float]]:
         """The inputs of an event: position, key, and the cost if it is only a guess that it came from there."""
@@ -241,8 +255,10 @@ class Trail:
         elif event.link is not None:
             yield 0, event.link.inputs[0], 0.0
         else:
-            earlier = [d for d in self.departures if d.time < event.time and d.name != "bool()"][-100:]
-            for i, departure in enumerate(reversed(earlier)):
+            earlier = [
+                d for d in self.departures if self._begin <= d.time < event.since and d.name != "bool()"
+            ]
+            for i, departure in enumerate(reversed(earlier[-100:])):
                 yield 0, departure.inputs[0], _GUESSED + 0.01 * i
 
     def reached(self, source: int) -> tuple[set[int], list[Event]]:

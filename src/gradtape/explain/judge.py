@@ -259,7 +259,7 @@ class _Judge:
         departure: Event | None = event
         if event.kind == "entered":
             certain = event.link is not None
-            departure = event.link or self.trail.departure(self._before(hop), event.time)
+            departure = event.link or self.trail.departure(self._before(hop), event.since)
         assert departure is not None
         hint = _leaving_hint(departure.name)
         return self._report(Reason.LEFT, hint, departure.where, certain)
@@ -284,6 +284,9 @@ class _Judge:
         decided = [e for e in events if e.kind == "left" and e.name == "bool()"]
         if decided and made and decided[0].time < made[-1].time:
             return self._report(Reason.LEFT, _leaving_hint("bool()"), decided[0].where, certain=False)
+        if evidence.history is not None and self.target.key in evidence.history.witness.gradients:
+            hint = reasons.CONSTANT.format(s=source.label, t=self.target.label)
+            return self._report(Reason.UNUSED, hint, made[-1].where if made else None)
         operations = [e for e in events if e.kind in ("operation", "custom")]
         where = made[-1].where if made else None
         assert evidence.history is not None

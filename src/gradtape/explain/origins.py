@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ops.numerics import not_finite
-from ..primitive import Primitive
+from ..primitive import Primitive, local
 from ..tape import GradientTape
 from ..tensor import Tensor, key_of
 from ..variable import Variable
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LIMIT = 200_000  # events remembered: some 100 MB; the oldest go first
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -52,13 +51,19 @@ class Origin(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
+_ours: dict[str, bool] = {}  # by the module's name
+
+
 def user_frame() -> FrameType:
     """The innermost frame that is neither gradtape's nor NumPy's."""
     frame: FrameType | None = sys._getframe(1)
     outermost = frame
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not (name.startswith((_HERE, _NUMPY, "<frozen")) or name == contextmanager.__code__.co_filename):
+        name = frame.f_globals.get("__name__", "gradtape")  # what plans compile has no name
+        ours = _ours.get(name)
+        if ours is None:
+            ours = _ours[name] = name.partition(".")[0] in ("gradtape", "numpy", "contextlib", "importlib")
+        if not ours:
             return frame
         frame = frame.f_back
     assert outermost is not None
@@ -93,7 +98,8 @@ class Event:
     cure: str = ""  # and what helps
     seconds: float = 0.0  # forward, if profiled
     backward: float = 0.0  # and backward
-    link: Event | None = None  # for what entered: the departure of the very same value
+    link: Event | None = None  # for what entered: the departure of the very same value,
+    since: int = 0  # and when that value entered first
 
 
 @dataclass(slots=True, eq=False)
@@ -147,6 +153,7 @@ class Witness:
         self.backward: dict[int, float] = {}  # seconds, by an output's key
         self.first: Event | None = None  # the first that was not finite
         self.nan: Any = None  # the first step of a sweep that made a NaN or infinity
+        self.gradients: set[int] = set()  # keys of what tapes answered
         self.lost: set[tuple[int, int]] = (
             set()
         )  # where a user's own rule gave None: from an output, to an input
@@ -154,6 +161,7 @@ class Witness:
         self._muted = False
         self._entered: dict[int, tuple[Any, Event]] = {}  # by the array's id
         self._departed: dict[int, tuple[Callable[[], Any], Event]] = {}  # by the id of what was given out
+        self._firsts: dict[int, tuple[Any, int]] = {}  # by the id of what came in
         self._runs: dict[int, tuple[Any, Any]] = {}
         if profile:
             from .profile import Ledger
@@ -201,7 +209,7 @@ class Witness:
         )
         self.elapsed = 0.0
         event.bad = next(filter(None, [_bad(o._array) for o in outputs]), "")
-        if event.bad and any(_bad(x._array) for x in inputs):
+        if event.bad and (name == "gradient" or any(_bad(x._array) for x in inputs)):
             event.bad = ""
         if event.bad:
             from .nan import describe, forward_cure
@@ -259,10 +267,25 @@ class Witness:
         event = Event(self.now, "entered", type(value).__name__, where=origin(frame))
         event.made = ((array.dtype, array.shape),)
         event.link = self._departure_of(value)
+        event.since = self._first_entry(value, event.time)
         self.events.append(event)
         if len(self._entered) > 10_000:
             self._entered = {k: v for k, v in self._entered.items() if v[0]() is not None}
         self._entered[id(array)] = (weakref.ref(array), event)
+
+    def _first_entry(self, value: Any, time: int) -> int:
+        """When this very object came in for the first time: what left after that is not what it was made of."""
+        try:
+            holder: Any = weakref.ref(value)
+        except TypeError:  # a number or a list
+            return time
+        known = self._firsts.get(id(value))
+        if known is not None and known[0]() is value:
+            return known[1]
+        if len(self._firsts) > 10_000:
+            self._firsts.clear()
+        self._firsts[id(value)] = (holder, time)
+        return time
 
     def _departure_of(self, value: Any) -> Event | None:
         for candidate in value if isinstance(value, (list, tuple)) else (value,):
@@ -283,6 +306,17 @@ class Witness:
                 self.now, "assign", name, keys, (variable._key,), (like,) * len(keys), (like,), where=origin()
             )
         )
+
+    def answered(self, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
+        """A tape gave gradients. Where no other tape listened, nothing was heard of how they were computed."""
+        answers = [g for g in gradients if type(g) is Tensor]
+        self.gradients.update(key_of(g) for g in answers)
+        if any(not isinstance(listener, Witness) for listener in local.here.tapes):
+            return
+        used = [s for s, g in zip(sources, gradients, strict=True) if g is not None]
+        inputs = [x for x in (*targets, *used) if type(x) is Tensor or hasattr(type(x), "_read")]
+        for g in answers:
+            self._note("operation", "gradient", inputs, [g], (True,) * len(inputs))
 
     @contextmanager
     def muted(self) -> Any:
@@ -325,22 +359,20 @@ def _timed(run: Any, witness: Witness) -> Any:
     return timed
 
 
-def _literal(value: Any, frame: FrameType) -> bool:
-    """Does a value stand in the code as it is? Then it did not come from a tensor."""
+def _literal(value: Any, frame: FrameType | None) -> bool:
+    """Does a value stand in the code as it is? Then it is that very object, and did not come from a tensor."""
     if isinstance(value, (list, tuple)):
         return all(_literal(element, frame) for element in value)
-    if not isinstance(value, (bool, int, float, complex, str, bytes)):
+    if isinstance(value, (bool, int, str, bytes)):
+        return True
+    if not isinstance(value, (float, complex)):
         return False
-    for constant in frame.f_code.co_consts:
-        for one in constant if isinstance(constant, tuple) else (constant,):
-            if type(one) is type(value) and (one == value or _negative(one, value)):
+    while frame is not None:
+        for constant in frame.f_code.co_consts:
+            if constant is value or (type(constant) is tuple and any(one is value for one in constant)):
                 return True
-    return isinstance(value, (bool, int, str, bytes))
-
-
-def _negative(a: Any, b: Any) -> bool:
-    """-2.0 is the literal 2.0 and an operator."""
-    return isinstance(a, (float, complex)) and a == -b
+        frame = frame.f_back
+    return False
 
 
 # What leaves inside one of our own functions leaves through that.

@@ -104,13 +104,14 @@ UNUSED = "nothing in the block used {s}: compute the target from it there, or ta
 UNUSED_RESULT = (
     "{s} went into {op}, but nothing that came of it led to the target: use that, or take {s} off the sources"
 )
+CONSTANT = "{t} is a gradient itself, and does not depend on {s}: what was differentiated is linear in it"
 UNUSED_UNSEEN = (
     "the tape saw no use of {s}: it was not used, or only outside the block, under stop_recording, or through NumPy. "
     "tf.debugging.trace_origins() would tell"
 )
 OUTSIDE_UNSEEN = (
     "the tape saw {s} go into {op}, but never saw the target: compute the target inside the block, with tf functions "
-    "(NumPy and float() leave no trace)"
+    "(NumPy and float() leave no trace); or it does not depend on {s}"
 )
 SOURCE_DTYPE = (
     "{s} is of dtype {dtype}, and only floating and complex tensors have gradients: write 3.0 for 3, or tf.cast it to "

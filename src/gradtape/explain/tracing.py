@@ -130,6 +130,7 @@ class _Stand:
                 self._refused(tape, target, sources, error)
                 raise
             found = nest.flatten(result)
+            self.witness.answered(nest.flatten(target), nest.flatten(sources), found)
             if any(g is None for g in found):
                 from .judge import call
 
