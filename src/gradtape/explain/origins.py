@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ops.numerics import not_finite
-from ..primitive import Primitive, local
+from ..primitive import Listener, Primitive, local
 from ..tape import GradientTape
 from ..tensor import Tensor, key_of
 from ..variable import Variable
@@ -140,7 +140,7 @@ class Call:
     error: BaseException | None = None  # with which it was refused
 
 
-class Witness:
+class Witness(Listener):
     """Hears of everything, and remembers the lighter part of it: keys, dtypes, shapes and lines, but no arrays."""
 
     def __init__(self, profile: bool = False) -> None:

@@ -10,6 +10,8 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
+
 from ..settings import settings
 from ..tensor import Tensor
 from . import distributions, philox
@@ -31,7 +33,7 @@ class _Seeds:
         with self.lock:
             self.seed = seed
             self.sequence: Any = None if seed is None else _sequence(seed)
-            self.counters: dict[Any, int] = {}
+            self.counters: dict[Any, Any] = {}
             self.own_key = int.from_bytes(os.urandom(8), "little")  # where nobody gives a seed
             self.own_counter = 0
 
@@ -43,7 +45,7 @@ class _Seeds:
                 return self._next(count)
             pair = (_DEFAULT_GLOBAL_SEED if self.seed is None else self.seed) % _MAX_SEED, own % _MAX_SEED
             key, start = _start(pair)
-            counter = self.counters.get((operation, pair), start)
+            counter: Any = self.counters.get((operation, pair), start)
             self.counters[operation, pair] = counter + count
             return key, counter
 
@@ -75,9 +77,24 @@ def _start(pair: tuple[int, int]) -> Place:
 _seeds = _Seeds()
 
 
+def seed_of_a_call() -> Any:
+    """Where the random numbers of one call of a compiled function begin: it draws as one operation does."""
+    with _seeds.lock:
+        key, counter = _seeds._next(1)
+    return np.array([key % (1 << 64), (counter ^ counter >> 64) % (1 << 64)], np.uint64)
+
+
 def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
     """How an operation reserves its places. Operations count apart, and so do the dtypes of one."""
     return lambda count: _seeds.reserve((operation, *map(str, kind)), seed, count * philox.RESERVED)
+
+
+def seed_pair(operation: str, seed: Any) -> tuple[int, ...]:
+    """What a dataset's random step starts from: the same each time for a given seed, else the next one there is."""
+    if seed is None:
+        return _seeds.reserve((operation,), None, 1)
+    own = static_number(f"{operation}: seed", seed)
+    return (_DEFAULT_GLOBAL_SEED if _seeds.seed is None else _seeds.seed) % _MAX_SEED, own % _MAX_SEED
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, floats, numbers, primitive
 from ..tensor import Tensor, convert
 from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
+from .known import known
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -24,7 +25,7 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(-ndim, 0))
     if isinstance(axis, Tensor) or hasattr(type(axis), "_read"):
-        axis = convert(axis)._array.tolist()
+        axis = known(name, "axis", convert(axis)._array).tolist()
     if not isinstance(axis, (list, tuple, np.ndarray)):
         return (one_axis(name, axis, ndim),)
     named = {one_axis(name, a, ndim) for a in axis}
