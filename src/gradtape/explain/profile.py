@@ -37,9 +37,10 @@ def bytes_kept(records: Iterable[Any]) -> list[int]:
     """The bytes each record keeps that none before it did: all together, each array counts once."""
     seen: set[int] = set()
     sizes = []
-    for _, _, _, kept in records:
+    for _, plan, _, kept in records:
         size = 0
-        for array in map(owner, arrays_in(kept)):
+        compiled = getattr(plan, "_needed", ())  # what a @function hands to its compiled gradient
+        for array in map(owner, (*arrays_in(kept), *compiled)):
             if id(array) not in seen:
                 seen.add(id(array))
                 size += array.nbytes

@@ -150,7 +150,7 @@ def infer(tape: GradientTape, events: dict[int, Event]) -> dict[int, Like]:
 def _infer_one(likes: dict[int, Like], key: Any, plan: Any, into: Any, kept: Any) -> None:
     outputs = key if type(key) is tuple else (key,)
     if not isinstance(plan, Plan):
-        for k, (shape, dtype) in zip(outputs, plan._like, strict=True):
+        for k, (shape, dtype) in zip(outputs, getattr(plan, "_like", ()), strict=False):
             likes.setdefault(k, (dtype, shape))
         return
     held = dict(zip(plan._parts.kept, kept, strict=True))
