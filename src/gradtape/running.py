@@ -249,10 +249,8 @@ def _tell(error: BaseException | None, report: Any, as_json: bool) -> None:
     """What is said after the program has ended: on stderr, so that its own output stays what it is."""
     text, data = getattr(report, "text", report), getattr(report, "json", None)
     if as_json:
-        print(
-            json.dumps({"exit": _exit_code(error), "error": _described(error), "report": data}),
-            file=sys.stderr,
-        )
+        told = {"exit": _exit_code(error), "error": _described(error), "report": data}
+        print(json.dumps(told, default=str), file=sys.stderr)
     elif text:
         print(text, file=sys.stderr)
 

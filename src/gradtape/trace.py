@@ -104,6 +104,15 @@ class Trace:
         seed = source.random()
         return seed if self.turn is None else _mixed(seed, self.turn)
 
+    def place(self, own: int) -> tuple[Any, Any]:
+        """The key and counter from which the next random operation, with a seed of its own, draws."""
+        seed = self.random()
+        number = self.root.draws
+        self.root.draws += 1
+        key = seed[0] ^ np.uint64(own << 32)
+        high = seed[1] + np.uint64(number * 0x9E3779B97F4A7C15 % (1 << 64))
+        return key, jax.numpy.stack([jax.numpy.zeros((), np.uint64), high])
+
     def create(self, variable: Variable, tensor: Tensor) -> Tensor:
         """A variable is made inside the function. Returns what is to be in it until the function has run."""
         if not self.root.may_create:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...engine import LARGE, cores, pool
-from ...tensor import Tensor, wrap
+from ...tensor import Tensor, array_of, wrap
 from ...variable import Variable
 
 # (value, gradient, state) -> the new value and state. NumPy arrays, but for the gradient, may be written into.
@@ -48,7 +48,7 @@ class Slot(Variable):
 
     @_tensor.setter
     def _tensor(self, tensor: Tensor) -> None:
-        if type(tensor._array) is np.ndarray:
+        if type(array_of(tensor)) is np.ndarray:
             self._home[...] = tensor._array
             self._foreign = None
         else:
