@@ -13,7 +13,7 @@ import numpy as np
 from . import dtypes, nest
 from .engine import as_array
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, Primitive, local
+from .primitive import Listener, Primitive, apply, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
@@ -326,5 +326,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     3.0
     """
     if isinstance(input, Variable):  # not a read that a tape should know of
-        return wrap(input._array)
-    return wrap(convert(input)._array)
+        given = wrap(input._array)
+        given._key = input._key
+    else:
+        given = convert(input)
+    return apply(Primitive.registry["stop_gradient"], (given,))
