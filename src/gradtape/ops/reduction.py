@@ -74,7 +74,7 @@ def _total_by_blas(x: Any, axis: Any, keepdims: bool) -> Any:
     width = x.shape[-1]
     if axis in (-1, (-1,)) and 0 < width <= 128:
         sums = np.dot(x.reshape(-1, width), _ones(width, x.dtype))
-        return sums.reshape(x.shape[:-1] + (1,) if keepdims else x.shape[:-1])
+        return sums.reshape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])
     if type(axis) is tuple and len(axis) == x.ndim - 1 and axis[-1] == -2 and x.size <= width * 4096:
         sums = np.dot(_ones(x.size // width, x.dtype), x.reshape(-1, width))
         return sums.reshape((1,) * len(axis) + (width,)) if keepdims else sums
