@@ -537,12 +537,13 @@ def manager_of(tmp_path, value):
     return CheckpointManager(Checkpoint(v=v, w=w), tmp_path, max_to_keep=2)
 
 
-def save_for_ever(tmp_path, value):
-    """What a child does until it is killed."""
+def save_for_ever(tmp_path, value, pipe):
+    """What a child does until it is killed; it says when it begins a save."""
     manager = manager_of(tmp_path, value)
     manager.restore_or_initialize()
     while True:
         value += 1
+        os.write(pipe, b".")
         manager.checkpoint.v.assign(tf.fill((100,), float(value)))
         manager.checkpoint.w.assign(tf.fill((20, 50), float(value)))
         manager.save()
@@ -553,17 +554,24 @@ class TestKilled:
 
     def test_killed_at_any_moment_the_last_checkpoint_is_whole(self, tmp_path):
         manager_of(tmp_path, 0).save()
+        start = time.monotonic()
+        manager_of(tmp_path, 0).save()
+        takes = time.monotonic() - start
         rng, before, progress = random.Random(4), 0, set()
         for _ in range(300):
+            reading, writing = os.pipe()
             child = os.fork()
             if not child:
                 try:
-                    save_for_ever(tmp_path, before)
+                    save_for_ever(tmp_path, before, writing)
                 finally:
                     os._exit(1)
-            time.sleep(rng.uniform(0.001, 0.015))
+            os.read(reading, 1)
+            time.sleep(rng.uniform(0, 1.5 * takes))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            os.close(reading)
+            os.close(writing)
             value = latest(tmp_path)
             assert value >= before
             before = value

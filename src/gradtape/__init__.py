@@ -187,6 +187,7 @@ dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from . import autograph, bitwise, config, data, experimental, image, linalg, nn, signal, test, train
+    from .bars import progress
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
@@ -209,8 +210,10 @@ _LATER = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
+    if name == "progress":
+        return import_module(".bars", __name__).progress
     raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "progress"})
