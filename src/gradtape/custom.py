@@ -11,24 +11,19 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, nest
+from .engine import as_array
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, apply, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
 
 
-class _VariableWatcher:
+class _VariableWatcher(Listener):
     """Listens like a tape, and only notes which trainable variables are read."""
 
     def __init__(self) -> None:
         self.seen: dict[int, Variable] = {}
-
-    def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
-        pass
-
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        pass
 
     def _access(self, variable: Variable) -> None:
         if variable._watchable:
@@ -72,7 +67,7 @@ class _CustomPlan:
         return _CustomPlan(self.name, self._pull, self._like, positions)
 
     def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
-        tensors = tuple(None if g is None else wrap(np.asarray(g)) for g in gradients)
+        tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
         return [_plain(g) for g in self.tensors(tensors)]
 
     def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
@@ -331,5 +326,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     3.0
     """
     if isinstance(input, Variable):  # not a read that a tape should know of
-        return wrap(input._array)
-    return wrap(convert(input)._array)
+        given = wrap(input._array)
+        given._key = input._key
+    else:
+        given = convert(input)
+    return apply(Primitive.registry["stop_gradient"], (given,))

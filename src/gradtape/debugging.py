@@ -9,10 +9,11 @@ import numpy as np
 
 from . import dtypes
 from .errors import DTypeError, InvalidArgumentError
+from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
 from .ops.printing import Assert
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .settings import settings
 from .tensor import Tensor, convert, is_tensor
 
@@ -44,10 +45,12 @@ __all__ = [
     "disable_traceback_filtering",
     "enable_check_numerics",
     "enable_traceback_filtering",
+    "find_nan",
     "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
     "set_log_device_placement",
+    "trace_origins",
 ]
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -418,7 +421,7 @@ _MOVES = frozenset(
 )
 
 
-class _NumericsChecker:
+class _NumericsChecker(Listener):
     """Listens like a tape, and raises where an operation gives what is not finite."""
 
     def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
@@ -432,12 +435,6 @@ class _NumericsChecker:
                     f"{found} in the result of {primitive.name}({shown}), of shape {list(o.shape)} and dtype "
                     f"{o.dtype.name}: {_counts(o._array)}. Its inputs: {', '.join(str(x) for x in inputs)}"
                 )
-
-    def _record_custom(self, plan: Any, inputs: Any, outputs: Any) -> None:
-        pass
-
-    def _access(self, variable: Any) -> None:
-        pass
 
 
 def _counts(array: Any) -> str:
@@ -464,6 +461,46 @@ def disable_check_numerics() -> None:
     >>> disable_check_numerics()
     """
     local.here.tapes = [listener for listener in local.here.tapes if listener is not _checker]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where things come from. The work is done in `explain`, which is imported when first used.
+
+
+def trace_origins() -> Any:
+    """From here on, remember the line of the code that each tensor comes from, so that `tape.explain` can tell it.
+
+    For a `with` block, or until `stop()` is called on what this returns. Costs some tens of microseconds an operation.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable(2.0)
+    >>> with trace_origins(), tf.GradientTape() as tape:
+    ...     y = tf.stop_gradient(x) * 3.0
+    >>> report = tape.explain(y, x)
+    >>> report.reason, report.where is not None
+    (<Reason.STOPPED: 'cut by stop_gradient'>, True)
+    """
+    from .explain import Tracing
+
+    return Tracing()
+
+
+def find_nan(tape: Any, target: Any, sources: Any) -> Any:
+    """The first operation that made a NaN or an infinity, on the way to `target` or back, and what usually helps.
+
+    Ask before `gradient`, or of a persistent tape. The answer is false if all is finite.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable([4.0, 0.0])
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.reduce_sum(tf.sqrt(x))
+    >>> found = find_nan(tape, y, x)
+    >>> found.direction, found.operation, found.kind
+    ('backward', 'sqrt', 'Inf')
+    """
+    from .explain import find_nan
+
+    return find_nan(tape, target, sources)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -510,3 +547,6 @@ def is_traceback_filtering_enabled() -> bool:
     True
     """
     return settings.traceback_filtering
+
+
+closed(__name__)

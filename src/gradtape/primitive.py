@@ -9,31 +9,52 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy import asarray, ndarray
+from numpy import asarray, generic, ndarray
 
 from . import dtypes
+from .engine import as_array, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError
 from .tensor import Tensor, convert, scalar, wrap
 
 
 class Here:
-    """What belongs to the thread we are in: who listens, and a context in which NumPy does not warn.
+    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
 
     TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("run", "tapes")
+    __slots__ = ("run", "scope", "tapes", "trace")
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
-        self.tapes: list[Any] = []  # tapes, accumulators, watchers: whoever has _hear and _access
+        self.tapes: list[Listener] = []
+        self.scope = ""  # what stands in front of the names of new variables
+        self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
+
+
+class Listener:
+    """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
+
+    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+        """An operation was done."""
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
+
+    def _access(self, variable: Any) -> None:
+        """A variable was read."""
+
+    def _knows(self, key: int) -> bool:
+        """Would an operation on what has this key be noted?"""
+        return False
 
 
 class _Local(threading.local):
@@ -42,6 +63,18 @@ class _Local(threading.local):
 
 
 local = _Local()
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """A block outside of any @function that is being traced, which no tape hears."""
+    here = local.here
+    before = here.tapes, here.trace
+    here.tapes, here.trace = [], None
+    try:
+        yield
+    finally:
+        here.tapes, here.trace = before
 
 
 class Primitive:
@@ -120,7 +153,8 @@ class Primitive:
 
         A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
         attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
-        extra axes in front. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
+        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
         """
         unknown = rules.keys() - set(self.inputs)
         if unknown:
@@ -203,10 +237,10 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     except Exception as error:
         result = recover(primitive, arrays, attributes, error)
     if primitive.multiple:
-        out: Any = tuple([wrap(asarray(array)) for array in result])
+        out: Any = tuple([wrap(a if type(a) is ndarray else as_array(a)) for a in result])
     else:
         if type(result) is not ndarray:
-            result = asarray(result)
+            result = asarray(result) if isinstance(result, generic) else as_array(result)
         if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
             result = primitive.settle(primitive, arrays, result)
         out = _new(Tensor)
@@ -233,7 +267,7 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     except Exception as error:
         result = recover(primitive, [a, b], None, error)
     if type(result) is not ndarray:
-        result = asarray(result)
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
     if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
         result = primitive.settle(primitive, [a, b], result)
     out = _new(Tensor)
@@ -418,6 +452,8 @@ class _Parts:
     def _keep(self, name: str, i: int) -> str:
         """Note that a rule wants `name`; returns the name under which the pulling function has it."""
         primitive = self.primitive
+        if name == "gs":
+            return "g"
         if name == "g":
             if primitive.multiple:
                 self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
@@ -454,7 +490,7 @@ class _Parts:
         body = ""
         for call, arguments in (self.calls[i] for i in heard):
             body += call.format(*[value.get(name, name) for name in arguments]) + ", "
-        if self.primitive.multiple:
+        if "out_like" in self.kept:
             body = f"*(lambda g: ({body}))(fill_in(g, out_like)),"
         return eval(f"lambda {', '.join(('g', *self.kept))}: ({body})", self.names)
 
@@ -462,8 +498,10 @@ class _Parts:
 def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
     position = next(i for i, g in enumerate(gradients) if g is not None)
-    shape = tuple(gradients[position].shape)
+    given = gradients[position]
+    array = given._array if type(given) is Tensor else given
+    shape = array.shape
     lead = shape[: len(shape) - len(like[position][0])]
     return tuple(
-        [np.zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
+        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
     )

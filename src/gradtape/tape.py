@@ -17,9 +17,10 @@ import numpy as np
 from numpy import ndarray
 
 from . import dtypes, nest
+from .engine import as_array, xp
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
@@ -33,7 +34,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-class GradientTape:
+class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
     Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
@@ -62,6 +63,8 @@ class GradientTape:
         self._known: set[int] = set()  # keys of all tensors that depend on something watched
         self._watched: set[int] = set()  # keys of what is watched itself
         self._variables: dict[int, Any] = {}
+        # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
+        self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -107,6 +110,7 @@ class GradientTape:
                 mask += 1
         plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
         if plan is None:
+            self._note_dead_end(primitive, inputs, out)
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
@@ -118,6 +122,11 @@ class GradientTape:
             known.add(key)
         self._records.append(plan.record(plan, key, inputs, attributes, out))
 
+    def _note_dead_end(self, primitive: Primitive, inputs: tuple[Tensor, ...], out: Any) -> None:
+        given = tuple([x._key for x in inputs if x._key in self._known])
+        made = tuple([key_of(o) for o in (out if primitive.multiple else (out,))])
+        self._dead_ends.append((primitive.name, given, made))
+
     def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
         heard = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
@@ -127,6 +136,10 @@ class GradientTape:
                 k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
             )
             self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
+
+    def _knows(self, key: int) -> bool:
+        """Does what has this key depend on something watched?"""
+        return key in self._known
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
@@ -258,7 +271,7 @@ class GradientTape:
         array = _value(target)
 
         def seed(start: int, count: int) -> Any:
-            return np.eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
+            return xp(array).eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
 
         pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
@@ -302,8 +315,8 @@ class GradientTape:
         size = int(np.prod(inner, dtype=int))
 
         def seed(start: int, count: int) -> Any:
-            unit = np.eye(count, size, start, array.dtype).reshape(count, 1, *inner)
-            return np.repeat(unit, array.shape[0], axis=1)
+            unit = xp(array).eye(count, size, start, array.dtype).reshape(count, 1, *inner)
+            return xp(array).repeat(unit, array.shape[0], axis=1)
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
@@ -311,7 +324,7 @@ class GradientTape:
             return (
                 None
                 if unconnected is UnconnectedGradients.NONE
-                else wrap(np.zeros(array.shape + by.shape[1:], by.dtype))
+                else wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
             )
         # (rows, batch, source...) -> (batch, target..., source...)
         by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
@@ -332,6 +345,48 @@ class GradientTape:
             parts = [gradients.get(source_key) for gradients in found]
             stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
         return stacks
+
+    # -- understanding ------------------------------------------------------------------------------------------------
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
+
+        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
+        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.explain(y, x).reason
+        <Reason.NOT_WATCHED: 'never watched'>
+        """
+        from .explain import explain
+
+        return explain(self, target, sources)
+
+    def summary(self) -> Any:
+        """A table of what was recorded: operations, shapes, dtypes, bytes kept, and times where they were measured.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.summary().bytes
+        8
+        """
+        from .explain.summary import summarize
+
+        return summarize(self)
+
+    def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
+        """Write an SVG picture of what was recorded: shapes, gradients' norms as line widths, broken paths in red.
+
+        `target` is what to differentiate, by default what was computed last; `sources` narrow it to paths from them.
+        """
+        from .explain.plot import plot
+
+        plot(self, path, target, sources)
 
     def __getattr__(self, name: str) -> Any:
         if name == "gradients":
@@ -374,7 +429,7 @@ class GradientTape:
         elif not consume:
             records = records.copy()
         if consume:
-            self._records, self._known, self._watched = [], set(), set()
+            self._records = []  # the numbers in _known and _watched stay, for `explain`
         if here.tapes:
             return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
         with np.errstate(all="ignore"):
@@ -455,7 +510,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         getrefcount(total) == _SOLE
         and type(total) is ndarray
         and total.base is None
-        and type(part) is not IndexedSlices
+        and type(part) is ndarray
     ):
         np.add(total, part, total)
     else:
@@ -553,6 +608,8 @@ _ONES: dict[Any, Any] = {}
 def _ones(array: Any) -> Any:
     """Ones of an array's shape, as a view of a single one: no memory, however large."""
     dtype = array.dtype
+    if type(array) is not ndarray:
+        return xp(array).ones(array.shape, dtype)  # a constant would be part of the compiled program
     one = _ONES.get(dtype)
     if one is None:
         one = _ONES[dtype] = np.ones((), dtype)
@@ -583,7 +640,7 @@ def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         if unconnected is UnconnectedGradients.NONE:
             return None
         array = _value(source)
-        return wrap(np.zeros(array.shape, array.dtype))
+        return wrap(xp(array).zeros(array.shape, array.dtype))
     if type(g) is IndexedSlices:
         return g.map_values(lambda values: _as_tensor(_conjugate(values)))
     return _as_tensor(_conjugate(g))
@@ -596,7 +653,7 @@ def _arrange(
     if stack is None:
         if unconnected is UnconnectedGradients.NONE:
             return None
-        return wrap(np.zeros(target_shape + array.shape, array.dtype))
+        return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
     return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
 
 
@@ -611,7 +668,7 @@ def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
 def _as_tensor(value: Any) -> Tensor:
     if type(value) is Tensor:
         return value
-    return wrap(value if type(value) is ndarray else np.asarray(value))
+    return wrap(value if type(value) is ndarray else as_array(value))
 
 
 def _dense(g: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .missing import closed
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, convert_to_tensor, wrap
 
@@ -128,3 +129,6 @@ def is_built_with_xla() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("jax") is not None
+
+
+closed(__name__)

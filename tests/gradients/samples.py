@@ -88,6 +88,7 @@ ELEMENTWISE = {
     "sign": unary(jnp.sign),
     "floor": unary(jnp.floor),
     "ceil": unary(jnp.ceil),
+    "stop_gradient": of(lambda x: x, case((2, 3))),
     "round": of(jnp.round, case((2, 3)), case([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])),
     "nextafter": binary(
         lambda x, y: x + jnp.nextafter(*map(jax.lax.stop_gradient, (x, y))) - jax.lax.stop_gradient(x)
@@ -290,6 +291,24 @@ ARRAYS = {
         case((0,), index=Index((..., slice(2, 2))), shape=(2,)),
         complex=True,
     ),
+    "block": of(
+        lambda x, start, *, sizes: jax.lax.dynamic_slice(x, start, sizes, allow_negative_indices=False),
+        case((4,), np.array([1]), sizes=(2,)),
+        case((3, 4), np.array([2, 0]), sizes=(1, 4)),
+        case((3, 4), np.array([2, 3]), sizes=(2, 2)),
+        case((2,), np.array([1]), sizes=(0,)),
+        complex=True,
+    ),
+    "place_block": of(
+        lambda x, start, *, shape: jax.lax.dynamic_update_slice(
+            jnp.zeros(shape, x.dtype), x, start, allow_negative_indices=False
+        ),
+        case((2,), np.array([1]), shape=(4,)),
+        case((1, 4), np.array([2, 0]), shape=(3, 4)),
+        case((2, 2), np.array([2, 3]), shape=(3, 4)),
+        case((0,), np.array([1]), shape=(2,)),
+        complex=True,
+    ),
     "reshape": of(
         jnp.reshape,
         case((2, 3), shape=(3, 2)),
@@ -433,7 +452,8 @@ def _cross_entropy(logits, labels):
 
 
 def _sparse_cross_entropy(logits, labels):
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1)[..., 0]
+    losses = -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1)[..., 0]
+    return losses, jax.nn.softmax(logits)
 
 
 _ALONG = [
@@ -455,10 +475,7 @@ NN = {
     "log_softmax": of(jax.nn.log_softmax, *_ALONG),
     "softmax_cross_entropy": of(_cross_entropy, case((3,), (3,)), case((2, 3), (2, 3)), case((0, 2), (0, 2))),
     "sparse_softmax_cross_entropy": of(_sparse_cross_entropy, *_LABELLED),
-    "softmax_minus_one_hot": of(
-        lambda logits, labels: jax.nn.softmax(logits) - jax.nn.one_hot(labels, logits.shape[-1]),
-        *_LABELLED,
-    ),
+    "less_one_hot": of(lambda x, labels: x - jax.nn.one_hot(labels, x.shape[-1]), *_LABELLED),
 }
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..devices import (
     set_visible_devices,
 )
 from ..errors import UnimplementedError
+from ..missing import closed
 from ..settings import settings
 from . import experimental, optimizer, threading
 
@@ -93,3 +94,6 @@ def experimental_connect_to_host(*args: Any, **kwargs: Any) -> None:
     raise UnimplementedError(
         "config.experimental_connect_to_host: gradtape runs in one process, without other hosts"
     )
+
+
+closed(__name__)

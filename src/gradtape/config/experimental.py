@@ -15,6 +15,7 @@ from ..devices import (
 )
 from ..devices import get_logical_device_configuration as get_virtual_device_configuration
 from ..devices import set_logical_device_configuration as set_virtual_device_configuration
+from ..missing import closed
 from ..settings import settings
 
 __all__ = [
@@ -144,3 +145,6 @@ def set_device_policy(device_policy: str | None) -> None:
         raise ValueError(
             f"config.experimental.set_device_policy: must be one of {known}, not {device_policy!r}"
         )
+
+
+closed(__name__)

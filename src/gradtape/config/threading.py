@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..missing import closed
 from ..settings import settings
 
 __all__ = [
@@ -44,3 +45,6 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     >>> set_intra_op_parallelism_threads(0)
     """
     settings.intra_op_threads = int(num_threads)
+
+
+closed(__name__)

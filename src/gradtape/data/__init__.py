@@ -1,5 +1,6 @@
 """The public namespace `gradtape.data`: datasets, and loops over them."""
 
+from ..missing import closed
 from . import experimental
 from .dataset import Dataset, TextLineDataset
 from .iterator import Iterator
@@ -21,3 +22,5 @@ __all__ = [
     "ThreadingOptions",
     "experimental",
 ]
+
+closed(__name__)

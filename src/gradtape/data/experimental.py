@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import FailedPreconditionError
+from ..missing import closed
 from ..optional import Optional
 from ..tensor import Tensor
 from .dataset import Dataset
@@ -88,3 +89,6 @@ class _Counted(Stage):
 
     def size(self) -> int:
         return self._count
+
+
+closed(__name__)

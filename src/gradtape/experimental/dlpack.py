@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..missing import closed
 from ..tensor import Tensor, convert
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -45,3 +46,6 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # main memory: there is no other here
+
+
+closed(__name__)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 from ..tensor import Tensor, convert, wrap
+from .known import shape_known
 from .scalars import integer, number
 
 
@@ -51,6 +52,7 @@ def _suppress(
 
 def _scores(name: str, scores: Any, count: int) -> Any:
     values = convert(scores)._array
+    shape_known(name, "scores", values, "return the boxes and their scores")
     if values.shape != (count,):
         raise InvalidArgumentError(
             f"{name}: scores must be {count} numbers, one a box, not {list(values.shape)}"
@@ -60,6 +62,7 @@ def _scores(name: str, scores: Any, count: int) -> Any:
 
 def _boxes(name: str, boxes: Any) -> Any:
     corners = convert(boxes)._array
+    shape_known(name, "boxes", corners, "return the boxes and their scores")
     if corners.ndim != 2 or corners.shape[1] != 4:
         raise InvalidArgumentError(f"{name}: boxes must have shape (n, 4), not {list(corners.shape)}")
     return corners
@@ -130,6 +133,7 @@ def non_max_suppression_overlaps(
     array([1], dtype=int32)
     """
     matrix = convert(overlaps)._array
+    shape_known("non_max_suppression_overlaps", "overlaps", matrix, "return the overlaps and the scores")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidArgumentError(
             f"non_max_suppression_overlaps: overlaps must be a square matrix, not of shape {list(matrix.shape)}"

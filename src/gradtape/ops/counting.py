@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import as_dtype
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, cast, reshape, squeeze
+from .known import known, shape_known
 from .segment import integers, segment_sum_
 
 
@@ -28,8 +29,9 @@ def count(ids, *, size, dtype):
 @primitive(mixed=True)
 def fixed_width_bins(values, low, high, *, nbins, dtype):
     """Which of `nbins` equal bins each value lies in; those outside lie in the first or last."""
-    position = xp(values).floor((values - low) / (high - low) * nbins)
-    return xp(values).clip(position, 0, nbins - 1).astype(dtype)
+    m = xp(values, low, high)
+    position = m.floor((values - low) / (high - low) * nbins)
+    return m.clip(position, 0, nbins - 1).astype(dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -58,14 +60,12 @@ def bincount(
         raise ValueError(f"bincount: axis must be None, 0 or -1, not {axis!r}")
     if weights is not None and binary_output:
         raise ValueError("bincount: give weights or binary_output, not both")
-    at = np.asarray(convert(arr)._array)
+    at = convert(arr)._array
     at = at if at.dtype.kind in "iu" else at.astype(np.int32)
-    if at.size and at.min() < 0:
-        raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
-    size = max(int(at.max()) + 1 if at.size else 0, 0 if minlength is None else int(minlength))
-    size = size if maxlength is None else min(size, int(maxlength))
+    size = _bins(at, minlength, maxlength)
     rows = at.reshape(-1, at.shape[-1]) if axis == -1 and at.ndim > 1 else at.reshape(1, -1)
-    ids = np.where(rows < size, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
+    inside = (rows >= 0) & (rows < size)
+    ids = xp(rows).where(inside, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
     shape = (*at.shape[:-1], size) if axis == -1 and at.ndim > 1 else (size,)
     attributes = {"size": len(rows) * size}
     if weights is not None and convert(weights)._array.size:
@@ -82,6 +82,19 @@ def bincount(
     return reshape(total, shape)
 
 
+def _bins(at: Any, minlength: Any, maxlength: Any) -> int:
+    """How many counts there are."""
+    least = 0 if minlength is None else int(minlength)
+    if maxlength is None or least < int(maxlength):
+        shape_known("bincount", "arr", at, "give minlength and maxlength, both the number of counts")
+    if is_traced(at):
+        return int(maxlength)
+    if at.size and at.min() < 0:
+        raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
+    size = max(int(at.max()) + 1 if at.size else 0, least)
+    return size if maxlength is None else min(size, int(maxlength))
+
+
 def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor, Any, int]:
     x = convert(values)
     ends = convert(value_range, None, x._array.dtype)
@@ -89,10 +102,10 @@ def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor
         raise InvalidArgumentError(
             f"{name}: value_range must be [low, high], not of shape {list(ends._array.shape)}"
         )
-    bins = integers(name, "nbins", nbins)._array
+    bins = known(name, "nbins", integers(name, "nbins", nbins)._array)
     if bins.ndim or bins < 1:
         raise InvalidArgumentError(f"{name}: nbins must be a number of at least 1, not {bins.tolist()}")
-    if not ends._array[0] < ends._array[1]:
+    if not is_traced(ends._array) and not ends._array[0] < ends._array[1]:
         raise InvalidArgumentError(f"{name}: value_range must be [low, high], not {ends._array.tolist()}")
     return x, ends._array, int(bins)
 
@@ -123,10 +136,11 @@ def histogram_fixed_width(
     if not kind.is_integer:
         raise DTypeError(f"histogram_fixed_width: dtype must be int32 or int64, not {kind.name}")
     array = x._array
-    if array.dtype.kind == "f" and np.isnan(array).any():
+    if array.dtype.kind == "f" and not is_traced(array) and np.isnan(array).any():
         raise InvalidArgumentError("histogram_fixed_width: values holds nan, which lies in no bin")
     exact = array.astype(np.float64).reshape(-1)
-    ids = apply(fixed_width_bins, (exact, float(low), float(high)), {"nbins": bins, "dtype": "int64"})
+    low, high = low.astype(np.float32), high.astype(np.float32)
+    ids = apply(fixed_width_bins, (exact, low, high), {"nbins": bins, "dtype": "int64"})
     return apply(count, (ids,), {"size": bins, "dtype": kind.name})
 
 
@@ -144,19 +158,22 @@ def confusion_matrix(
     array([[1, 0],
            [1, 1]], dtype=int32)
     """
-    known, given = (cast(_vector(v), "int64")._array for v in (labels, predictions))
-    if known.shape != given.shape:
+    true, given = (cast(_vector(v), "int64")._array for v in (labels, predictions))
+    if true.shape != given.shape:
         raise InvalidArgumentError(
-            f"confusion_matrix: labels of shape {list(known.shape)} and predictions of shape {list(given.shape)} "
+            f"confusion_matrix: labels of shape {list(true.shape)} and predictions of shape {list(given.shape)} "
             "must have the same shape"
         )
     if num_classes is None:
-        n = int(max(known.max(initial=-1), given.max(initial=-1))) + 1
+        for array in (true, given):
+            shape_known("confusion_matrix", "labels and predictions", array, "give num_classes")
+        n = int(max(true.max(initial=-1), given.max(initial=-1))) + 1
     else:
         n = int(num_classes)
-    bounds("confusion_matrix: labels", known, n)
+    bounds("confusion_matrix: labels", true, n)
     bounds("confusion_matrix: predictions", given, n)
-    ids = (known * n + given).reshape(-1)
+    inside = (true >= 0) & (true < n) & (given >= 0) & (given < n)
+    ids = xp(true, given).where(inside, true * n + given, -1).reshape(-1)
     if weights is None:
         return reshape(apply(count, (ids,), {"size": n * n, "dtype": as_dtype(dtype).name}), (n, n))
     value = convert(weights)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
 from .array import broadcast_to, cast, expand_dims, new_shape
 from .elementwise import select
+from .known import shape_known
 
 
 def _numpy(dtype: Any) -> Any:
@@ -100,7 +102,10 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
-    parts = [convert(v)._array for v in (start, limit, delta)]
+    parts = [
+        shape_known("range", "start, limit and delta", convert(v)._array, "add to a range of known length")
+        for v in (start, limit, delta)
+    ]
     if any(p.ndim for p in parts):
         raise InvalidArgumentError("range: start, limit and delta must be scalars")
     kind = (
@@ -161,7 +166,7 @@ def one_hot(
         raise InvalidArgumentError(
             f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
         )
-    hot = np.moveaxis(at[..., None] == np.arange(int(depth)), -1, a)
+    hot = xp(at).moveaxis(at[..., None] == np.arange(int(depth)), -1, a)
     values = [v for v in (on_value, off_value) if v is not None]
     kind = (
         _numpy(dtype)

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..errors import DTypeError, InvalidArgumentError
 from ..tensor import convert
+from .known import known
 
 
 def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
     """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
-    given = convert(value)._array
+    given = known(name, what, convert(value)._array)
     if given.ndim or given.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
     if least is not None and given < least:
@@ -21,7 +22,7 @@ def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
 
 def number(name: str, what: str, value: Any) -> float:
     """The argument `what` of the operation `name`, which must be one real number."""
-    given = convert(value)._array
+    given = known(name, what, convert(value)._array)
     if given.ndim or given.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {what} must be one real number, not {value!r}")
     return float(given)

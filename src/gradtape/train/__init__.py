@@ -34,4 +34,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    raise AttributeError(f"module 'gradtape.train' has no attribute {name!r}")
+    from ..missing import missing
+
+    raise missing(f"train.{name}")
