@@ -80,15 +80,6 @@ def binary(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return forward
 
 
-def is_traced(array: Any) -> bool:
-    """Does `array` stand for a value that a compiled function will have?"""
-    if type(array) is np.ndarray or isinstance(array, (np.generic, np.ndarray)):
-        return False
-    import jax
-
-    return isinstance(array, jax.core.Tracer)
-
-
 def keep_freed_memory(mmap_threshold: int = 32 << 20, trim_threshold: int = 1 << 30) -> bool:
     """Have glibc serve arrays up to `mmap_threshold` bytes from memory it has already.
 
