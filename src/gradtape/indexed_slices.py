@@ -6,9 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from .dtypes import DType
+from .errors import DTypeError
 from .primitive import Primitive
 from .shapes import TensorShape
 from .tensor import Tensor, convert
+
+
+def _lengths(dense_shape: Any) -> tuple[int, ...]:
+    lengths = convert(dense_shape)._array
+    if lengths.ndim != 1 or (lengths.dtype.kind not in "iu" and lengths.size):
+        raise DTypeError(f"IndexedSlices: dense_shape must be a list of integers, not {dense_shape!r}")
+    return tuple(lengths.tolist())
 
 
 class IndexedSlices:
@@ -36,7 +44,7 @@ class IndexedSlices:
         # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
         self._values = convert(values) if isinstance(values, (list, tuple)) else values
         self._indices = convert(indices) if isinstance(indices, (list, tuple)) else indices
-        self._dense_shape = None if dense_shape is None else tuple(int(n) for n in dense_shape)
+        self._dense_shape = None if dense_shape is None else _lengths(dense_shape)
 
     @property
     def values(self) -> Tensor:

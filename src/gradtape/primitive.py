@@ -16,7 +16,7 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from . import dtypes
-from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .tensor import Tensor, convert, scalar, wrap
 
 
@@ -323,10 +323,14 @@ def recover(
         # A finalizer or signal handler computes while an operation of this thread is under way.
         with np.errstate(all="ignore"):
             return primitive.forward(*arrays, **(attributes or {}))
-    if isinstance(error, (OpError, MemoryError)) or not isinstance(
-        error, (ValueError, TypeError, IndexError)
+    if isinstance(error, MemoryError) and not isinstance(error, OpError):
+        raise ResourceExhaustedError(f"{primitive.name}: {error}") from error
+    if isinstance(error, OpError) or not isinstance(
+        error, (ValueError, TypeError, IndexError, ArithmeticError)
     ):
         raise error
+    if any(a.dtype.kind == "O" for a in arrays):
+        raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
     shapes = " and ".join(f"{dtypes.of(a).name}{list(a.shape)}" for a in arrays)
     details = "".join(f", {name}={value!r}" for name, value in (attributes or {}).items())
     if isinstance(error, IndexError):

@@ -580,12 +580,14 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     tensor = convert_to_tensor(value, dtype)
     if shape is None:
         return tensor
-    wanted = tuple(TensorShape(shape))
+    wanted = TensorShape(shape)
+    if not wanted.is_fully_defined():
+        raise InvalidArgumentError(f"constant: the shape {shape!r} leaves a length open; all must be known")
     array = tensor._array
     if array.size == 1:
         return wrap(np.full(wanted, array.reshape(()), array.dtype))
-    if array.size != np.prod(wanted, dtype=int):
-        raise InvalidArgumentError(
+    if array.size != wanted.num_elements():
+        raise DTypeError(  # TensorFlow's is a TypeError
             f"constant: {array.size} elements cannot fill the shape {wanted}; give one element or exactly as many"
         )
     return wrap(array.reshape(wanted))

@@ -30,6 +30,7 @@ from .array import (
 )
 from .indexing import Index, getitem, take
 from .reduction import one_axis
+from .scalars import choice
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Primitives
@@ -304,7 +305,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     limit = convert(max(given._array.max(initial=0), 0) if maxlen is None else maxlen)
     if limit.ndim:
         raise ValueError(f"sequence_mask: maxlen must be a scalar, not of shape {limit.shape}")
-    if not limit.dtype.is_numeric or not limit._array >= 0:
+    if not (limit.dtype.is_integer or limit.dtype.is_floating) or not 0 <= limit._array < np.inf:
         raise InvalidArgumentError(f"sequence_mask: maxlen must be a number of at least 0, not {maxlen!r}")
     given = cast(given, limit.dtype)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
@@ -450,8 +451,7 @@ def required_space_to_batch_paddings(
 def _square_blocks(name: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
     """The input with channels last, checked, and the side of its blocks."""
     x, size = convert(input), static_number(f"{name}: block_size", block_size)
-    if data_format not in ("NHWC", "NCHW"):
-        raise InvalidArgumentError(f"{name}: data_format must be NHWC or NCHW, not {data_format!r}")
+    choice(name, "data_format", data_format, ("NHWC", "NCHW"))
     if x.ndim != 4 or size < 2:
         raise InvalidArgumentError(
             f"{name}: takes images, of rank 4, and a block_size of at least 2; got shape {x.shape} and {size}"

@@ -45,6 +45,8 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
     lengths = static_shape(name, shape)
     if min(lengths, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a length must be 0 or more, in the shape {list(lengths)}")
+    if math.prod(lengths) >= 1 << 63 or max(lengths, default=0) >= 1 << 63:
+        raise InvalidArgumentError(f"{name}: the shape {list(lengths)} has more than 2**63 - 1 elements")
     return lengths
 
 
@@ -281,7 +283,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """
     x = convert(input)
     shape = x._array.shape
-    a = one_axis("expand_dims", int(axis), len(shape) + 1) + len(shape) + 1
+    a = one_axis("expand_dims", static_number("expand_dims: axis", axis), len(shape) + 1) + len(shape) + 1
     return apply(reshape_, (x,), {"shape": (*shape[:a], 1, *shape[a:])})
 
 
@@ -293,7 +295,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     x = convert(input)
     shape = x._array.shape
-    if axis is None or axis == []:
+    if axis is None or (isinstance(axis, list) and not axis):
         gone = {i for i, n in enumerate(shape) if n == 1}
     else:
         gone = {one_axis("squeeze", a, len(shape)) + len(shape) for a in static_shape("squeeze", axis)}
@@ -409,7 +411,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     """
     x = convert(value)
     a = one_axis("unstack", axis, x.ndim)
-    if num is not None and num != x._array.shape[a]:
+    if num is not None and static_number("unstack: num", num) != x._array.shape[a]:
         raise ValueError(f"unstack: axis {axis} has length {x._array.shape[a]}, not num={num}")
     return list(apply(unstack_, (x,), {"axis": a}))
 
@@ -426,7 +428,7 @@ def split(
     a = one_axis("split", axis, x.ndim)
     length = x._array.shape[a]
     if isinstance(num_or_size_splits, (int, np.integer)) or getattr(num_or_size_splits, "ndim", 1) == 0:
-        count = int(num_or_size_splits)
+        count = static_number("split: num_or_size_splits", num_or_size_splits)
         if count < 1 or length % count:
             raise InvalidArgumentError(
                 f"split: an axis of length {length} does not split into {count} equal parts"
@@ -476,7 +478,7 @@ def pad(
             f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, "
             f"not {widths.tolist()}"
         )
-    kind = mode.upper()
+    kind = str(mode).upper()
     if kind == "CONSTANT":
         shape = tuple([int(n + b + a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
         inside = Index(
@@ -606,7 +608,7 @@ def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -
 
     Those are an error, unless the policy is IGNORE: then their number is 0.
     """
-    if policy.upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
+    if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
             f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
         )

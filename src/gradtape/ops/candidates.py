@@ -163,6 +163,10 @@ def compute_accidental_hits(
     """
     true = _true_classes("compute_accidental_hits", true_classes, num_true)
     drawn = convert(sampled_candidates)._array
+    if drawn.ndim != 1 or drawn.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"compute_accidental_hits: sampled_candidates must be a list of integers, not {sampled_candidates!r}"
+        )
     rows, _, where = np.nonzero(true[:, :, None] == drawn)
     lowest = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
     return wrap(rows.astype(np.int32)), wrap(where.astype(np.int64)), wrap(lowest)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, cast, reshape, squeeze
+from .scalars import choice, integer
 from .segment import integers, segment_sum_
 
 
@@ -54,16 +56,20 @@ def bincount(
     >>> bincount([1, 1, 3]).numpy()
     array([0, 2, 0, 1], dtype=int32)
     """
-    if axis not in (None, 0, -1):
-        raise ValueError(f"bincount: axis must be None, 0 or -1, not {axis!r}")
+    choice("bincount", "axis", axis, (None, 0, -1))
     if weights is not None and binary_output:
         raise ValueError("bincount: give weights or binary_output, not both")
     at = np.asarray(convert(arr)._array)
+    if at.dtype.kind not in "biu":
+        raise DTypeError(f"bincount: arr must hold integers, not {dtypes.of(at).name}")
     at = at if at.dtype.kind in "iu" else at.astype(np.int32)
     if at.size and at.min() < 0:
         raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
-    size = max(int(at.max()) + 1 if at.size else 0, 0 if minlength is None else int(minlength))
-    size = size if maxlength is None else min(size, int(maxlength))
+    size = max(
+        int(at.max()) + 1 if at.size else 0,
+        0 if minlength is None else integer("bincount", "minlength", minlength, 0),
+    )
+    size = size if maxlength is None else min(size, integer("bincount", "maxlength", maxlength, 0))
     rows = at.reshape(-1, at.shape[-1]) if axis == -1 and at.ndim > 1 else at.reshape(1, -1)
     ids = np.where(rows < size, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
     shape = (*at.shape[:-1], size) if axis == -1 and at.ndim > 1 else (size,)
@@ -153,7 +159,7 @@ def confusion_matrix(
     if num_classes is None:
         n = int(max(known.max(initial=-1), given.max(initial=-1))) + 1
     else:
-        n = int(num_classes)
+        n = integer("confusion_matrix", "num_classes", num_classes, 0)
     bounds("confusion_matrix: labels", known, n)
     bounds("confusion_matrix: predictions", given, n)
     ids = (known * n + given).reshape(-1)

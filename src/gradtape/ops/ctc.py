@@ -139,7 +139,7 @@ def _decoder_inputs(name: str, inputs: Any, sequence_length: Any) -> tuple[Any, 
         raise InvalidArgumentError(
             f"{name}: inputs must be floating, of shape (time, batch, classes), not {x.dtype} of shape {list(x.shape)}"
         )
-    times = convert(sequence_length)._array
+    times = _whole(name, "sequence_length", sequence_length)
     if times.shape != (x.shape[1],) or (times > x.shape[0]).any():
         raise FailedPreconditionError(
             f"{name}: sequence_length must have a number of at most {x.shape[0]} for each of the {x.shape[1]} "

@@ -192,8 +192,8 @@ def _sampled_logits(
     if remove_accidental_hits:
         logits = logits + accidental_hits(true._array, drawn, x._array.dtype)
     kind = x._array.dtype
-    true_logits = true_logits - np.log(true_count.astype(kind))
-    logits = concat([true_logits, logits - np.log(drawn_count.astype(kind))], 1)
+    true_logits = true_logits - apply(log, (true_count.astype(kind),))
+    logits = concat([true_logits, logits - apply(log, (drawn_count.astype(kind),))], 1)
     wanted = np.zeros(logits._array.shape, kind)
     wanted[:, :num_true] = 1 / num_true
     return logits, wanted

@@ -13,6 +13,7 @@ import numpy as np
 from .. import nest
 from ..errors import InvalidArgumentError
 from ..tensor import Tensor, convert, is_tensor
+from .scalars import integer
 
 
 class _Text:
@@ -137,8 +138,9 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     >>> Assert(convert(1) < 2, ["one is less than two"])
     """
-    if not condition:
-        shown = "\n".join(_summary(convert(x), 3 if summarize is None else summarize) for x in data)
+    if not convert(condition):
+        count = 3 if summarize is None else integer("Assert", "summarize", summarize)
+        shown = "\n".join(_summary(convert(x), count) for x in data)
         raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
 
 

@@ -23,9 +23,9 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes an argument names, as sorted negative numbers; None names all."""
     if axis is None:
         return tuple(range(-ndim, 0))
-    if isinstance(axis, Tensor) or hasattr(type(axis), "_read"):
+    if isinstance(axis, (Tensor, np.ndarray)) or hasattr(type(axis), "_read"):
         axis = convert(axis)._array.tolist()
-    if not isinstance(axis, (list, tuple, np.ndarray)):
+    if not isinstance(axis, (list, tuple)):
         return (one_axis(name, axis, ndim),)
     named = {one_axis(name, a, ndim) for a in axis}
     if len(named) != len(axis):
@@ -37,7 +37,7 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
     """One axis as a negative number."""
     try:
         a = axis.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise DTypeError(f"{name}: an axis must be an integer, not {axis!r}") from None
     if not -ndim <= a < ndim:
         raise IndexOutOfBoundsError(

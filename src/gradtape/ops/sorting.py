@@ -15,6 +15,7 @@ from ..primitive import apply, floats, primitive
 from ..tensor import Tensor, convert
 from .array import reshape
 from .reduction import one_axis
+from .scalars import choice, integer
 from .segment import integers
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -147,9 +148,7 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 def _descending(name: str, direction: Any) -> bool:
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"{name}: direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}")
-    return bool(direction == "DESCENDING")
+    return bool(choice(name, "direction", direction, ("ASCENDING", "DESCENDING")) == "DESCENDING")
 
 
 def _comparable(name: str, value: Any) -> Tensor:
@@ -217,7 +216,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"{list(x._array.shape)} and {list(at._array.shape)}"
         )
     floats(in_top_k_, [x._array], None)
-    return apply(in_top_k_, (x, at), {"k": int(k)})
+    return apply(in_top_k_, (x, at), {"k": integer("in_top_k", "k", k)})
 
 
 def searchsorted(
@@ -230,8 +229,7 @@ def searchsorted(
     >>> searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 4.0]).numpy()
     array([1, 4], dtype=int32)
     """
-    if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
+    choice("searchsorted", "side", side, ("left", "right"))
     kind = as_dtype(out_type)
     if not kind.is_integer:
         raise DTypeError(f"searchsorted: out_type must be int32 or int64, not {kind.name}")

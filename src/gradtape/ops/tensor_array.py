@@ -205,7 +205,12 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put the slices of a tensor at several places."""
-        for i, tensor in zip(static_shape("TensorArray.scatter", indices), unstack(value), strict=True):
+        places, tensors = static_shape("TensorArray.scatter", indices), unstack(value)
+        if len(places) != len(tensors):
+            raise InvalidArgumentError(
+                f"TensorArray.scatter: {len(places)} indices for {len(tensors)} elements: there must be one for each"
+            )
+        for i, tensor in zip(places, tensors, strict=True):
             self.write(i, tensor)
         return self
 
