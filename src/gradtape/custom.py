@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, nest
+from .engine import as_array
 from .indexed_slices import IndexedSlices
 from .primitive import Primitive, local
 from .tape import GradientTape, UnconnectedGradients
@@ -72,7 +73,7 @@ class _CustomPlan:
         return _CustomPlan(self.name, self._pull, self._like, positions)
 
     def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
-        tensors = tuple(None if g is None else wrap(np.asarray(g)) for g in gradients)
+        tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
         return [_plain(g) for g in self.tensors(tensors)]
 
     def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:

@@ -1,5 +1,7 @@
 """Where arrays are computed. `xp(array)` gives the module for an array: `numpy`, or `jax.numpy` for traced values.
 
+Inside a `@function` arrays are traced: their shapes and dtypes are known, their values are not (`is_traced`).
+
 Importing this also asks the C library to keep freed memory for the next array instead of handing it back; and
 `threaded` spreads a slow function of a large array over the processor's cores.
 """
@@ -16,14 +18,38 @@ from typing import Any
 
 import numpy as np
 
+_NUMPY = (np.generic, np.ndarray, int, float, complex)
 
-def xp(array: Any) -> ModuleType:
-    """The array module that computes on `array`."""
-    if type(array) is np.ndarray or isinstance(array, (np.generic, np.ndarray, int, float, complex)):
+
+def xp(array: Any, *more: Any) -> ModuleType:
+    """The array module that computes on these arrays: NumPy, unless one of them is JAX's."""
+    if type(array) is np.ndarray and not more:
         return np
-    import jax.numpy
+    for one in (array, *more):
+        if type(one) is not np.ndarray and not isinstance(one, _NUMPY):
+            import jax.numpy
 
-    return jax.numpy
+            return jax.numpy
+    return np
+
+
+def as_array(result: Any) -> Any:
+    """What a function on arrays gave, as an array: JAX's (traced or not) as it is, a NumPy scalar with no axes."""
+    return result if is_jax(result) else np.asarray(result)
+
+
+def is_jax(array: Any) -> bool:
+    """Is it an array of JAX's, traced or not?"""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
+def is_traced(array: Any) -> bool:
+    """Does it stand for values that are known only when the compiled function runs?"""
+    if type(array) is np.ndarray:
+        return False
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.core.Tracer)
 
 
 def keep_freed_memory(mmap_threshold: int = 32 << 20, trim_threshold: int = 1 << 30) -> bool:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from . import dtypes, nest
+from .engine import xp
 from .primitive import Primitive, local
 from .tape import GradientTape, UnconnectedGradients, logger
 from .tensor import Tensor, convert, key_of, wrap
@@ -89,7 +88,7 @@ class ForwardAccumulator:
                 raise TypeError(f"jvp: {primal!r} of type {type(primal).__name__} is no Tensor or Variable")
             tangent = self._tangents.get(primal._key) if primal._key else None
             if tangent is None and unconnected is UnconnectedGradients.ZERO:
-                return wrap(np.zeros(primal._array.shape, primal._array.dtype))
+                return _zeros(primal)
             return tangent
 
         return nest.map_structure(tangent_of, primals)
@@ -182,7 +181,11 @@ def _push(
 
 def _still(primitive: Primitive, i: int, x: Tensor) -> Tensor:
     """An input that does not move: zero if the result is linear in it, itself if it only says where (indices)."""
-    return x if primitive.rule_of(i) is None else wrap(np.zeros(x._array.shape, x._array.dtype))
+    return x if primitive.rule_of(i) is None else _zeros(x)
+
+
+def _zeros(x: Tensor | Variable) -> Tensor:
+    return wrap(xp(x._array).zeros(x._array.shape, x._array.dtype))
 
 
 def _total(terms: list[Any]) -> Any:
@@ -196,7 +199,7 @@ def _transpose(
     pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool
 ) -> tuple[Any, ...]:
     """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
-    seeds = [wrap(np.zeros(o._array.shape, o._array.dtype)) for o in outputs]
+    seeds = [_zeros(o) for o in outputs]
     with GradientTape() as tape:
         tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
         pulled = pull(tuple(seeds) if multiple else seeds[0], *kept)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy import asarray, ndarray
+from numpy import asarray, generic, ndarray
 
 from . import dtypes
+from .engine import as_array, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .tensor import Tensor, convert, scalar, wrap
 
@@ -120,7 +121,8 @@ class Primitive:
 
         A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
         attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
-        extra axes in front. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
+        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
         """
         unknown = rules.keys() - set(self.inputs)
         if unknown:
@@ -203,10 +205,10 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     except Exception as error:
         result = recover(primitive, arrays, attributes, error)
     if primitive.multiple:
-        out: Any = tuple([wrap(asarray(array)) for array in result])
+        out: Any = tuple([wrap(a if type(a) is ndarray else as_array(a)) for a in result])
     else:
         if type(result) is not ndarray:
-            result = asarray(result)
+            result = asarray(result) if isinstance(result, generic) else as_array(result)
         if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
             result = primitive.settle(primitive, arrays, result)
         out = _new(Tensor)
@@ -233,7 +235,7 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     except Exception as error:
         result = recover(primitive, [a, b], None, error)
     if type(result) is not ndarray:
-        result = asarray(result)
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
     if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
         result = primitive.settle(primitive, [a, b], result)
     out = _new(Tensor)
@@ -422,6 +424,8 @@ class _Parts:
     def _keep(self, name: str, i: int) -> str:
         """Note that a rule wants `name`; returns the name under which the pulling function has it."""
         primitive = self.primitive
+        if name == "gs":
+            return "g"
         if name == "g":
             if primitive.multiple:
                 self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
@@ -458,7 +462,7 @@ class _Parts:
         body = ""
         for call, arguments in (self.calls[i] for i in heard):
             body += call.format(*[value.get(name, name) for name in arguments]) + ", "
-        if self.primitive.multiple:
+        if "out_like" in self.kept:
             body = f"*(lambda g: ({body}))(fill_in(g, out_like)),"
         return eval(f"lambda {', '.join(('g', *self.kept))}: ({body})", self.names)
 
@@ -466,8 +470,10 @@ class _Parts:
 def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
     position = next(i for i, g in enumerate(gradients) if g is not None)
-    shape = tuple(gradients[position].shape)
+    given = gradients[position]
+    array = given._array if type(given) is Tensor else given
+    shape = array.shape
     lead = shape[: len(shape) - len(like[position][0])]
     return tuple(
-        [np.zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
+        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
     )

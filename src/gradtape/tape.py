@@ -17,6 +17,7 @@ import numpy as np
 from numpy import ndarray
 
 from . import dtypes, nest
+from .engine import as_array, xp
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .primitive import Primitive, local
@@ -265,7 +266,7 @@ class GradientTape:
         array = _value(target)
 
         def seed(start: int, count: int) -> Any:
-            return np.eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
+            return xp(array).eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
 
         pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
@@ -309,8 +310,8 @@ class GradientTape:
         size = int(np.prod(inner, dtype=int))
 
         def seed(start: int, count: int) -> Any:
-            unit = np.eye(count, size, start, array.dtype).reshape(count, 1, *inner)
-            return np.repeat(unit, array.shape[0], axis=1)
+            unit = xp(array).eye(count, size, start, array.dtype).reshape(count, 1, *inner)
+            return xp(array).repeat(unit, array.shape[0], axis=1)
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
@@ -318,7 +319,7 @@ class GradientTape:
             return (
                 None
                 if unconnected is UnconnectedGradients.NONE
-                else wrap(np.zeros(array.shape + by.shape[1:], by.dtype))
+                else wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
             )
         # (rows, batch, source...) -> (batch, target..., source...)
         by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
@@ -560,6 +561,8 @@ _ONES: dict[Any, Any] = {}
 def _ones(array: Any) -> Any:
     """Ones of an array's shape, as a view of a single one: no memory, however large."""
     dtype = array.dtype
+    if type(array) is not ndarray:
+        return xp(array).ones(array.shape, dtype)  # a constant would be part of the compiled program
     one = _ONES.get(dtype)
     if one is None:
         one = _ONES[dtype] = np.ones((), dtype)
@@ -590,7 +593,7 @@ def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         if unconnected is UnconnectedGradients.NONE:
             return None
         array = _value(source)
-        return wrap(np.zeros(array.shape, array.dtype))
+        return wrap(xp(array).zeros(array.shape, array.dtype))
     if type(g) is IndexedSlices:
         return g.map_values(lambda values: _as_tensor(_conjugate(values)))
     return _as_tensor(_conjugate(g))
@@ -603,7 +606,7 @@ def _arrange(
     if stack is None:
         if unconnected is UnconnectedGradients.NONE:
             return None
-        return wrap(np.zeros(target_shape + array.shape, array.dtype))
+        return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
     return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
 
 
@@ -618,7 +621,7 @@ def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
 def _as_tensor(value: Any) -> Tensor:
     if type(value) is Tensor:
         return value
-    return wrap(value if type(value) is ndarray else np.asarray(value))
+    return wrap(value if type(value) is ndarray else as_array(value))
 
 
 def _dense(g: Any) -> Any:

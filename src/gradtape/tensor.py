@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from . import dtypes
 from .dtypes import DType
+from .engine import is_traced, xp
 from .errors import DTypeError, InvalidArgumentError
 from .shapes import TensorShape
 
@@ -115,17 +116,18 @@ class Tensor(Operators):
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
-        return self._array[()] if self._array.ndim == 0 else self._array.copy()
+        array = self._known("tensor.numpy()")
+        return array[()] if array.ndim == 0 else array.copy()
 
     def ref(self) -> Reference:
         """A hashable stand-in for this very tensor, to use as a dictionary key; `.deref()` gives the tensor back."""
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._array, dtype, copy)
+        return _read_only(self._known("np.asarray(tensor)"), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return export_dlpack(self._array, **options)
+        return export_dlpack(self._known("tensor.__dlpack__()"), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -146,7 +148,7 @@ class Tensor(Operators):
                 f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
-        return bool(self._array)
+        return bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
 
     def __float__(self) -> float:
         return float(self._single("float"))
@@ -163,24 +165,35 @@ class Tensor(Operators):
                 f"only a scalar integer tensor can be an index, not one of shape {tuple(self._array.shape)} "
                 f"and dtype {self.dtype.name}"
             )
-        return int(self._array)
+        return int(self._known("int(tensor), which range() and Python's lists ask for,"))
 
     def _single(self, wanted: str) -> Any:
         if self._array.size != 1:
             raise TypeError(
                 f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
             )
-        return self._array.item()
+        return self._known(f"{wanted}(tensor)").item()
+
+    def _known(self, asked: str) -> Any:
+        """The array, if it has values: for what needs them now, which is `asked`."""
+        array = self._array
+        if is_traced(array):
+            raise _no_value(asked, self)
+        return array
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec)
+        return str(self) if is_traced(self._array) and not spec else format(self.numpy(), spec)
 
     def __repr__(self) -> str:
+        if is_traced(self._array):
+            return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, traced>"
         return (
             f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
         )
 
     def __str__(self) -> str:
+        if is_traced(self._array):
+            return f"tf.Tensor(traced, shape={self.shape}, dtype={self.dtype.name})"
         return f"tf.Tensor({array_text(self._array, str)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
@@ -265,6 +278,16 @@ def array_text(array: Any, show: Callable[[Any], str]) -> str:
     else:
         text = show(array)
     return "\n" + text if "\n" in text else text
+
+
+def _no_value(asked: str, tensor: Tensor) -> TypeError:
+    """The error for asking a traced tensor for its value."""
+    return TypeError(
+        f"{asked} needs the value of a tensor of shape {tensor.shape} and dtype {tensor.dtype.name}, which is not "
+        "known while a @function is traced: only shapes and dtypes are. Choose with cond, case or where, repeat with "
+        "while_loop, scan or map_fn, print with tf.print, call Python through py_function; or return the tensor and "
+        "do this outside the function"
+    )
 
 
 def _read_only(array: Any, dtype: Any, copy: bool | None) -> ndarray:
@@ -511,7 +534,7 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
             f"{_shorten(value)} of type {type(value).__name__} is no tensor, nor can it become one"
         )
     try:
-        array = np.array(value)
+        array = value if is_traced(value) else np.array(value)
     except Exception as error:
         raise ValueError(
             f"{_shorten(value)} of type {type(value).__name__} cannot become a tensor: {error}"
@@ -576,7 +599,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
            [0.5, 0.5]], dtype=float32)
     """
     if hasattr(type(value), "_read"):  # a variable's value now, and no gradient flows to it
-        value = value.numpy()
+        traced = is_traced(getattr(value, "_array", None))
+        value = value._array if traced else value.numpy()
     tensor = convert_to_tensor(value, dtype)
     if shape is None:
         return tensor
@@ -585,7 +609,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         raise InvalidArgumentError(f"constant: the shape {shape!r} leaves a length open; all must be known")
     array = tensor._array
     if array.size == 1:
-        return wrap(np.full(wanted, array.reshape(()), array.dtype))
+        return wrap(xp(array).full(wanted, array.reshape(()), array.dtype))
     if array.size != wanted.num_elements():
         raise DTypeError(  # TensorFlow's is a TypeError
             f"constant: {array.size} elements cannot fill the shape {wanted}; give one element or exactly as many"

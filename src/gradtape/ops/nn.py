@@ -58,26 +58,37 @@ softmax_cross_entropy.rules(
 )
 
 
-@primitive(mixed=True)
+@primitive(mixed=True, multiple=True)
 def sparse_softmax_cross_entropy(logits, labels):
-    """-log_softmax(logits)[label] for each row."""
-    rows = logits.reshape(-1, logits.shape[-1])
-    centred = rows - largest(rows, -1)
-    picked = centred[xp(rows).arange(rows.shape[0]), labels.reshape(-1)]
-    return (xp(rows).log(total(xp(rows).exp(centred), -1, False)) - picked).reshape(labels.shape)
+    """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
+    m = xp(logits)
+    centred = logits - largest(logits, -1)
+    weights = m.exp(centred)
+    whole = total(weights, -1, True)
+    starts = m.arange(0, labels.size * logits.shape[-1], logits.shape[-1] or 1).reshape(labels.shape)
+    picked = centred.reshape(-1)[starts + labels.astype(starts.dtype)]
+    return m.log(whole[..., 0]) - picked, weights / whole
 
 
 @primitive(mixed=True)
-def softmax_minus_one_hot(logits, labels):
-    """softmax(logits), less 1 at each row's label: the slope of the cross entropy."""
-    slope = softmax_.forward(logits, axis=-1)
-    return slope - (labels[..., None] == xp(labels).arange(logits.shape[-1])).astype(slope.dtype)
+def less_one_hot(x, labels):
+    """`x`, less 1 at each row's label."""
+    return x - (labels[..., None] == xp(labels).arange(x.shape[-1], dtype=labels.dtype)).astype(x.dtype)
 
 
-sparse_softmax_cross_entropy.rules(
-    logits=lambda g, logits, labels: _column(g) * softmax_minus_one_hot(logits, labels),
-)
-softmax_minus_one_hot.rules(logits=lambda g, logits: softmax_rule(g, softmax_(logits, axis=-1), -1))
+less_one_hot.rules(x=lambda g: g)
+
+
+def _slope(gs: Any, softmax: Any, labels: Any) -> Any:
+    """The gradient by the logits, of the loss and (in higher orders) of the softmax that came with it."""
+    of_loss, of_softmax = gs
+    if of_softmax is None:
+        return _column(of_loss) * less_one_hot(softmax, labels)
+    pulled = softmax_rule(of_softmax, softmax, -1)
+    return pulled if of_loss is None else pulled + _column(of_loss) * less_one_hot(softmax, labels)
+
+
+sparse_softmax_cross_entropy.rules(logits=lambda gs, out, labels: _slope(gs, out[1], labels))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
@@ -160,4 +171,4 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
             f"the shape of the logits, {list(x._array.shape)}, without its last axis"
         )
     bounds("sparse_softmax_cross_entropy_with_logits", classes._array, x._array.shape[-1])
-    return apply(sparse_softmax_cross_entropy, (x, classes))
+    return apply(sparse_softmax_cross_entropy, (x, classes))[0]
