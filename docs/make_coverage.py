@@ -120,7 +120,7 @@ def _calls() -> list[tuple[Any, Callable[[], tuple[Any, ...]]]]:
         (x, lambda: (lambda v: v * v, x)), (x, lambda: ([x], "check")), (x, lambda: (x, "check")),
         (x, lambda: (x, 0.5, [1, 2])), (vector, lambda: ([vector[0] > 0.5], [vector[:1]], vector[0])),
         (x, lambda: ([x],)), (x, lambda: ((x, x), )), (x, lambda: (ids, x)),
-        (x, lambda: (x, [1, 2, 3], 1, 0)), (depth, lambda: (depth, 2)),
+        (x, lambda: (x, [1, 2, 3], 1, 0)), (depth, lambda: (depth, 2)), (x, lambda: (2, 3)),
         (f32, lambda: ([3], f32[0, 0, 0])), (f32, lambda: ([3], [1, 2], f32[0, 0, 0])),
         (f32, lambda: ([3], [1, 2], f32[0, 0, 0], f32[0, 0, 1])),
     ]  # fmt: skip

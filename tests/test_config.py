@@ -101,7 +101,7 @@ BAD = {
     ),
     "details": (lambda: experimental.get_device_details(3), ValueError, "takes a PhysicalDevice"),
     "memory": (lambda: experimental.get_memory_info("CPU:0"), ValueError, "nothing is counted"),
-    "policy": (lambda: experimental.set_device_policy("x"), ValueError, "must be one of"),
+    "policy": (lambda: experimental.set_device_policy("x"), ValueError, "must be None, "),
     "cluster": (lambda: config.experimental_connect_to_cluster({}), errors.UnimplementedError, "one process"),
 }
 

@@ -13,10 +13,12 @@ from .tensor import Tensor, convert
 
 
 def _lengths(dense_shape: Any) -> tuple[int, ...]:
-    lengths = convert(dense_shape)._array
-    if lengths.ndim != 1 or (lengths.dtype.kind not in "iu" and lengths.size):
-        raise DTypeError(f"IndexedSlices: dense_shape must be a list of integers, not {dense_shape!r}")
-    return tuple(lengths.tolist())
+    try:
+        return tuple([n.__index__() for n in dense_shape])
+    except (AttributeError, TypeError):
+        raise DTypeError(
+            f"IndexedSlices: dense_shape must be a list of integers, not {dense_shape!r}"
+        ) from None
 
 
 class IndexedSlices:

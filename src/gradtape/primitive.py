@@ -333,6 +333,9 @@ def recover(
         raise error
     if any(a.dtype.kind == "O" for a in arrays):
         raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
+    if isinstance(error, TypeError) and "ufunc" in str(error):
+        names = " and ".join(dict.fromkeys(dtypes.of(a).name for a in arrays))
+        raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from error
     shapes = " and ".join(f"{dtypes.of(a).name}{list(a.shape)}" for a in arrays)
     details = "".join(f", {name}={value!r}" for name, value in (attributes or {}).items())
     if isinstance(error, IndexError):

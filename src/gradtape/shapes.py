@@ -231,9 +231,9 @@ class TensorShape(tuple[Any, ...]):
         return tuple.__new__(TensorShape, found) if type(key) is slice else found
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, tuple):
-            return tuple.__eq__(self, other)
         try:
+            if isinstance(other, tuple):
+                return tuple.__eq__(self, other)
             return tuple.__eq__(self, tuple(TensorShape(other)))  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return False

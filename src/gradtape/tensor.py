@@ -393,7 +393,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
         )
     try:
         if (
-            isinstance(value, float) and abs(value) > 65504.0
+            isinstance(value, (float, int)) and abs(value) > 65504
         ):  # may be too much for float16, float32: then inf
             with np.errstate(over="ignore"):
                 return np.asarray(value, dtype)

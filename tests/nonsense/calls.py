@@ -219,7 +219,7 @@ OPERATORS = {
 # Called by Python itself, with what it likes.
 NOT_CALLED = {
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
-    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__",
+    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__", "__format__",
 }  # fmt: skip
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}
@@ -233,7 +233,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "GradientTape.batch_jacobian": {"target": X[:, None], "source": X[:, None]},
     "IndexedSlices.plus": {"other": ROWS},
     "Tensor": {"args": ()},
-    "Tensor.__format__": {"spec": ""},
     "Tensor.__getitem__": {"key": 0},
     "Tensor.__setitem__": {"index": 0, "value": 1.0},
     "Tensor.set_shape": {"shape": [2]},
@@ -248,7 +247,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "TensorSpec.is_compatible_with": {"spec_or_value": X},
     "TensorSpec.is_subtype_of": {"other": tf.TensorSpec([2])},
     "TensorSpec.most_specific_compatible_type": {"other": tf.TensorSpec([2])},
-    "Variable.__format__": {"spec": ""},
     "Variable.__getitem__": {"key": 0},
     "Variable.__setitem__": {"index": 0, "value": 1.0},
     "Variable.assign": {"value": X},

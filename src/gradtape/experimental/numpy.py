@@ -48,7 +48,11 @@ def _together(*xs: Any) -> list[Tensor]:
     """The values as tensors of the dtype that NumPy's promotion gives."""
     if not xs:
         raise InvalidArgumentError("experimental.numpy: at least one array is needed, and none was given")
-    common = np.result_type(*[_kind(x) for x in xs])
+    kinds = [_kind(x) for x in xs]
+    try:
+        common = np.result_type(*kinds)
+    except TypeError:
+        raise DTypeError(f"experimental.numpy: {kinds} have no dtype in common: cast one") from None
     return [array(x, common) for x in xs]
 
 
@@ -235,7 +239,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     rows = _integer("eye", "N", N, 0)
     columns = rows if M is None else _integer("eye", "M", M, 0)
     diagonal = _integer("eye", "k", k)
-    return array(np.eye(rows, columns, max(min(diagonal, columns), -rows)), _float64(dtype))
+    return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 
 def identity(n: int, dtype: Any = float) -> Tensor:

@@ -16,6 +16,7 @@ from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor, convert, wrap
+from ..variable import Variable
 from .array import (
     broadcast_to,
     cast,
@@ -148,6 +149,8 @@ def strided_slice(
             items.append(
                 slice(None if begin_mask >> i & 1 else first, None if end_mask >> i & 1 else last, step)
             )
+    if var is not None and not isinstance(var, Variable):
+        raise DTypeError(f"strided_slice: var must be the Variable that is sliced, not {var!r}")
     return take(convert(input_) if var is None else var, tuple(items))
 
 

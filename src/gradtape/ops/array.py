@@ -480,7 +480,7 @@ def pad(
         )
     kind = str(mode).upper()
     if kind == "CONSTANT":
-        shape = tuple([int(n + b + a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
+        shape = tuple([n + int(b) + int(a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
         inside = Index(
             (..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)])
         )

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
@@ -60,9 +59,9 @@ def bincount(
     if weights is not None and binary_output:
         raise ValueError("bincount: give weights or binary_output, not both")
     at = np.asarray(convert(arr)._array)
-    if at.dtype.kind not in "biu":
-        raise DTypeError(f"bincount: arr must hold integers, not {dtypes.of(at).name}")
-    at = at if at.dtype.kind in "iu" else at.astype(np.int32)
+    if at.dtype.kind in "cO" or not np.isfinite(at).all():
+        raise DTypeError(f"bincount: arr must hold integers, not {arr!r}")
+    at = at.astype(np.int64)  # of uint64, what is beyond becomes negative
     if at.size and at.min() < 0:
         raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
     size = max(
@@ -90,8 +89,10 @@ def bincount(
 
 def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor, Any, int]:
     x = convert(values)
+    if x._array.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: values must be real numbers, not {x.dtype.name}")
     ends = convert(value_range, None, x._array.dtype)
-    if ends._array.shape != (2,):
+    if ends._array.shape != (2,) or ends._array.dtype.kind in "bcO":
         raise InvalidArgumentError(
             f"{name}: value_range must be [low, high], not of shape {list(ends._array.shape)}"
         )

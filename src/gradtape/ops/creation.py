@@ -155,6 +155,7 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
             f"linspace: start and stop must have one shape, not {list(first.shape)} and {list(last.shape)}"
         )
     a = one_axis("linspace", axis, first.ndim + 1) + first.ndim + 1
+    new_shape("linspace", (count, *first._array.shape))
     steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
     first, last = expand_dims(first, a), expand_dims(last, a)
     between: Any = first + (last - first) / max(count - 1, 1) * steps

@@ -10,11 +10,11 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
+from .array import cast
 from .factorizations import cholesky_, singular_values
 from .lapack import in_single, matrices
 from .linalg import matmul
 from .matrix import adjoint_, conjugate
-from .scalars import number
 from .solving import cholesky_solve
 
 
@@ -88,7 +88,9 @@ def lstsq(
     rows, columns = a._array.shape[-2:]
     tall = rows >= columns
     gram: Any = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
-    weight = np.asarray(number("lstsq", "l2_regularizer", l2_regularizer), a._array.dtype)
+    weight: Any = cast(convert(l2_regularizer), a.dtype)
+    if weight.ndim:
+        raise InvalidArgumentError(f"lstsq: l2_regularizer must be one number, not of shape {weight.shape}")
     unit = np.eye(min(rows, columns), dtype=a._array.dtype)
     try:
         factor = apply(cholesky_, (gram + weight * unit,))

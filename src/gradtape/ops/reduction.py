@@ -432,7 +432,7 @@ def _centred(x: Tensor, axis: Any) -> Any:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = "int64", name: str | None = None
+    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Tensor:
     """How many elements along `axis` are not 0; of strings, how many are not empty.
 

@@ -16,6 +16,8 @@ def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
     if least is not None and given < least:
         raise InvalidArgumentError(f"{name}: {what} must be at least {least}, not {given}")
+    if not -(1 << 63) <= int(given) < 1 << 63:
+        raise InvalidArgumentError(f"{name}: {what} must fit 64 bits, and {given} does not")
     return int(given)
 
 
