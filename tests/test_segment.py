@@ -214,7 +214,7 @@ UNSORTED = tf.math.unsorted_segment_sum
         (lambda: SEGMENT([[1.0, 2.0]], [[0, 0]]), Invalid, "segment_ids must be a vector"),
         (lambda: SEGMENT(1.0, 0), Invalid, "segment_ids must be a vector"),
         (lambda: SEGMENT([1.0], [0.0]), TypeError, "segment_ids must be integers, not float32"),
-        (lambda: SEGMENT([True], [0]), TypeError, "segment_sum does not take dtype bool"),
+        (lambda: SEGMENT([True], [0]), TypeError, "segment_sum takes numbers, not bool"),
         (lambda: tf.math.segment_max([1j], [0]), TypeError, "segment_max takes real numbers, not complex128"),
         (
             lambda: UNSORTED([1.0, 2.0], [5, 0], 2),

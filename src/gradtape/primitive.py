@@ -272,6 +272,24 @@ def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
+def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """For what needs an order: real numbers, neither complex nor booleans nor strings."""
+    if arrays[0].dtype.kind in "bcO":
+        raise DTypeError(
+            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
+        )
+    return result
+
+
+def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """Floating dtypes only."""
+    if not dtypes.is_differentiable(arrays[0]) or arrays[0].dtype.kind == "c":
+        raise DTypeError(
+            f"{primitive.name} takes floating tensors, not {dtypes.of(arrays[0]).name}: use cast(x, 'float32')"
+        )
+    return result
+
+
 def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
     tensors: list[Any] = []
@@ -327,12 +345,12 @@ def recover(
             return primitive.forward(*arrays, **(attributes or {}))
     if isinstance(error, MemoryError) and not isinstance(error, OpError):
         raise ResourceExhaustedError(f"{primitive.name}: {error}") from error
-    if isinstance(error, OpError) or not isinstance(
-        error, (ValueError, TypeError, IndexError, ArithmeticError)
-    ):
+    if isinstance(error, OpError):
         raise error
     if any(a.dtype.kind == "O" for a in arrays):
         raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
+    if not isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
+        raise error
     if isinstance(error, TypeError) and "ufunc" in str(error):
         names = " and ".join(dict.fromkeys(dtypes.of(a).name for a in arrays))
         raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from error

@@ -398,7 +398,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
             with np.errstate(over="ignore"):
                 return np.asarray(value, dtype)
         return np.asarray(value, dtype)
-    except OverflowError as error:
+    except (OverflowError, TypeError) as error:  # TypeError: a long integer for bfloat16
         if dtype.kind in "iu":  # TensorFlow wraps around
             return np.asarray(value & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype)
         raise InvalidArgumentError(f"{value!r} does not fit dtype {dtypes.as_dtype(dtype).name}") from error

@@ -45,8 +45,8 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
                 f"test.compute_gradient: argument {i} must be floating, not {argument.dtype.name}"
             )
     step = 1.0 / 1024 if delta is None else number("test.compute_gradient", "delta", delta)
-    if not step:
-        raise ValueError("test.compute_gradient: delta, the step of the differences, must not be 0")
+    if not 0 < abs(step) < float("inf"):
+        raise ValueError(f"test.compute_gradient: delta, the step of the differences, must not be {step}")
     theoretical = _by_tape(f, arguments)
     return theoretical, tuple(_by_differences(f, arguments, i, step) for i in range(len(arguments)))
 

@@ -335,7 +335,8 @@ class Variable(Operators):
         if write is None:
             array[where] = new
         else:
-            write.at(array, where, new)
+            with np.errstate(all="ignore"):
+                write.at(array, where, new)
         self._put(array)
         return self
 

@@ -34,6 +34,9 @@ NAMESPACES = [
 INNER = {"apply", "convert", "import_module", "is_differentiable", "of", "public", "together"}
 
 
+EXAMPLE = "<example>"  # where functions given in an example come from
+
+
 @dataclass(frozen=True)
 class Call:
     """A callable and its sane arguments, made anew for each use."""
@@ -127,7 +130,7 @@ def _from_example(documented: Any, inner: Any, code: types.CodeType) -> dict[str
     for example in doctest.DocTestParser().get_examples(text, name):
         sys.setprofile(notice)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
-            exec(compile(example.source, name, "single"), scope)
+            exec(compile(example.source, EXAMPLE, "single"), scope)
         sys.setprofile(None)
     return found[0] if found else None
 

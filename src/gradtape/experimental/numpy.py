@@ -46,14 +46,19 @@ def _kind(x: Any) -> Any:
 
 def _together(*xs: Any) -> list[Tensor]:
     """The values as tensors of the dtype that NumPy's promotion gives."""
+    common = _promoted(xs)
+    return [array(x, common) for x in xs]
+
+
+def _promoted(xs: Any) -> Any:
+    """The dtype that NumPy's promotion gives."""
     if not xs:
         raise InvalidArgumentError("experimental.numpy: at least one array is needed, and none was given")
     kinds = [_kind(x) for x in xs]
     try:
-        common = np.result_type(*kinds)
+        return np.result_type(*kinds)
     except TypeError:
         raise DTypeError(f"experimental.numpy: {kinds} have no dtype in common: cast one") from None
-    return [array(x, common) for x in xs]
 
 
 def _inexact(x: Any) -> Tensor:
@@ -95,11 +100,14 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     >>> result_type(convert(1.0), 1)
     tf.float32
     """
-    return dtypes.as_dtype(np.result_type(*[_kind(x) for x in arrays_and_dtypes]))
+    return dtypes.as_dtype(_promoted(arrays_and_dtypes))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Making
+
+
+_MOST_AXES = 64  # of a NumPy array
 
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
@@ -114,11 +122,11 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
         tensor = convert(_plain(val))
     if dtype is not None:
         tensor = _array.cast(tensor, dtypes.as_dtype(dtype))
-    return (
-        _array.reshape(tensor, (1,) * (ndmin - tensor.ndim) + tuple(tensor.shape))
-        if tensor.ndim < ndmin
-        else tensor
-    )
+    rank = _integer("array", "ndmin", ndmin)
+    if not rank <= _MOST_AXES:
+        raise InvalidArgumentError(f"array: ndmin must be at most {_MOST_AXES}, not {rank}")
+    missing = rank - tensor.ndim
+    return _array.reshape(tensor, (1,) * missing + tuple(tensor.shape)) if missing > 0 else tensor
 
 
 def _plain(value: Any) -> Any:

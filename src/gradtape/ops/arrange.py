@@ -444,6 +444,10 @@ def required_space_to_batch_paddings(
             f"required_space_to_batch_paddings: the shapes {list(lengths.shape)}, {list(block.shape)} and "
             f"{list(base.shape)} do not fit: they must be [n], [n] and [n, 2]"
         )
+    if any(part.dtype.kind not in "iu" for part in (lengths, block, base)) or (block < 1).any():
+        raise InvalidArgumentError(
+            f"required_space_to_batch_paddings: takes integers, and blocks of at least 1, not {block_shape!r}"
+        )
     extra = -(lengths + base.sum(axis=1)) % block
     zero = np.zeros_like(extra)
     return wrap((base + np.stack([zero, extra], 1)).astype(np.int32)), wrap(

@@ -53,9 +53,12 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
 def static_number(what: str, value: Any) -> int:
     """An integer argument that may come as a tensor."""
     try:
-        return convert(value)._array.reshape(()).item().__index__()
+        number = convert(value)._array.reshape(()).item().__index__()
     except (AttributeError, ValueError, TypeError):
         raise DTypeError(f"{what} must be one integer, not {value!r}") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise InvalidArgumentError(f"{what} must fit 64 bits, and {number} does not")
+    return int(number)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -526,7 +529,8 @@ def gather(
         if at._array.size:
             raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
         at = convert(at._array.astype(np.int32))
-    batch = int(batch_dims) if batch_dims >= 0 else int(batch_dims) + at.ndim
+    batch = static_number("gather: batch_dims", batch_dims)
+    batch += at.ndim if batch < 0 else 0
     if not 0 <= batch <= min(at.ndim, x.ndim):
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}"

@@ -8,6 +8,7 @@ from ..indexed_slices import IndexedSlices
 from ..primitive import apply
 from ..tensor import Tensor, convert
 from .elementwise import clip, divide_no_nan, maximum
+from .public import ordered
 from .reduction import reduce_euclidean_norm
 
 
@@ -18,7 +19,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = convert(t)
-    return apply(clip, (x, clip_value_min, clip_value_max))
+    return ordered(clip, x, clip_value_min, clip_value_max)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import threaded, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply2, floats, numbers, primitive
+from ..primitive import Primitive, apply, apply2, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from ..variable import Variable
 
@@ -33,7 +33,17 @@ def _binary(function: Any, name: str | None = None, **options: Any) -> Primitive
 # ---------------------------------------------------------------------------------------------------------------------
 # Arithmetic
 
-add = _binary(np.add, settle=numbers)
+
+def _sum(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """Numbers, or strings, which are joined."""
+    if arrays[0].dtype.kind == "O" and not result.ndim:  # NumPy gives bytes for two single strings
+        result = np.empty((), object)
+        result[()] = arrays[0].item() + arrays[1].item()
+        return result
+    return numbers(primitive, arrays, result)
+
+
+add = _binary(np.add, settle=_sum)
 add.rules(x=lambda g: g, y=lambda g: g)
 
 subtract = _binary(np.subtract, settle=numbers)
@@ -336,14 +346,6 @@ softsign.rules(x=lambda g, x: g * square(reciprocal(abs_(x) + 1)))
 # Comparing and choosing
 
 
-def _ordered(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    if arrays[0].dtype.kind in "bcO":
-        raise DTypeError(
-            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
-        )
-    return result
-
-
 def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     if arrays[0].dtype.kind != "b":
         raise DTypeError(
@@ -352,10 +354,10 @@ def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-less = _binary(np.less, settle=_ordered)
-less_equal = _binary(np.less_equal, settle=_ordered)
-greater = _binary(np.greater, settle=_ordered)
-greater_equal = _binary(np.greater_equal, settle=_ordered)
+less = _binary(np.less, settle=reals)
+less_equal = _binary(np.less_equal, settle=reals)
+greater = _binary(np.greater, settle=reals)
+greater_equal = _binary(np.greater_equal, settle=reals)
 equal = _binary(np.equal)
 not_equal = _binary(np.not_equal)
 

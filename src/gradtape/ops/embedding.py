@@ -76,7 +76,9 @@ def embedding_lookup_sparse(
         raise InvalidArgumentError(f"{name}: sp_ids and sp_weights must have values at the same places")
     examples = where[:, 0].astype(np.int64)
     count = int(examples.max(initial=-1)) + 1
-    return _combined(name, params, ids, weights, examples, count, combiner or "mean", max_norm)
+    return _combined(
+        name, params, ids, weights, examples, count, "mean" if combiner is None else combiner, max_norm
+    )
 
 
 def safe_embedding_lookup_sparse(
@@ -114,9 +116,7 @@ def safe_embedding_lookup_sparse(
     if default_id is not None:
         empty = np.setdiff1d(np.arange(count), examples)
         examples = np.concatenate([examples, empty])
-        numbers = np.concatenate(
-            [numbers, np.full(len(empty), integer(name, "default_id", default_id, 0), numbers.dtype)]
-        )
+        numbers = np.concatenate([numbers, np.full(len(empty), integer(name, "default_id", default_id, 0))])
         if weights is not None:
             weights = concat([weights, np.ones(len(empty), weights._array.dtype)], 0)
     rows = _combined(name, embedding_weights, numbers, weights, examples, count, combiner, max_norm)

@@ -14,7 +14,7 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, floats, numbers, primitive
+from ..primitive import Primitive, apply, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
 
@@ -467,5 +467,7 @@ def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
 
 def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert(value)
+    if x._array.dtype.kind in "cO":
+        reals(which, [x._array], None)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
     return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})

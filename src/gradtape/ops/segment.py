@@ -149,9 +149,16 @@ def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
 # The public functions: ids in order, one for each row of `data`
 
 
+def _rows(name: str, data: Any) -> Tensor:
+    x = convert(data)
+    if x._array.dtype.kind in "bO":
+        raise DTypeError(f"{name} takes numbers, not {x.dtype.name}")
+    return x
+
+
 def _in_order(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, dict[str, int]]:
     """The rows, their ids, and the attributes of the primitives."""
-    x, ids = convert(data), integers(name, "segment_ids", segment_ids)
+    x, ids = _rows(name, data), integers(name, "segment_ids", segment_ids)
     at = ids._array
     if at.ndim != 1 or x._array.shape[:1] != at.shape:
         raise InvalidArgumentError(

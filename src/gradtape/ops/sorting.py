@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, floats, primitive
+from ..primitive import apply, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import reshape
 from .reduction import one_axis
@@ -215,7 +215,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"in_top_k: predictions must be a matrix and targets have a number for each row, not of shapes "
             f"{list(x._array.shape)} and {list(at._array.shape)}"
         )
-    floats(in_top_k_, [x._array], None)
+    real_floats(in_top_k_, [x._array], None)
     return apply(in_top_k_, (x, at), {"k": integer("in_top_k", "k", k)})
 
 

@@ -84,9 +84,12 @@ class TensorArray:
 
     def _number(self, what: str, value: Any) -> int:
         try:
-            return value.__index__()
+            number: int = value.__index__()
         except (AttributeError, TypeError):
             raise TypeError(f"TensorArray: {what} must be an integer, not {value!r}") from None
+        if number >= 1 << 31:
+            raise OutOfRangeError(f"TensorArray: {what} must be below 2**31, and {number} is not")
+        return number
 
     def _place(self, doing: str, index: Any) -> int:
         i = self._number("an index", index)
