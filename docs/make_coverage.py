@@ -18,10 +18,7 @@ import gradtape as tf
 
 HERE = Path(__file__).parent
 AREA = "ops"  # the operations; the other areas come later
-REFUSED = (
-    "Graph",
-    "config.experimental_connect_to_cluster",
-)  # there only to say that gradtape has no such thing
+REFUSED = ("Graph",)  # there only to say that gradtape has no such thing
 SETTINGS = ("config.", "random.set_seed")  # calling these would change something
 
 

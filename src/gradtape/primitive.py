@@ -254,10 +254,11 @@ _BOOL = np.dtype(bool)
 
 def numbers(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     """For `settle`: numbers of any dtype, but no booleans."""
-    if arrays[0].dtype.kind in "bO":
+    if arrays[0].dtype.kind == "O":
+        raise DTypeError(f"{primitive.name} takes numbers, not strings")
+    if arrays[0].dtype.kind == "b":
         raise DTypeError(
-            f"{primitive.name} does not take dtype {dtypes.of(arrays[0]).name}: cast to a number first, "
-            "as in cast(x, 'float32')"
+            f"{primitive.name} does not take dtype bool: cast to a number first, as in cast(x, 'float32')"
         )
     return result
 
@@ -329,9 +330,11 @@ def _common_dtype(inputs: Iterable[Any]) -> Any:
 
 def _dtypes_differ(primitive: Primitive, arrays: list[Any]) -> DTypeError:
     names = list(dict.fromkeys(dtypes.of(array).name for array in arrays))
+    advice = (
+        "A string is no number" if "string" in names else f"Use cast(x, {names[0]!r}) to bring them together"
+    )
     return DTypeError(
-        f"{primitive.name}: tensors of different dtypes do not mix: {' and '.join(names)}. "
-        f"Use cast(x, {names[0]!r}) to bring them together"
+        f"{primitive.name}: tensors of different dtypes do not mix: {' and '.join(names)}. {advice}"
     )
 
 

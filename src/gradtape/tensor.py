@@ -608,6 +608,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     if not wanted.is_fully_defined():
         raise InvalidArgumentError(f"constant: the shape {shape!r} leaves a length open; all must be known")
     array = tensor._array
+    if wanted.num_elements() >= 1 << 60:  # type: ignore[operator]  # it is fully defined
+        raise InvalidArgumentError(f"constant: the shape {wanted} is too large for any memory")
     if array.size == 1:
         return wrap(xp(array).full(wanted, array.reshape(()), array.dtype))
     if array.size != wanted.num_elements():

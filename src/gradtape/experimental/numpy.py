@@ -247,6 +247,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     rows = _integer("eye", "N", N, 0)
     columns = rows if M is None else _integer("eye", "M", M, 0)
     diagonal = _integer("eye", "k", k)
+    _array.new_shape("eye", (rows, columns))
     return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 

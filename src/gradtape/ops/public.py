@@ -30,10 +30,19 @@ def public(
     """
     names = arguments or primitive.inputs
     function: Callable[..., Tensor]
-    if real:
-        inputs = ", ".join(names)
-        scope = {"ordered": ordered, "primitive": primitive, "__name__": __name__}
-        function = eval(f"lambda {inputs}, name=None: ordered(primitive, {inputs})", scope)
+    if real and names == ("x",):
+
+        def function(x: Any, name: str | None = None) -> Tensor:
+            return ordered(primitive, x)
+
+    elif real:
+
+        def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+            out = apply2(primitive, x, y)
+            if out._array.dtype.kind in "cO":
+                reals(primitive, [out._array], None)
+            return out
+
     elif names == ("x",):
 
         def function(x: Any, name: str | None = None) -> Tensor:

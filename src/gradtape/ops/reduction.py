@@ -16,7 +16,19 @@ from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
-from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
+from .elementwise import (
+    cast_like,
+    conj,
+    divide_no_nan,
+    equal,
+    exp,
+    isinf,
+    select,
+    square,
+    subtract,
+    without_nan,
+    zero_like,
+)
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -269,9 +281,16 @@ def logsumexp(x, *, axis, keepdims):
 
 
 def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """exp(x - logsumexp(x)), and 0 where all of x is -inf. Divided by its sum, which rounding moves away from 1."""
+    """exp(x - logsumexp(x)), and 0 where all of x is -inf. Divided by its sum, which rounding moves away from 1.
+
+    Elements that are +inf share the whole.
+    """
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
-    weights = exp(select(equal(whole, -np.inf), x, x - whole))
+    behind = x - whole
+    if not without_nan(behind):
+        lowest = zero_like(x) - np.inf
+        behind = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), behind)
+    weights = exp(behind)
     total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)
     return divide_no_nan(weights, total)
 

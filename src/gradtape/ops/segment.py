@@ -17,6 +17,7 @@ from ..tensor import Tensor, convert
 from .array import along, bounds, gather_, reshape
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
 from .indexing import getitem, place
+from .scalars import integer
 
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -262,20 +263,16 @@ def _in_any_order(
     name: str, data: Any, segment_ids: Any, num_segments: Any
 ) -> tuple[Tensor, Tensor, dict[str, Any]]:
     """The rows in one axis, their ids as a vector, and the attributes of the primitives."""
-    x, ids = convert(data), integers(name, "segment_ids", segment_ids)
-    size = integers(name, "num_segments", num_segments)._array
-    if size.ndim or size < 0:
-        raise InvalidArgumentError(
-            f"{name}: num_segments must be a number of at least 0, not {size.tolist()}"
-        )
+    x, ids = _rows(name, data), integers(name, "segment_ids", segment_ids)
+    size = integer(name, "num_segments", num_segments, 0)
     at = ids._array
     if x._array.shape[: at.ndim] != at.shape:
         raise InvalidArgumentError(
             f"{name}: the shape of segment_ids, {list(at.shape)}, must start that of data, {list(x._array.shape)}"
         )
-    bounds(name, np.maximum(at, 0), int(size) if at.size else 1)
+    bounds(name, np.maximum(at, 0), size if at.size else 1)
     rest = x._array.shape[at.ndim :]
-    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": int(size), "behind": len(rest)}
+    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
