@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, debugging, dtypes, errors, math, nest, optimizers, random
+from . import autodiff, debugging, dtypes, errors, initializers, math, nest, random
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
@@ -28,6 +28,7 @@ from .dtypes import (
     uint32,
     uint64,
 )
+from .function import function
 from .indexed_slices import IndexedSlices
 from .initializers import (
     constant_initializer,
@@ -186,19 +187,60 @@ newaxis = None
 dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from . import autograph, bitwise, config, experimental, image, linalg, nn, signal, test
+    from . import (
+        autograph,
+        bitwise,
+        compat,
+        config,
+        data,
+        experimental,
+        image,
+        keras,
+        linalg,
+        losses,
+        metrics,
+        nn,
+        optimizers,
+        signal,
+        test,
+        train,
+    )
+    from .train.module import Module
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
 _LATER = frozenset(
-    ("autograph", "bitwise", "config", "experimental", "image", "linalg", "nn", "signal", "test")
+    (
+        "autograph",
+        "bitwise",
+        "compat",
+        "config",
+        "data",
+        "experimental",
+        "image",
+        "keras",
+        "linalg",
+        "losses",
+        "metrics",
+        "nn",
+        "optimizers",
+        "signal",
+        "test",
+        "train",
+    )
 )
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'gradtape' has no attribute {name!r}")
+    if name == "Module":
+        return import_module(".train.module", __name__).Module
+    if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
+        return getattr(import_module(".compat", __name__), name)
+    from .missing import missing
+
+    raise missing(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "Module"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .missing import closed
 from .ops import elementwise as _e
 from .ops.public import public
 
@@ -18,3 +19,5 @@ right_shift = public(
     _e.right_shift,
     "x with its bits y places further down; the sign stays.\n\n>>> int(right_shift(-8, 1))\n-4",
 )
+
+closed(__name__)

@@ -13,23 +13,17 @@ import numpy as np
 from . import dtypes, nest
 from .engine import as_array
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
 
 
-class _VariableWatcher:
+class _VariableWatcher(Listener):
     """Listens like a tape, and only notes which trainable variables are read."""
 
     def __init__(self) -> None:
         self.seen: dict[int, Variable] = {}
-
-    def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
-        pass
-
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        pass
 
     def _access(self, variable: Variable) -> None:
         if variable._watchable:

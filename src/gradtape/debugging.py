@@ -9,11 +9,12 @@ import numpy as np
 
 from . import dtypes
 from .errors import DTypeError, InvalidArgumentError
+from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
 from .ops.printing import Assert
 from .ops.scalars import integer, number
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .settings import settings
 from .tensor import Tensor, convert, is_tensor
 
@@ -431,7 +432,7 @@ _MOVES = frozenset(
 )
 
 
-class _NumericsChecker:
+class _NumericsChecker(Listener):
     """Listens like a tape, and raises where an operation gives what is not finite."""
 
     def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
@@ -445,12 +446,6 @@ class _NumericsChecker:
                     f"{found} in the result of {primitive.name}({shown}), of shape {list(o.shape)} and dtype "
                     f"{o.dtype.name}: {_counts(o._array)}. Its inputs: {', '.join(str(x) for x in inputs)}"
                 )
-
-    def _record_custom(self, plan: Any, inputs: Any, outputs: Any) -> None:
-        pass
-
-    def _access(self, variable: Any) -> None:
-        pass
 
 
 def _counts(array: Any) -> str:
@@ -523,3 +518,6 @@ def is_traceback_filtering_enabled() -> bool:
     True
     """
     return settings.traceback_filtering
+
+
+closed(__name__)

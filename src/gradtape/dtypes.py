@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .missing import closed
+
 
 class DType:
     """The type of a tensor's elements. There is one object for each; compare freely with names and NumPy dtypes.
@@ -252,3 +254,6 @@ def is_differentiable(array: Any) -> builtins.bool:
     """Can a gradient flow through an array of this dtype? True for floating (bfloat16 too) and complex ones."""
     kind = array.dtype.kind
     return kind in "fc" or (kind == "V" and array.dtype.name == "bfloat16")
+
+
+closed(__name__)

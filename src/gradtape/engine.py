@@ -17,16 +17,22 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
-_NUMPY = (np.generic, np.ndarray, int, float, complex)
+_NUMPY = (ndarray, np.generic, int, float, complex, type(None))
 
 
-def xp(array: Any, *more: Any) -> ModuleType:
+def xp(x: Any, y: Any = None, z: Any = None, *more: Any) -> ModuleType:
     """The array module that computes on these arrays: NumPy, unless one of them is JAX's."""
-    if type(array) is np.ndarray and not more:
+    if (
+        type(x) is ndarray
+        and (y is None or type(y) is ndarray)
+        and (z is None or type(z) is ndarray)
+        and not more
+    ):
         return np
-    for one in (array, *more):
-        if type(one) is not np.ndarray and not isinstance(one, _NUMPY):
+    for array in (x, y, z, *more):
+        if not isinstance(array, _NUMPY):
             import jax.numpy
 
             return jax.numpy
@@ -46,10 +52,32 @@ def is_jax(array: Any) -> bool:
 
 def is_traced(array: Any) -> bool:
     """Does it stand for values that are known only when the compiled function runs?"""
-    if type(array) is np.ndarray:
+    if type(array) is ndarray:
         return False
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.core.Tracer)
+
+
+def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A ufunc of NumPy's; for JAX's arrays, the function of that name in `jax.numpy`."""
+
+    def forward(x: Any) -> Any:
+        return function(x) if type(x) is ndarray else getattr(xp(x), function.__name__)(x)
+
+    forward.__name__ = function.__name__
+    return forward
+
+
+def binary(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The same for a ufunc of two arrays."""
+
+    def forward(x: Any, y: Any) -> Any:
+        if type(x) is ndarray and type(y) is ndarray:
+            return function(x, y)
+        return getattr(xp(x, y), function.__name__)(x, y)
+
+    forward.__name__ = function.__name__
+    return forward
 
 
 def keep_freed_memory(mmap_threshold: int = 32 << 20, trim_threshold: int = 1 << 30) -> bool:
@@ -84,7 +112,9 @@ def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """
 
     def forward(x: Any) -> Any:
-        if x.size < LARGE or type(x) is not np.ndarray or not x.flags.c_contiguous or cores() == 1:
+        if type(x) is not ndarray:
+            return getattr(xp(x), function.__name__)(x)
+        if x.size < LARGE or not x.flags.c_contiguous or cores() == 1:
             return function(x)
         out = np.empty(x.shape, x.dtype)
         flat, result = x.reshape(-1), out.reshape(-1)
@@ -94,7 +124,7 @@ def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
             contextvars.copy_context() for _ in parts
         ]  # each thread has NumPy's warnings off, as we have
         others = [
-            _pool().submit(c.run, function, flat[part], result[part])
+            pool().submit(c.run, function, flat[part], result[part])
             for c, part in zip(context[1:], parts[1:])
         ]
         function(flat[parts[0]], result[parts[0]])
@@ -115,11 +145,12 @@ def cores() -> int:
 
 
 @functools.cache
-def _pool() -> Any:
+def pool() -> Any:
+    """Threads that compute parts of large arrays: one for each core but ours."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(cores() - 1, thread_name_prefix="gradtape")
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=pool.cache_clear)

@@ -6,6 +6,8 @@ plain `ValueError`, `TypeError`, `IndexError` as in any Python program.
 
 from __future__ import annotations
 
+from .missing import closed
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -108,3 +110,6 @@ class DTypeError(InvalidArgumentError, TypeError):
 
 class IndexOutOfBoundsError(InvalidArgumentError, IndexError):
     """An index, or an axis, lies outside what it indexes."""
+
+
+closed(__name__)

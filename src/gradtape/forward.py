@@ -11,13 +11,13 @@ from typing import Any
 
 from . import dtypes, nest
 from .engine import xp
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .tape import GradientTape, UnconnectedGradients, logger
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Listener):
     """Computes Jacobian-vector products of what its block computes, in one pass with the values.
 
     Args:
@@ -95,8 +95,8 @@ class ForwardAccumulator:
 
     # -- listening ----------------------------------------------------------------------------------------------------
 
-    def _access(self, variable: Variable) -> None:
-        pass
+    def _knows(self, key: int) -> bool:
+        return key in self._tangents
 
     def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
         known = self._tangents

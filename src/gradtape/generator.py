@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .engine import is_traced, xp
 from .errors import InvalidArgumentError
 from .ops import distributions, philox
 from .ops.array import stack, static_number
@@ -128,7 +129,13 @@ class Generator:
         return before
 
     def _reserve(self, count: int) -> Place:
-        low, high, key = (int(n) & _WORD for n in self._state.numpy())
+        state = self._state._read()._array
+        if is_traced(state):
+            words = state.view(np.uint64)
+            after = philox.advanced(words[:2], count * philox.RESERVED)
+            self._state.assign(wrap(xp(words).concatenate([after, words[2:]]).view(np.int64)))
+            return words[2], words[:2]
+        low, high, key = (int(n) & _WORD for n in state)
         counter = low | high << 64
         after = counter + count * philox.RESERVED
         self._state.assign([_signed(after & _WORD), _signed(after >> 64 & _WORD), _signed(key)])

@@ -1,5 +1,6 @@
 """The public namespace `gradtape.image`."""
 
+from .missing import closed
 from .ops.boxes import non_max_suppression, non_max_suppression_overlaps, non_max_suppression_with_scores
 from .ops.colour import (
     adjust_brightness,
@@ -111,3 +112,5 @@ __all__ = [
     "yiq_to_rgb",
     "yuv_to_rgb",
 ]
+
+closed(__name__)

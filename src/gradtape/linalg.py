@@ -1,5 +1,6 @@
 """The public namespace `gradtape.linalg`."""
 
+from .missing import closed
 from .ops.clip import global_norm
 from .ops.creation import eye
 from .ops.determinants import det, logdet, slogdet
@@ -30,3 +31,5 @@ from .ops.solving import (
     triangular_solve,
 )
 from .ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+
+closed(__name__)

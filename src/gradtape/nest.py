@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MappingView, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .missing import closed
 from .shapes import TensorShape
 
 if TYPE_CHECKING:
@@ -167,6 +168,11 @@ class _SortedDict(OrderedDict[Any, Any]):
     """An OrderedDict on its way to optree, which orders those by insertion and lets no one change that."""
 
 
+def structure_of(structure: Any) -> Any:
+    """What `flatten` leaves out: how the leaves are nested. Has a hash, and equals that of what is nested the same."""
+    return _flatten(structure)[1]
+
+
 def _flatten(structure: Any) -> tuple[list[Any], PyTreeSpec]:
     """The leaves, and what optree needs to put them together again."""
     import optree
@@ -277,3 +283,6 @@ def _children(structure: Any) -> list[tuple[str, Any]]:
 
 def _text(x: Any) -> str:
     return f"a structure ({type(x).__name__})" if is_nested(x) else f"a leaf ({type(x).__name__})"
+
+
+closed(__name__)

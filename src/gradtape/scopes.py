@@ -5,25 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import threading
 from collections.abc import Iterator
 from typing import Any
 
-from .custom import no_recording
+from .primitive import local, outside
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Names
 
 
-class _Names(threading.local):
-    scope = ""
-
-
-_names = _Names()
-
-
 class name_scope:
-    """A block whose name stands in front of the names given in it.
+    """A block whose name stands in front of the names of variables made in it.
 
     >>> with name_scope("layer") as scope:
     ...     scope
@@ -34,6 +26,7 @@ class name_scope:
         if name is not None and not isinstance(name, str):
             raise ValueError(f"name_scope: a name is a text, not {name!r}")
         self._name = name
+        self._before: list[str] = []  # a block may be entered inside itself
 
     @property
     def name(self) -> str | None:
@@ -41,17 +34,18 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        self._before = _names.scope
+        here = local.here
+        self._before.append(here.scope)
         if not self._name:
-            _names.scope = ""
+            here.scope = ""
         elif self._name.endswith("/"):  # a whole scope, entered again
-            _names.scope = self._name
+            here.scope = self._name
         else:
-            _names.scope = f"{self._before}{self._name}/"
-        return _names.scope
+            here.scope = f"{here.scope}{self._name}/"
+        return here.scope
 
     def __exit__(self, *exception: object) -> None:
-        _names.scope = self._before
+        local.here.scope = self._before.pop()
 
 
 def get_current_name_scope() -> str:
@@ -61,7 +55,16 @@ def get_current_name_scope() -> str:
     ...     get_current_name_scope()
     'a/b'
     """
-    return _names.scope.rstrip("/")
+    return local.here.scope.rstrip("/")
+
+
+def snake_case(name: str) -> str:
+    """What a class called `name` calls its objects: 'conv_layer' for ConvLayer.
+
+    >>> snake_case("ConvLayer"), snake_case("SGD")
+    ('conv_layer', 'sgd')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])", "_", name).lower()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -109,7 +112,7 @@ def init_scope() -> Iterator[None]:
     >>> with init_scope():
     ...     pass
     """
-    with no_recording():
+    with outside():
         yield
 
 
@@ -119,7 +122,7 @@ def executing_eagerly() -> bool:
     >>> executing_eagerly()
     True
     """
-    return True
+    return local.here.trace is None
 
 
 def inside_function() -> bool:

@@ -1,5 +1,6 @@
 """The public namespace `gradtape.signal`."""
 
+from .missing import closed
 from .ops.fourier import (
     fft,
     fft2d,
@@ -75,3 +76,5 @@ __all__ = [
     "stft",
     "vorbis_window",
 ]
+
+closed(__name__)

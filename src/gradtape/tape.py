@@ -20,7 +20,7 @@ from . import dtypes, nest
 from .engine import as_array, xp
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, local
+from .primitive import Listener, Primitive, local
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
@@ -41,7 +41,7 @@ class UnconnectedGradients(enum.Enum):
         raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
 
 
-class GradientTape:
+class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
     Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
@@ -135,6 +135,10 @@ class GradientTape:
                 k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
             )
             self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
+
+    def _knows(self, key: int) -> bool:
+        """Does what has this key depend on something watched?"""
+        return key in self._known
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
@@ -463,7 +467,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         getrefcount(total) == _SOLE
         and type(total) is ndarray
         and total.base is None
-        and type(part) is not IndexedSlices
+        and type(part) is ndarray
     ):
         np.add(total, part, total)
     else:

@@ -75,10 +75,13 @@ class Tensor(Operators):
 
     # _array: the value. _key: what tapes know this tensor by; 0 until a tape has a reason to know it.
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
-    __slots__ = ("__weakref__", "_array", "_key", "_origin")
+    # _device: the value as compiled code has it. What a @function returns has this alone: _array is a view of it, made
+    # when somebody looks; what a @function is given has both; everything else has _array alone.
+    __slots__ = ("__weakref__", "_array", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
 
     _array: Any
+    _device: Any
     _key: int
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -208,6 +211,9 @@ class Tensor(Operators):
         )
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_array":
+            self._array = array = np.asarray(self._device)
+            return array
         if name in ("assign", "assign_add", "assign_sub"):
             try:
                 variable, index = object.__getattribute__(self, "_origin")
@@ -239,6 +245,17 @@ def wrap(array: Any) -> Tensor:
     tensor._array = array
     tensor._key = 0
     return tensor
+
+
+def array_of(tensor: Tensor) -> Any:
+    """Whichever array a tensor has, NumPy's or the compiled code's: for its shape and dtype."""
+    try:
+        return device_of(tensor)
+    except AttributeError:
+        return tensor._array
+
+
+device_of = Tensor.__dict__["_device"].__get__  # does not ask Tensor.__getattr__ where there is none
 
 
 def key_of(thing: Any) -> int:

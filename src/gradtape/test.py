@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .missing import closed
 from .ops.scalars import number
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, convert_to_tensor, wrap
@@ -131,3 +132,6 @@ def is_built_with_xla() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("jax") is not None
+
+
+closed(__name__)

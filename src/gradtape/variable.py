@@ -14,9 +14,10 @@ import numpy as np
 
 from . import dtypes
 from .dtypes import DType
+from .engine import is_traced, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, apply, local
+from .primitive import Primitive, apply, local, outside
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 
@@ -68,7 +69,8 @@ class Variable(Operators):
         if initial_value is None:
             raise ValueError("a Variable needs an initial value: a value, or a function that gives one")
         if callable(initial_value):
-            initial_value = initial_value()
+            with outside():
+                initial_value = initial_value()
         numpy_dtype = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
         tensor = convert(initial_value, numpy_dtype)
         self._shape = tensor.shape if shape is None else TensorShape(shape)
@@ -77,29 +79,44 @@ class Variable(Operators):
                 f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}"
             )
         self._key = next_key()
-        self._name = name or "Variable"
+        self._name = local.here.scope + ("Variable" if name is None else name)
         self._trainable = True if trainable is None else bool(trainable)
         self._watchable = self._trainable and dtypes.is_differentiable(tensor._array)
         self._constraint = constraint
-        self._put(tensor._array)
+        trace = local.here.trace
+        if trace is not None:
+            tensor = trace.create(self, tensor)
+        self._tensor = wrap(tensor._array)
+        self._tensor._key = self._key
 
     def _put(self, array: Any) -> None:
         """Swap the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
         tensor = wrap(array)
         tensor._key = self._key
-        self._tensor = tensor
+        trace = local.here.trace
+        if trace is None:
+            self._tensor = tensor
+        else:
+            trace.write(self, tensor)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _read(self) -> Tensor:
         """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
-        for tape in local.here.tapes:
+        here = local.here
+        for tape in here.tapes:
             tape._access(self)
-        return self._tensor
+        return self._tensor if here.trace is None else here.trace.read(self)
+
+    @property
+    def _now(self) -> Tensor:
+        """The value, without telling anyone that it was read."""
+        trace = local.here.trace
+        return self._tensor if trace is None else trace.read(self)
 
     @property
     def _array(self) -> Any:
-        return self._tensor._array
+        return self._now._array
 
     def value(self) -> Tensor:
         """The value now, as a tensor."""
@@ -114,7 +131,7 @@ class Variable(Operators):
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array."""
-        return self._tensor.numpy()
+        return self._now.numpy()
 
     @property
     def dtype(self) -> DType:
@@ -180,24 +197,34 @@ class Variable(Operators):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Add `delta`, of the same shape and dtype."""
-        self._update(np.add, self._fitting(delta, "assign_add")._array)
+        self._update("add", self._fitting(delta, "assign_add")._array)
         return self
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Subtract `delta`, of the same shape and dtype."""
-        self._update(np.subtract, self._fitting(delta, "assign_sub")._array)
+        self._update("subtract", self._fitting(delta, "assign_sub")._array)
         return self
 
-    def _update(self, function: Callable[..., Any], operand: Any) -> None:
+    def _update(self, function: str, operand: Any) -> None:
         """Put `function(value, operand)`: into the array there is, where reference counts say nobody else has it."""
+        tensor = self._tensor if local.here.trace is None else local.here.trace.read(self)
+        array = tensor._array
+        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+            getattr(np, function)(array, operand, array)
+        else:
+            self._put(getattr(xp(array, operand), function)(array, operand))
+
+    def _writable(self) -> Any:
+        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
         tensor = self._tensor
         array = tensor._array
-        if array.base is None and type(array) is np.ndarray and references(tensor, array) == ALONE:
-            function(array, operand, array)
-        else:
-            self._put(function(array, operand))
+        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+            return array
+        array = np.array(array)
+        self._put(array)
+        return array
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
@@ -225,7 +252,7 @@ class Variable(Operators):
 
     def _assign_slice(self, method: str, index: Any, value: Any) -> Variable:
         """What `v[index].assign(value)` and its kin do."""
-        array = self._tensor._array.copy()
+        array = self._array
         old = array[index]
         tensor = convert(value, array.dtype) if type(value) is not Tensor else value
         if tensor._array.dtype != array.dtype:
@@ -233,14 +260,14 @@ class Variable(Operators):
                 f"{method} to a slice of {self._describe()}: the value has dtype {tensor.dtype.name}: cast it"
             )
         try:
-            new = np.broadcast_to(tensor._array, np.shape(old))
+            new = xp(tensor._array).broadcast_to(tensor._array, np.shape(old))
         except ValueError:
             raise InvalidArgumentError(
                 f"{method} to a slice of shape {list(np.shape(old))} of {self._describe()}: "
                 f"the value has shape {tensor.shape}"
             ) from None
-        array[index] = new if method == "assign" else old + new if method == "assign_add" else old - new
-        self._put(array)
+        new = new if method == "assign" else old + new if method == "assign_add" else old - new
+        self._put(_written(array, index, new, "set"))
         return self
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
@@ -308,7 +335,7 @@ class Variable(Operators):
 
     def _scatter(self, method: str, indices: Any, updates: Any) -> Variable:
         """Write `updates` at `indices`, whose last axis holds coordinates, in the way the method's name says."""
-        old = self._tensor._array
+        old = self._array
         at = convert(indices)._array
         new = convert(updates, old.dtype)._array
         if at.dtype.kind not in "iu":
@@ -324,29 +351,22 @@ class Variable(Operators):
                 f"{method} to {self._describe()}: indices of shape {list(at.shape)} need updates of shape "
                 f"{list(at.shape[:-1] + old.shape[depth:])}, not {list(new.shape)}"
             )
-        outside = ((at < 0) | (at >= old.shape[:depth])).any(-1)
-        if outside.any():
+        wrong = False if is_traced(at) else ((at < 0) | (at >= old.shape[:depth])).any(-1)
+        if np.any(wrong):
             raise IndexOutOfBoundsError(
-                f"{method} to {self._describe()}: the index {at[outside][0].tolist()} is out of bounds"
+                f"{method} to {self._describe()}: the index {at[wrong][0].tolist()} is out of bounds"
             )
-        array = old.copy()
-        where = tuple(np.moveaxis(at, -1, 0))
-        write = _WRITES[method.rpartition("_")[2]]
-        if write is None:
-            array[where] = new
-        else:
-            with np.errstate(all="ignore"):
-                write.at(array, where, new)
-        self._put(array)
+        where = tuple(xp(at).moveaxis(at, -1, 0))
+        self._put(_written(old, where, new, _WRITES[method.rpartition("_")[2]]))
         return self
 
     # -- Python -------------------------------------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._tensor.__array__(dtype, copy)
+        return self._now.__array__(dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._tensor.__dlpack__(**options)
+        return self._now.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._tensor.__dlpack_device__()
@@ -360,22 +380,22 @@ class Variable(Operators):
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self._tensor)
+        return bool(self._now)
 
     def __float__(self) -> float:
-        return float(self._tensor)
+        return float(self._now)
 
     def __int__(self) -> int:
-        return int(self._tensor)
+        return int(self._now)
 
     def __complex__(self) -> complex:
-        return complex(self._tensor)
+        return complex(self._now)
 
     def __index__(self) -> int:
-        return self._tensor.__index__()
+        return self._now.__index__()
 
     def __format__(self, spec: str) -> str:
-        return format(self._tensor, spec) if spec else repr(self)
+        return format(self._now, spec) if spec else repr(self)
 
     def __repr__(self) -> str:
         return (
@@ -403,7 +423,9 @@ class Variable(Operators):
 
 
 def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
-    return Variable(wrap(array), trainable=trainable, name=name, shape=shape, constraint=constraint)
+    variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
+    variable._name = name  # the whole of it: no scope is put in front
+    return variable
 
 
 def references(tensor: Tensor, array: Any) -> int:
@@ -423,15 +445,28 @@ def _alone() -> int:
 ALONE = _alone()
 
 
+def _written(array: Any, index: Any, new: Any, way: str) -> Any:
+    """A copy of `array` with `new` written at `index`, in one of the ways in `_WRITES`."""
+    if xp(array, new) is not np:
+        return getattr(xp(array, new).asarray(array).at[index], way)(new)
+    array = array.copy()
+    if way == "set":
+        array[index] = new
+    else:
+        with np.errstate(all="ignore"):
+            getattr(np, {"max": "maximum", "min": "minimum"}.get(way, way)).at(array, index, new)
+    return array
+
+
 # How scattering writes, by the last word of the method's name.
 _WRITES = {
-    "update": None,
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "max": np.maximum,
-    "min": np.minimum,
+    "update": "set",
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "max": "max",
+    "min": "min",
 }
 
 

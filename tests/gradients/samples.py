@@ -290,6 +290,24 @@ ARRAYS = {
         case((0,), index=Index((..., slice(2, 2))), shape=(2,)),
         complex=True,
     ),
+    "block": of(
+        lambda x, start, *, sizes: jax.lax.dynamic_slice(x, start, sizes, allow_negative_indices=False),
+        case((4,), np.array([1]), sizes=(2,)),
+        case((3, 4), np.array([2, 0]), sizes=(1, 4)),
+        case((3, 4), np.array([2, 3]), sizes=(2, 2)),
+        case((2,), np.array([1]), sizes=(0,)),
+        complex=True,
+    ),
+    "place_block": of(
+        lambda x, start, *, shape: jax.lax.dynamic_update_slice(
+            jnp.zeros(shape, x.dtype), x, start, allow_negative_indices=False
+        ),
+        case((2,), np.array([1]), shape=(4,)),
+        case((1, 4), np.array([2, 0]), shape=(3, 4)),
+        case((2, 2), np.array([2, 3]), shape=(3, 4)),
+        case((0,), np.array([1]), shape=(2,)),
+        complex=True,
+    ),
     "reshape": of(
         jnp.reshape,
         case((2, 3), shape=(3, 2)),

@@ -31,7 +31,7 @@ NAMESPACES = [
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
-INNER = {"apply", "convert", "import_module", "is_differentiable", "of", "public", "together"}
+INNER = {"apply", "closed", "convert", "import_module", "is_differentiable", "of", "public", "together"}
 
 
 EXAMPLE = "<example>"  # where functions given in an example come from
@@ -222,7 +222,7 @@ OPERATORS = {
 # Called by Python itself, with what it likes.
 NOT_CALLED = {
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
-    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__", "__format__",
+    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__", "__format__", "holding", "laid_out",
 }  # fmt: skip
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}
@@ -262,9 +262,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         for how in ("div", "max", "min", "mul", "sub", "update")
     },
     **{f"Variable.scatter_nd_{how}": _PLACES for how in ("add", "max", "min", "sub")},
-    **{f"{how}_initializer.from_config": {"config": {}} for how in ("ones", "zeros", "random_normal")},
+    **{f"{how}.from_config": {"config": {}} for how in ("Ones", "Zeros", "RandomNormal", "RandomUniform")},
     "constant_initializer.from_config": {"config": {"value": 1.0}},
-    "random_uniform_initializer.from_config": {"config": {"minval": 0.0}},
     "config.experimental.get_memory_info": _DEVICE,
     "config.experimental.get_memory_usage": _DEVICE,
     "config.experimental.reset_memory_stats": _DEVICE,

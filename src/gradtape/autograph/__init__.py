@@ -1,5 +1,8 @@
 """The public namespace `gradtape.autograph`."""
 
+from ..missing import closed
 from . import experimental
 
 __all__ = ["experimental"]
+
+closed(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..missing import closed
+
 __all__ = ["do_not_convert"]
 
 
@@ -15,3 +17,6 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     2
     """
     return do_not_convert if func is None else func
+
+
+closed(__name__)

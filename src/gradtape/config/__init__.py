@@ -16,6 +16,7 @@ from ..devices import (
     set_visible_devices,
 )
 from ..errors import UnimplementedError
+from ..missing import closed
 from ..settings import settings
 from . import experimental, optimizer, threading
 
@@ -119,3 +120,6 @@ def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worke
     raise UnimplementedError(
         f"config.experimental_connect_to_host: gradtape runs in one process, and cannot reach {remote_host!r}"
     )
+
+
+closed(__name__)

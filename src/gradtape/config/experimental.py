@@ -15,6 +15,7 @@ from ..devices import (
 )
 from ..devices import get_logical_device_configuration as get_virtual_device_configuration
 from ..devices import set_logical_device_configuration as set_virtual_device_configuration
+from ..missing import closed
 from ..ops.scalars import choice
 from ..settings import settings
 
@@ -142,3 +143,6 @@ def set_device_policy(device_policy: str | None) -> None:
     """
     known = (None, "silent", "silent_for_int32", "warn", "explicit")
     choice("config.experimental.set_device_policy", "device_policy", device_policy, known)
+
+
+closed(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..missing import closed
 from ..settings import settings
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
@@ -44,3 +45,6 @@ def get_experimental_options() -> dict[str, Any]:
     {}
     """
     return dict(settings.optimizer_options)
+
+
+closed(__name__)

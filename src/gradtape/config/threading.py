@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..missing import closed
 from ..ops.scalars import integer
 from ..settings import settings
 
@@ -45,3 +46,6 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     >>> set_intra_op_parallelism_threads(0)
     """
     settings.intra_op_threads = integer("set_intra_op_parallelism_threads", "num_threads", num_threads, 0)
+
+
+closed(__name__)

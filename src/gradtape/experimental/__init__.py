@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..missing import missing
 from ..optional import Optional
 from . import dlpack
 
@@ -12,7 +13,7 @@ __all__ = ["Optional", "dlpack", "numpy"]
 
 def __getattr__(name: str) -> Any:
     if name != "numpy":
-        raise AttributeError(f"gradtape.experimental has no {name!r}")
+        raise missing(f"experimental.{name}")
     import importlib
 
     return importlib.import_module(f"{__name__}.numpy")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, InvalidArgumentError
+from ..missing import closed
 from ..tensor import Tensor, convert
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -54,3 +55,6 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # main memory: there is no other here
+
+
+closed(__name__)

@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes
 from .. import math as _tf
 from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from ..missing import closed
 from ..ops import array as _array
 from ..ops.arrange import repeat as _repeat
 from ..ops.arrange import reverse as _reverse
@@ -601,3 +602,6 @@ def dot(a: Any, b: Any) -> Tensor:
     if builtins.max(x.ndim, y.ndim) > 2:
         raise ValueError("dot: for more than two axes, use matmul or einsum")
     return matmul(x, y)
+
+
+closed(__name__)

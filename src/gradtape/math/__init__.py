@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
+from ..missing import closed
 from ..ops import elementwise as _e
 from ..ops import special as _s
 from ..ops.arithmetic import (
@@ -247,3 +248,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
             f"where: x and y must have one dtype, not {taken.dtype.name} and {other.dtype.name}: cast one"
         )
     return apply(_e.select, (chosen, taken, other))
+
+
+closed(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..missing import closed
 from ..ops import special as _s
 from ..ops.public import public
 
@@ -57,3 +58,5 @@ bessel_y1 = public(
     _s.bessel_y1,
     "The Bessel function of the second kind and order 1.\n\n>>> round(float(bessel_y1(1.0)), 4)\n-0.7812",
 )
+
+closed(__name__)

@@ -1,6 +1,7 @@
 """The public namespace `gradtape.nn`."""
 
 from ..math import sigmoid, softplus, softsign, tanh
+from ..missing import closed
 from ..ops.activations import crelu, elu, gelu, leaky_relu, relu6, selu, silu
 from ..ops.activations import relu_ as relu
 from ..ops.activations import silu as swish
@@ -155,3 +156,5 @@ __all__ = [
     "weighted_moments",
     "zero_fraction",
 ]
+
+closed(__name__)

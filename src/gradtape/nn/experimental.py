@@ -1,5 +1,8 @@
 """The public namespace `gradtape.nn.experimental`."""
 
+from ..missing import closed
 from ..ops.dropout import general_dropout, stateless_dropout
 
 __all__ = ["general_dropout", "stateless_dropout"]
+
+closed(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor, convert, wrap
@@ -29,7 +29,8 @@ from .array import (
     static_shape,
     transpose,
 )
-from .indexing import Index, getitem, take
+from .indexing import Index, block, getitem, take
+from .known import known, shape_known
 from .reduction import one_axis
 from .scalars import choice
 
@@ -56,13 +57,14 @@ reverse_.rules(x=lambda g, axis: reverse_(g, axis=axis))
 @primitive(linear=True, mixed=True, name="reverse_sequence")
 def reverse_sequence_(x, lengths, *, seq_axis, batch_axis):
     """The first `lengths[b]` elements of each sequence b in reverse order."""
-    position = xp(x).arange(x.shape[seq_axis])
+    m = xp(x, lengths)
+    position = np.arange(x.shape[seq_axis])
     length = lengths[:, None]
-    order = xp(x).where(position < length, length - 1 - position, position)
+    order = m.where(position < length, length - 1 - position, position)
     shape = [1] * x.ndim
     shape[batch_axis], shape[seq_axis] = order.shape
     order = order if x.ndim + batch_axis < x.ndim + seq_axis else order.T
-    return xp(x).take_along_axis(x, order.reshape(shape), seq_axis)
+    return m.take_along_axis(x, order.reshape(shape), seq_axis)
 
 
 reverse_sequence_.rules(
@@ -98,7 +100,13 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     """
     x = convert(input_)
     shape = x._array.shape
-    starts, sizes = static_shape("slice", begin), static_shape("slice", size)
+    sizes = static_shape("slice", size)
+    if any(
+        is_traced(getattr(n, "_array", None))
+        for n in (begin if isinstance(begin, (list, tuple)) else (begin,))
+    ):
+        return _block("slice", x, convert(begin), sizes)
+    starts = static_shape("slice", begin)
     if len(starts) != len(shape) or len(sizes) != len(shape):
         raise InvalidArgumentError(
             f"slice: begin and size must have a number for each axis of shape {list(shape)}, "
@@ -110,6 +118,22 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
             raise InvalidArgumentError(f"slice: {s} to {s + k} is outside axis {axis}, of length {n}")
     index = Index((..., *[slice(s, s + k) for s, k in zip(starts, sizes, strict=True)]))
     return apply(getitem, (x,), {"index": index})
+
+
+def _block(name: str, x: Tensor, start: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """The block of known sizes at a place that a `@function` computes; it is moved inside where it would reach out."""
+    shape = x._array.shape
+    if not start.dtype.is_integer or start._array.shape != (x.ndim,) or len(sizes) != x.ndim:
+        raise InvalidArgumentError(
+            f"{name}: begin and size must have an integer for each axis of shape {list(shape)}, "
+            f"not {start.dtype.name}{list(start._array.shape)} and {list(sizes)}"
+        )
+    if any(not 0 <= k <= n for n, k in zip(shape, sizes, strict=True)):
+        raise InvalidArgumentError(
+            f"{name}: sizes {list(sizes)} do not fit shape {list(shape)}; where begin is computed in a @function, "
+            "-1 is no size"
+        )
+    return apply(block, (x, start), {"sizes": sizes})
 
 
 def strided_slice(
@@ -185,6 +209,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     array([4, 1, 2, 3], dtype=int32)
     """
     x = convert(input)
+    if is_traced(getattr(shift, "_array", None)):
+        return _roll_traced(x, convert(shift), static_shape("roll", axis))
     shifts, along = static_shape("roll", shift), static_shape("roll", axis)
     if not x.ndim:
         raise InvalidArgumentError("roll: a scalar has no axis to roll along")
@@ -193,6 +219,20 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
             f"roll: there must be one shift for each axis, not {list(shifts)} for {list(along)}"
         )
     return apply(roll_, (x,), {"shift": shifts, "axis": tuple([one_axis("roll", a, x.ndim) for a in along])})
+
+
+def _roll_traced(x: Tensor, shift: Tensor, along: tuple[int, ...]) -> Tensor:
+    """The same, where a `@function` computes the shifts: each element is fetched from where it comes from."""
+    shifts = shift._array.reshape(-1)
+    if len(shifts) != len(along):
+        raise InvalidArgumentError(
+            f"roll: there must be one shift for each axis, not {len(shifts)} for {list(along)}"
+        )
+    for i, axis in enumerate(along):
+        a = one_axis("roll", axis, x.ndim)
+        n = x._array.shape[a]
+        x = apply(gather_, (x, wrap((np.arange(n) - shifts[i]) % max(n, 1))), {"axis": a})
+    return x
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -233,7 +273,7 @@ def reverse_sequence(
         raise InvalidArgumentError(
             f"reverse_sequence: there must be {shape[batch]} lengths, one for each sequence, not {list(given.shape)}"
         )
-    if given.size and (given.min() < 0 or given.max() > shape[along]):
+    if given.size and not is_traced(given) and (given.min() < 0 or given.max() > shape[along]):
         raise InvalidArgumentError(
             f"reverse_sequence: a length is outside [0, {shape[along]}]: {given.tolist()}"
         )
@@ -247,7 +287,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     array([[1, 2], [3, 4], [3, 4]], dtype=int32)
     """
     x = convert(input)
-    times = convert(repeats)._array
+    times = shape_known("repeat", "repeats", convert(repeats)._array, "gather with indices of known length")
     if times.dtype.kind not in "iu" and times.size:
         raise DTypeError(f"repeat: repeats must be integers, not {dtypes.of(times).name}")
     if times.ndim > 1 or (times < 0).any():
@@ -303,9 +343,16 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     array([[1, 0, 0, 0], [1, 1, 1, 0]], dtype=int32)
     """
     given = convert(lengths)
-    if not (given.dtype.is_integer or given.dtype.is_floating) or not np.isfinite(given._array).all():
+    values = given._array
+    if not (given.dtype.is_integer or given.dtype.is_floating) or not (
+        is_traced(values) or np.isfinite(values).all()
+    ):
         raise DTypeError(f"sequence_mask: lengths must be numbers, not {lengths!r}")
-    limit = convert(max(given._array.max(initial=0), 0) if maxlen is None else maxlen)
+    if maxlen is None:
+        shape_known("sequence_mask", "lengths", values, "give maxlen")
+        maxlen = max(values.max(initial=0), 0)
+    limit = convert(maxlen)
+    known("sequence_mask", "maxlen", limit._array)
     if limit.ndim:
         raise ValueError(f"sequence_mask: maxlen must be a scalar, not of shape {limit.shape}")
     if not (limit.dtype.is_integer or limit.dtype.is_floating) or not 0 <= limit._array < np.inf:
@@ -330,10 +377,11 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
         )
     lengths = static_shape("unravel_index", shape)
     total = math.prod(lengths)
-    if flat._array.size and (flat._array.min() < 0 or flat._array.max() >= total):
+    at = flat._array
+    if at.size and not is_traced(at) and (at.min() < 0 or at.max() >= total):
         raise IndexOutOfBoundsError(f"unravel_index: an index is out of bounds of dims {list(lengths)}")
-    found = np.unravel_index(flat._array, lengths)
-    return wrap(np.array(found, flat._array.dtype).reshape(len(lengths), *flat._array.shape))
+    found = [at // math.prod(lengths[i + 1 :]) % n for i, n in enumerate(lengths)]
+    return wrap(xp(at).stack(found).astype(at.dtype) if found else np.zeros((0, *at.shape), at.dtype))
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
@@ -361,7 +409,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 def _blocks(name: str, x: Tensor, block_shape: Any, edges: Any) -> tuple[tuple[int, ...], Any]:
     """A block shape, and what is added or cut off at either end of each of its axes."""
     block = static_shape(name, block_shape)
-    widths = convert(edges, None, np.dtype(np.int32))._array
+    widths = known(name, "what is added or cut off", convert(edges, None, np.dtype(np.int32))._array)
     if x.ndim < 1 + len(block):
         raise InvalidArgumentError(
             f"{name}: a tensor of shape {x.shape} has no batch axis and {len(block)} axes behind it"
@@ -437,7 +485,10 @@ def required_space_to_batch_paddings(
     >>> [t.numpy().tolist() for t in required_space_to_batch_paddings([5], [2])]
     [[[0, 1]], [[0, 1]]]
     """
-    lengths, block = (convert(v, None, np.dtype(np.int32))._array for v in (input_shape, block_shape))
+    lengths, block = (
+        known("required_space_to_batch_paddings", "a shape", convert(v, None, np.dtype(np.int32))._array)
+        for v in (input_shape, block_shape)
+    )
     base = np.zeros((block.size, 2), np.int32) if base_paddings is None else convert(base_paddings)._array
     if block.ndim != 1 or lengths.shape != block.shape or base.shape != (*block.shape, 2):
         raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import tensor as tensor_module
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
 from ..primitive import Primitive, apply, primitive
@@ -20,6 +20,7 @@ from ..shapes import TensorShape
 from ..tensor import Tensor, convert
 from ..variable import Variable
 from .indexing import Index, getitem, place
+from .known import known
 from .reduction import broadcast, one_axis, sum_, unbroadcast
 
 
@@ -31,9 +32,11 @@ def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
 def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
     if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
-        shape = convert(shape)._array.tolist()
+        shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
     if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)):
         shape = (shape,)
+    for n in shape:
+        known(name, "a shape, size or place", getattr(n, "_array", n))
     try:
         return tuple([n.__index__() for n in shape])
     except (AttributeError, TypeError):
@@ -52,8 +55,10 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def static_number(what: str, value: Any) -> int:
     """An integer argument that may come as a tensor."""
+    name, _, argument = what.partition(": ")
+    array = known(name, argument, convert(value)._array)
     try:
-        number = convert(value)._array.reshape(()).item().__index__()
+        number = array.reshape(()).item().__index__()
     except (AttributeError, ValueError, TypeError):
         raise DTypeError(f"{what} must be one integer, not {value!r}") from None
     if not -(1 << 63) <= number < 1 << 63:
@@ -136,7 +141,7 @@ def along(axis: int, what: Any) -> Index:
 
 @primitive(linear=True, name="concat")
 def concat_(*xs, axis):
-    return xp(xs[0]).concatenate(xs, axis)
+    return xp(*xs).concatenate(xs, axis)
 
 
 def _part(g: Any, position: int, xs_shapes: tuple[tuple[int, ...], ...], axis: int) -> Any:
@@ -150,7 +155,7 @@ concat_.rules(xs=_part)
 
 @primitive(linear=True, name="stack")
 def stack_(*xs, axis):
-    return xp(xs[0]).stack(xs, axis)
+    return xp(*xs).stack(xs, axis)
 
 
 stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
@@ -192,7 +197,11 @@ tile_.rules(x=_untile)
 
 @primitive(mixed=True, linear=True, name="gather")
 def gather_(x, indices, *, axis):
-    return xp(x).take(x, indices, axis)
+    m = xp(x, indices)
+    if m is np:
+        return np.take(x, indices, axis)
+    at = m.asarray(x).at[(..., indices, *[slice(None)] * (-axis - 1))]
+    return at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
 
 
 @primitive(mixed=True, linear=True)
@@ -201,13 +210,13 @@ def scatter_along(x, indices, *, axis, size):
     behind = -axis - 1
     front = x.ndim - behind - indices.ndim
     shape = (*x.shape[:front], size, *x.shape[x.ndim - behind :])
-    rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1) if x.size else None
-    if rows is None:
-        return xp(x).zeros(shape, x.dtype)
-    rows = rows.transpose(1, 0, 2)
-    if xp(x) is not np:
-        total = xp(x).zeros((size, *rows.shape[1:]), x.dtype).at[indices.reshape(-1)].add(rows)
-        return total.transpose(1, 0, 2).reshape(shape)
+    m = xp(x, indices)
+    if not x.size:
+        return m.zeros(shape, x.dtype)
+    if m is not np:
+        at = m.zeros(shape, x.dtype).at[(..., indices, *[slice(None)] * behind)]
+        return at.add(x, mode="drop", wrap_negative_indices=False)
+    rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1).transpose(1, 0, 2)
     # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
     flat = indices.reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -475,7 +484,7 @@ def pad(
     array([0, 1, 2, 0], dtype=int32)
     """
     x: Any = convert(tensor)
-    widths = np.asarray(convert(paddings)._array)
+    widths = np.asarray(known("pad", "paddings", convert(paddings)._array))
     if widths.shape != (x.ndim, 2) or widths.dtype.kind not in "iu" or (widths < 0).any():
         raise InvalidArgumentError(
             f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, "
@@ -489,7 +498,7 @@ def pad(
         )
         padded: Any = apply(place, (x,), {"index": inside, "shape": shape})
         fill = convert(constant_values, None, x._array.dtype)
-        if fill._array.ndim == 0 and fill._array == 0 and not fill._key:
+        if fill._array.ndim == 0 and not is_traced(fill._array) and fill._array == 0 and not fill._key:
             return padded
         outside = np.ones(shape, bool)
         outside[inside.items] = False
@@ -601,7 +610,7 @@ def gather_nd(
     if depth != 1:
         x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
     found = gather(x, flat, axis=batch, batch_dims=batch)
-    if not outside.any():
+    if not is_traced(at) and not outside.any():
         return found
     outside = outside.reshape(outside.shape + (1,) * (found.ndim - outside.ndim))
     return apply(Primitive.registry["select"], (outside, np.zeros((), x._array.dtype), found))
@@ -610,19 +619,19 @@ def gather_nd(
 def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -> tuple[Any, Any]:
     """Coordinates (along the last axis) as numbers along one axis of all elements, and which are out of bounds.
 
-    Those are an error, unless the policy is IGNORE: then their number is 0.
+    Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0.
     """
     if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
             f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
         )
     outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
-    if outside.any() and policy.upper() != "IGNORE":
+    if policy.upper() != "IGNORE" and not is_traced(at) and outside.any():
         raise IndexOutOfBoundsError(
             f"{name}: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}"
         )
     flat = at.astype(np.int64) @ np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.int64)
-    return np.where(outside, 0, flat), outside
+    return xp(at).where(outside, 0, flat), outside
 
 
 def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
@@ -643,7 +652,12 @@ _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def bounds(name: str, indices: Any, size: int) -> None:
-    """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest."""
+    """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest.
+
+    Of traced indices nothing is known: what gathers gives 0 where they are out of bounds, what scatters does nothing.
+    """
+    if is_traced(indices):
+        return
     if indices.size and np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) >= size:
         wrong = indices[(indices < 0) | (indices >= size)].flat[0]
         raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")

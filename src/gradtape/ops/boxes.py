@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..errors import DTypeError, InvalidArgumentError
 from ..tensor import Tensor, convert, wrap
+from .known import shape_known
 from .scalars import integer, number
 
 
@@ -54,6 +55,7 @@ def _suppress(
 
 def _scores(name: str, scores: Any, count: int) -> Any:
     values = convert(scores)._array
+    shape_known(name, "scores", values, "return the boxes and their scores")
     if values.shape != (count,):
         raise InvalidArgumentError(
             f"{name}: scores must be {count} numbers, one a box, not {list(values.shape)}"
@@ -63,6 +65,7 @@ def _scores(name: str, scores: Any, count: int) -> Any:
 
 def _boxes(name: str, boxes: Any) -> Any:
     corners = convert(boxes)._array
+    shape_known(name, "boxes", corners, "return the boxes and their scores")
     if corners.ndim != 2 or corners.shape[1] != 4:
         raise InvalidArgumentError(f"{name}: boxes must have shape (n, 4), not {list(corners.shape)}")
     return corners
@@ -133,6 +136,7 @@ def non_max_suppression_overlaps(
     array([1], dtype=int32)
     """
     matrix = convert(overlaps)._array
+    shape_known("non_max_suppression_overlaps", "overlaps", matrix, "return the overlaps and the scores")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidArgumentError(
             f"non_max_suppression_overlaps: overlaps must be a square matrix, not of shape {list(matrix.shape)}"

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import as_dtype
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
+from ..host import call
 from ..tensor import Tensor, convert, wrap
+from .known import shape_known
 from .random import uniform
 from .scalars import integer
 
@@ -42,8 +45,8 @@ def log_uniform_candidate_sampler(
     span = np.log1p(float(range_max))
     return _sampled(
         "log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
-        draw=lambda u: np.exp(u * span) - 1,
-        probability=lambda c: np.log1p(1 / (c + 1.0)) / span,
+        draw=lambda u: xp(u).exp(u * span) - 1,
+        probability=lambda c: xp(c).log1p(1 / (c + 1.0)) / span,
     )  # fmt: skip
 
 
@@ -120,17 +123,20 @@ def _sampled(
 
     def some(count: int) -> Any:
         numbers = uniform((count,), dtype="float64", seed=seed)._array
-        return np.minimum(draw(numbers).astype(np.int64), range_max - 1)
+        return xp(numbers).minimum(draw(numbers).astype(np.int64), range_max - 1)
 
     drawn = some(num_sampled)
-    tries = num_sampled
-    if unique:
+    tries: Any = num_sampled
+    if unique and is_traced(drawn):
+        more = uniform((), minval=0, maxval=1 << 62, dtype="int64", seed=seed)._array
+        drawn, tries = _different_on_host(drawn, more, draw, range_max)
+    elif unique:
         drawn, tries = _until_different(drawn, some, num_sampled)
 
     def expected(classes: Any) -> Tensor:
         p = probability(classes.astype(np.float64))
         with np.errstate(divide="ignore"):  # one class has probability 1
-            count = -np.expm1(tries * np.log1p(-p)) if unique else p * num_sampled
+            count = -xp(p, tries).expm1(tries * xp(p).log1p(-p)) if unique else p * num_sampled
         return wrap(count.astype(np.float32))
 
     return Candidates(wrap(drawn), expected(true), expected(drawn))
@@ -146,11 +152,27 @@ def _until_different(drawn: Any, some: Callable[[int], Any], wanted: int) -> tup
         drawn = np.concatenate([drawn, some(len(drawn))])
 
 
+def _different_on_host(drawn: Any, more: Any, draw: Callable[[Any], Any], range_max: int) -> tuple[Any, Any]:
+    """The same in a `@function`, where nobody knows how long it takes: others follow `drawn`, by the seed `more`."""
+
+    def until_different(drawn: Any, more: Any) -> tuple[Any, int]:
+        numbers = np.random.Generator(np.random.Philox(int(more)))
+
+        def some(count: int) -> Any:
+            return np.minimum(draw(numbers.random(count)).astype(np.int64), range_max - 1)
+
+        return _until_different(drawn, some, len(drawn))
+
+    whole = np.dtype(np.int64)
+    different, tries = call(until_different, [(drawn.shape, whole), ((), whole)], [drawn, more])
+    return different, tries
+
+
 def accidental_hits(true: Any, drawn: Any, dtype: Any) -> Any:
     """A very low number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
     lowest = max(float(np.finfo(np.float32).min), float(as_dtype(dtype).min))  # times 0 it must be 0
     hit = (true[:, :, None] == drawn).any(1)
-    return np.where(hit, np.asarray(lowest, dtype), np.zeros((), dtype))
+    return xp(hit).where(hit, np.asarray(lowest, dtype), np.zeros((), dtype))
 
 
 def compute_accidental_hits(
@@ -166,6 +188,13 @@ def compute_accidental_hits(
     if drawn.ndim != 1 or drawn.dtype.kind not in "iu":
         raise InvalidArgumentError(
             f"compute_accidental_hits: sampled_candidates must be a list of integers, not {sampled_candidates!r}"
+        )
+    for array in (true, drawn):
+        shape_known(
+            "compute_accidental_hits",
+            "the classes",
+            array,
+            "use sampled_softmax_loss or nce_loss with remove_accidental_hits=True",
         )
     rows, _, where = np.nonzero(true[:, :, None] == drawn)
     lowest = np.full(rows.shape, np.finfo(np.float32).min, np.float32)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..engine import is_traced
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert
@@ -134,7 +135,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     source = convert(image)
     x = _floating(source)
     exponent = _follow(gamma, x)
-    if (exponent._array < 0).any():
+    if not is_traced(exponent._array) and (exponent._array < 0).any():
         raise InvalidArgumentError(f"adjust_gamma: gamma must not be negative, but is {gamma}")
     return convert_image_dtype(_follow(gain, x) * apply(power, (x, exponent)), source.dtype, saturate=True)
 
@@ -307,7 +308,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     source = convert(image)
     x = _rank("adjust_hue", _floating(source), 3, 3)
     turn = _follow(delta, x)
-    if not -1 <= number("adjust_hue", "delta", turn) <= 1:
+    if not is_traced(turn._array) and not -1 <= number("adjust_hue", "delta", turn) <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta must lie between -1 and 1, not {delta}")
     red, green, blue = unstack(x, axis=-1)
     top, bottom = _extremes(red, green, blue)

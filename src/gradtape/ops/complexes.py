@@ -31,10 +31,11 @@ def imag_(x):
 
 @primitive(elementwise=True, linear=True, name="complex")
 def complex_(real, imag):
-    if xp(real) is not np:
+    m = xp(real, imag)
+    if m is not np:
         import jax.lax
 
-        return jax.lax.complex(*xp(real).broadcast_arrays(real, imag))
+        return jax.lax.complex(*m.broadcast_arrays(real, imag))
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
     out.real, out.imag = real, imag  # real + 1j * imag would make nan of an infinite part
     return out
@@ -95,7 +96,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     2.0
     """
     x = convert(input)
-    return apply(imag_, (x,)) if x.dtype.is_complex else convert(np.zeros_like(x._array))
+    return apply(imag_, (x,)) if x.dtype.is_complex else convert(xp(x._array).zeros_like(x._array))
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
@@ -126,7 +127,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         raise DTypeError(
             f"angle takes complex or floating tensors, not {x.dtype.name}: use cast(x, 'float32')"
         )
-    return convert(np.where(x._array < 0, np.pi, 0).astype(x._array.dtype))
+    return convert(xp(x._array).where(x._array < 0, np.pi, 0).astype(x._array.dtype))
 
 
 def abs(x: Any, name: str | None = None) -> Tensor:

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import nest
+from ..engine import is_traced
 from ..errors import InvalidArgumentError
+from ..primitive import apply, local
 from ..tensor import Tensor, convert, convert_to_tensor
-from .array import identity, static_number
+from .array import cast, identity, reshape, static_number
+from .creation import fill
+from .elementwise import select
 from .tensor_array import TensorArray
 
 
@@ -36,7 +40,22 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     3.0
     """
     _called("cond", "true_fn", true_fn), _called("cond", "false_fn", false_fn)
+    condition = _traced_condition("cond", pred)
+    if condition is not None:
+        return local.here.trace.flow.choose("cond", condition, [false_fn, true_fn])
     return true_fn() if _is_true("cond", pred) else false_fn()
+
+
+def _traced_condition(name: str, pred: Any) -> Tensor | None:
+    """A condition whose value only the compiled function will know, as one boolean; None for any other."""
+    value = convert(pred)
+    if not is_traced(value._array):
+        return None
+    if value._array.size != 1:
+        raise InvalidArgumentError(
+            f"{name}: a condition is one truth value, not a tensor of shape {value.shape}"
+        )
+    return cast(reshape(value, ()), "bool")
 
 
 def case(
@@ -66,6 +85,8 @@ def case(
         if not isinstance(pair[0], bool) and not (isinstance(pair[0], Tensor) and pair[0].dtype.is_bool):
             raise TypeError(f"case: a condition must be a bool or a boolean tensor, not {pair[0]!r}")
         _called("case", "a branch", pair[1])
+    if any(isinstance(pred, Tensor) and is_traced(pred._array) for pred, _ in pred_fn_pairs):
+        return _traced_case(pred_fn_pairs, default)
     holding = [function for pred, function in pred_fn_pairs if _is_true("case", pred)]
     if exclusive and len(holding) > 1:
         raise InvalidArgumentError(f"case: with exclusive=True one condition may hold; {len(holding)} do")
@@ -74,6 +95,14 @@ def case(
     result = (holding[0] if holding else _called("case", "default", default))()
     single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
     return result[0] if single else result
+
+
+def _traced_case(pairs: Any, default: Any) -> Any:
+    """A chain of choices. Without a default the last function stands for it: that none holds cannot be told."""
+    (pred, function), *rest = pairs
+    if not rest and default is None:
+        return function()
+    return cond(pred, function, default if not rest else lambda: _traced_case(rest, default))
 
 
 def switch_case(
@@ -108,6 +137,12 @@ def switch_case(
             f"switch_case: the branches must be numbered 0 to {len(pairs) - 1}, not {sorted(functions)}"
         )
     other = functions[len(pairs) - 1] if default is None else _called("switch_case", "default", default)
+    if is_traced(index._array):
+        count = len(functions)
+        wrong = (index < 0) | (index >= count)
+        branches = [*[functions[i] for i in range(count)], other]
+        number = apply(select, (wrong, fill((), count), cast(index, "int32")))
+        return local.here.trace.flow.choose("switch_case", number, branches)
     return functions.get(int(index), other)()
 
 
@@ -138,6 +173,8 @@ def while_loop(
         if maximum_iterations is None
         else static_number("while_loop: maximum_iterations", maximum_iterations)
     )
+    if local.here.trace is not None:
+        return _compiled_while(cond, body, values, limit, back_prop)
     rounds = 0
     while (limit is None or rounds < limit) and _is_true("while_loop", cond(*values)):
         after = body(*values)
@@ -147,6 +184,81 @@ def while_loop(
         values = nest.map_structure(_tensor, after)
         rounds += 1
     return values if back_prop else nest.map_structure(_constant, values)
+
+
+def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_prop: bool) -> Any:
+    def step(state: Any) -> Any:
+        after = body(*state)
+        if not isinstance(after, (list, tuple)):
+            after = (after,)
+        nest.assert_same_structure(list(values), list(after))
+        return type(values)(after) if type(values) in (list, tuple) else after
+
+    state = _LoopState(step, values)
+    after = local.here.trace.flow.repeat_while(
+        "while_loop",
+        lambda ts: cond(*state.pack(ts)),
+        lambda ts: state.flatten(step(state.pack(ts))),
+        state.tensors,
+        limit,
+    )
+    result = state.pack(after)
+    return result if back_prop else nest.map_structure(_constant, result)
+
+
+def for_loop(body: Callable[..., Any], length: int, state: Any) -> Any:
+    """`state = body(i, *state)` for i = 0, 1, ..., length - 1. Inside a `function` it is compiled as a loop.
+
+    >>> int(for_loop(lambda i, total: (total + i,), 4, (convert(0),))[0])
+    6
+    """
+    state = nest.map_structure(_tensor, state)
+    if local.here.trace is None:
+        for i in range(length):
+            state = body(convert(i), *state)
+        return state
+    held = _LoopState(lambda values: body(convert(0), *values), state)
+
+    def step(i: Tensor, tensors: Any, _: Any) -> Any:
+        return held.flatten(body(i, *held.pack(tensors))), []
+
+    after, _ = local.here.trace.flow.loop("for", step, held.tensors, [], length)
+    return held.pack(after)
+
+
+class _LoopState:
+    """What goes round in a compiled loop, as tensors: a TensorArray goes as the stack of its elements."""
+
+    def __init__(self, step: Callable[[Any], Any], values: Any) -> None:
+        self._structure = values
+        leaves = nest.flatten(values)
+        if any(isinstance(leaf, TensorArray) and not leaf.is_laid_out for leaf in leaves):
+            # What shape its elements have is known when the body has written one.
+            found: list[Any] = []
+            local.here.trace.flow.Block(lambda: found.extend(nest.flatten(step(self._copies(leaves)))), [])
+            leaves = [
+                leaf.laid_out(after.element_shape) if isinstance(leaf, TensorArray) else leaf
+                for leaf, after in zip(leaves, found, strict=True)
+            ]
+        self._leaves = leaves
+        self.tensors = self.flatten(nest.pack_sequence_as(values, leaves))
+
+    def _copies(self, leaves: list[Any]) -> Any:
+        return nest.pack_sequence_as(
+            self._structure, [leaf.copy() if isinstance(leaf, TensorArray) else leaf for leaf in leaves]
+        )
+
+    def flatten(self, values: Any) -> list[Tensor]:
+        return [
+            v.stack() if isinstance(v, TensorArray) else convert_to_tensor(v) for v in nest.flatten(values)
+        ]
+
+    def pack(self, tensors: list[Tensor]) -> Any:
+        leaves = [
+            leaf.holding(tensor) if isinstance(leaf, TensorArray) else tensor
+            for leaf, tensor in zip(self._leaves, tensors, strict=True)
+        ]
+        return nest.pack_sequence_as(self._structure, leaves)
 
 
 def _tensor(value: Any) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import as_dtype
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, cast, reshape, squeeze
+from .known import known, shape_known
 from .scalars import choice, integer
 from .segment import integers, segment_sum_
 
@@ -29,8 +30,9 @@ def count(ids, *, size, dtype):
 @primitive(mixed=True)
 def fixed_width_bins(values, low, high, *, nbins, dtype):
     """Which of `nbins` equal bins each value lies in; those outside lie in the first or last."""
-    position = xp(values).floor((values - low) / (high - low) * nbins)
-    return xp(values).clip(position, 0, nbins - 1).astype(dtype)
+    m = xp(values, low, high)
+    position = m.floor((values - low) / (high - low) * nbins)
+    return m.clip(position, 0, nbins - 1).astype(dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -58,19 +60,18 @@ def bincount(
     choice("bincount", "axis", axis, (None, 0, -1))
     if weights is not None and binary_output:
         raise ValueError("bincount: give weights or binary_output, not both")
-    at = np.asarray(convert(arr)._array)
-    if at.dtype.kind in "cO" or not np.isfinite(at).all():
+    at = convert(arr)._array
+    if at.dtype.kind in "cO" or not (is_traced(at) or np.isfinite(at).all()):
         raise DTypeError(f"bincount: arr must hold integers, not {arr!r}")
     at = at.astype(np.int64)  # of uint64, what is beyond becomes negative
-    if at.size and at.min() < 0:
-        raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
-    size = max(
-        int(at.max()) + 1 if at.size else 0,
+    size = _bins(
+        at,
         0 if minlength is None else integer("bincount", "minlength", minlength, 0),
+        None if maxlength is None else integer("bincount", "maxlength", maxlength, 0),
     )
-    size = size if maxlength is None else min(size, integer("bincount", "maxlength", maxlength, 0))
     rows = at.reshape(-1, at.shape[-1]) if axis == -1 and at.ndim > 1 else at.reshape(1, -1)
-    ids = np.where(rows < size, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
+    inside = (rows >= 0) & (rows < size)
+    ids = xp(rows).where(inside, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
     shape = (*at.shape[:-1], size) if axis == -1 and at.ndim > 1 else (size,)
     attributes = {"size": len(rows) * size}
     if weights is not None and convert(weights)._array.size:
@@ -87,6 +88,18 @@ def bincount(
     return reshape(total, shape)
 
 
+def _bins(at: Any, least: int, most: int | None) -> int:
+    """How many counts there are."""
+    if most is None or least < most:
+        shape_known("bincount", "arr", at, "give minlength and maxlength, both the number of counts")
+    if most is not None and is_traced(at):
+        return most
+    if at.size and at.min() < 0:
+        raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
+    size = max(int(at.max()) + 1 if at.size else 0, least)
+    return size if most is None else min(size, most)
+
+
 def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor, Any, int]:
     x = convert(values)
     if x._array.dtype.kind in "bcO":
@@ -96,10 +109,10 @@ def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor
         raise InvalidArgumentError(
             f"{name}: value_range must be [low, high], not of shape {list(ends._array.shape)}"
         )
-    bins = integers(name, "nbins", nbins)._array
+    bins = known(name, "nbins", integers(name, "nbins", nbins)._array)
     if bins.ndim or bins < 1:
         raise InvalidArgumentError(f"{name}: nbins must be a number of at least 1, not {bins.tolist()}")
-    if not ends._array[0] < ends._array[1]:
+    if not is_traced(ends._array) and not ends._array[0] < ends._array[1]:
         raise InvalidArgumentError(f"{name}: value_range must be [low, high], not {ends._array.tolist()}")
     return x, ends._array, int(bins)
 
@@ -130,10 +143,11 @@ def histogram_fixed_width(
     if not kind.is_integer:
         raise DTypeError(f"histogram_fixed_width: dtype must be int32 or int64, not {kind.name}")
     array = x._array
-    if array.dtype.kind == "f" and np.isnan(array).any():
+    if array.dtype.kind == "f" and not is_traced(array) and np.isnan(array).any():
         raise InvalidArgumentError("histogram_fixed_width: values holds nan, which lies in no bin")
     exact = array.astype(np.float64).reshape(-1)
-    ids = apply(fixed_width_bins, (exact, float(low), float(high)), {"nbins": bins, "dtype": "int64"})
+    low, high = low.astype(np.float32), high.astype(np.float32)
+    ids = apply(fixed_width_bins, (exact, low, high), {"nbins": bins, "dtype": "int64"})
     return apply(count, (ids,), {"size": bins, "dtype": kind.name})
 
 
@@ -151,19 +165,22 @@ def confusion_matrix(
     array([[1, 0],
            [1, 1]], dtype=int32)
     """
-    known, given = (cast(_vector(v), "int64")._array for v in (labels, predictions))
-    if known.shape != given.shape:
+    true, given = (cast(_vector(v), "int64")._array for v in (labels, predictions))
+    if true.shape != given.shape:
         raise InvalidArgumentError(
-            f"confusion_matrix: labels of shape {list(known.shape)} and predictions of shape {list(given.shape)} "
+            f"confusion_matrix: labels of shape {list(true.shape)} and predictions of shape {list(given.shape)} "
             "must have the same shape"
         )
     if num_classes is None:
-        n = int(max(known.max(initial=-1), given.max(initial=-1))) + 1
+        for array in (true, given):
+            shape_known("confusion_matrix", "labels and predictions", array, "give num_classes")
+        n = int(max(true.max(initial=-1), given.max(initial=-1))) + 1
     else:
         n = integer("confusion_matrix", "num_classes", num_classes, 0)
-    bounds("confusion_matrix: labels", known, n)
+    bounds("confusion_matrix: labels", true, n)
     bounds("confusion_matrix: predictions", given, n)
-    ids = (known * n + given).reshape(-1)
+    inside = (true >= 0) & (true < n) & (given >= 0) & (given < n)
+    ids = xp(true, given).where(inside, true * n + given, -1).reshape(-1)
     if weights is None:
         return reshape(apply(count, (ids,), {"size": n * n, "dtype": as_dtype(dtype).name}), (n, n))
     value = convert(weights)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
 from .array import broadcast_to, cast, expand_dims, new_shape
 from .elementwise import select
+from .known import shape_known
 from .reduction import one_axis
 from .scalars import integer
 
@@ -112,7 +114,10 @@ def range_(
     """
     if limit is None:
         start, limit = 0, start
-    parts = [convert(v)._array for v in (start, limit, delta)]
+    parts = [
+        shape_known("range", "start, limit and delta", convert(v)._array, "add to a range of known length")
+        for v in (start, limit, delta)
+    ]
     if any(p.ndim for p in parts):
         raise InvalidArgumentError("range: start, limit and delta must be scalars")
     kind = (
@@ -185,7 +190,8 @@ def one_hot(
         raise InvalidArgumentError(
             f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
         )
-    hot = np.moveaxis(at[..., None] == np.arange(integer("one_hot", "depth", depth, 0)), -1, a)
+    places = np.arange(integer("one_hot", "depth", depth, 0))
+    hot = xp(at).moveaxis(at[..., None] == places, -1, a)
     values = [v for v in (on_value, off_value) if v is not None]
     kind = (
         _numpy(dtype)

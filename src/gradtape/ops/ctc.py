@@ -10,16 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import is_traced, xp
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from ..host import call
 from ..primitive import apply, apply2
 from ..tensor import Tensor, convert, wrap
-from .array import cast, concat_, gather_, reshape, stack_, transpose, unstack_
+from .array import cast, concat_, gather_, reshape, stack_, transpose
 from .elementwise import add, negative, select
 from .embedding import Sparse
 from .indexing import Index, getitem
+from .known import known, shape_known
+from .loops import foldl
 from .nn import log_softmax
 from .reduction import logsumexp
 from .scalars import integer
+from .scatter import scatter_nd
+from .segment import segment_sum_
 
 
 def _whole(name: str, what: str, value: Any, shape: tuple[int, ...] | None = None) -> Any:
@@ -76,11 +82,13 @@ def ctc_loss(
     lengths = _whole("ctc_loss", "label_length", label_length, (batch,))
     times = _whole("ctc_loss", "logit_length", logit_length, (batch,))
     inside = np.arange(target.shape[1]) < lengths[:, None]
-    if (lengths > target.shape[1]).any() or (inside & ((target < 0) | (target >= classes))).any():
+    wrong = (lengths > target.shape[1]).any() | (inside & ((target < 0) | (target >= classes))).any()
+    if not is_traced(wrong) and wrong:
         raise InvalidArgumentError(
             f"ctc_loss: labels must lie in [0, {classes}), and label_length be at most {target.shape[1]}"
         )
-    likelihood = _log_likelihood(x, np.where(inside, target, blank), lengths, times, blank)
+    target = xp(inside, target).where(inside, target, blank)
+    likelihood = _log_likelihood(x, target, lengths, times, blank)
     return cast(apply(negative, (likelihood,)), dtype)
 
 
@@ -94,38 +102,46 @@ def _blank(name: str, blank_index: Any, classes: int) -> int:
 def _dense(labels: Any) -> tuple[Any, Any]:
     """Sparse labels as a matrix, and how many there are in each row."""
     where, values = convert(labels.indices)._array.reshape(-1, 2), convert(labels.values)._array
-    shape = tuple(convert(labels.dense_shape)._array.tolist())
-    matrix = np.zeros(shape, values.dtype)
-    matrix[where[:, 0], where[:, 1]] = values
-    return matrix, np.bincount(where[:, 0], minlength=shape[0])
+    shape = tuple(known("ctc_loss", "the shape of labels", convert(labels.dense_shape)._array).tolist())
+    matrix = scatter_nd(where, values, shape)._array
+    ones = np.ones(len(where), np.int64)
+    return matrix, segment_sum_.forward(ones, where[:, 0], size=shape[0], behind=0)
 
 
 def _log_likelihood(x: Any, labels: Any, lengths: Any, times: Any, blank: int) -> Any:
     """States are the labels with blanks around them; a step stays, goes on, or skips a blank between unlike labels."""
     time, batch, classes = x._array.shape
     kind = x._array.dtype
-    states = np.full((batch, 2 * labels.shape[1] + 1), blank)
-    states[:, 1::2] = labels
+    m = xp(labels)
+    blanks = m.full_like(labels, blank)
+    states = m.stack([blanks, labels], -1).reshape(batch, -1)
+    states = m.concatenate([states, m.full((batch, 1), blank, labels.dtype)], 1)
     flat = reshape(log_softmax(x), (time, batch * classes))
     emitted = apply(gather_, (flat, convert(states + classes * np.arange(batch)[:, None])), {"axis": -1})
     never = np.asarray(-np.inf, kind)
-    skips = np.zeros(states.shape, bool)
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    skip = wrap(np.where(skips, np.zeros((), kind), never))
+    skips = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    skips = m.concatenate([np.zeros((batch, 2), bool)[:, : states.shape[1]], skips], 1)
+    skip = wrap(m.where(skips, np.zeros((), kind), never))
     before = wrap(np.full((batch, 2), never))
     number = np.arange(states.shape[1])
-    alpha: Any = wrap(np.broadcast_to(np.where(number == 0, np.zeros((), kind), never), states.shape))
+    start = np.broadcast_to(np.where(number == 0, np.zeros((), kind), never), states.shape)
     one, two = Index((..., slice(1, -1))), Index((..., slice(0, -2)))
-    for t, emission in enumerate(apply(unstack_, (emitted,), {"axis": -3})):
+
+    def step(alpha: Any, at: Any) -> Any:
+        t, emission = at
         wide = apply(concat_, (before, alpha), {"axis": -1})
         from_one = apply(getitem, (wide,), {"index": one})
         from_two = apply2(add, apply(getitem, (wide,), {"index": two}), skip)
         ways = apply(stack_, (alpha, from_one, from_two), {"axis": -3})
         reached = apply2(add, apply(logsumexp, (ways,), {"axis": (-3,), "keepdims": False}), emission)
-        going = times > t
-        alpha = reached if going.all() else apply(select, (going[:, None], reached, alpha))
+        going = times > t._array
+        if not is_traced(going) and going.all():
+            return reached
+        return apply(select, (going[:, None], reached, alpha))
+
+    alpha = foldl(step, (np.arange(time), emitted), wrap(start))
     last = 2 * lengths[:, None]
-    ends = wrap(np.where((number == last) | (number == last - 1), np.zeros((), kind), never))
+    ends = wrap(xp(last).where((number == last) | (number == last - 1), np.zeros((), kind), never))
     return apply(logsumexp, (apply2(add, alpha, ends),), {"axis": (-1,), "keepdims": False})
 
 
@@ -140,6 +156,8 @@ def _decoder_inputs(name: str, inputs: Any, sequence_length: Any) -> tuple[Any, 
             f"{name}: inputs must be floating, of shape (time, batch, classes), not {x.dtype} of shape {list(x.shape)}"
         )
     times = _whole(name, "sequence_length", sequence_length)
+    for array in (x, times):
+        shape_known(name, "inputs", array, "return them")
     if times.shape != (x.shape[1],) or (times > x.shape[0]).any():
         raise FailedPreconditionError(
             f"{name}: sequence_length must have a number of at most {x.shape[0]} for each of the {x.shape[1]} "
@@ -255,13 +273,22 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
         raise InvalidArgumentError(
             f"ctc_unique_labels: labels must be a matrix, not of shape {list(rows.shape)}"
         )
+    if is_traced(rows):
+        kinds = [(rows.shape, np.dtype(np.int64)), (rows.shape, np.dtype(np.int32))]
+        found = call(_unique_labels, kinds, [rows])
+    else:
+        found = list(_unique_labels(rows))
+    return wrap(found[0]), wrap(found[1])
+
+
+def _unique_labels(rows: Any) -> tuple[Any, Any]:
     different, places = np.zeros(rows.shape, np.int64), np.zeros(rows.shape, np.int32)
     for i, row in enumerate(rows):
         values, first, inverse = np.unique(row, return_index=True, return_inverse=True)
         order = np.argsort(first)
         different[i, : len(values)] = values[order]
         places[i] = np.argsort(order)[inverse]
-    return wrap(different), wrap(places)
+    return different, places
 
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -276,6 +303,8 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
             f"collapse_repeated: labels must be a matrix, not of shape {list(rows.shape)}"
         )
     lengths = _whole("collapse_repeated", "seq_length", seq_length, rows.shape[:1])
+    for array in (rows, lengths):
+        shape_known("collapse_repeated", "labels and seq_length", array, "mask the labels that repeat")
     kept = np.arange(rows.shape[1]) < lengths[:, None]
     kept[:, 1:] &= rows[:, 1:] != rows[:, :-1]
     counts = kept.sum(1)

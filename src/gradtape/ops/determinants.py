@@ -72,12 +72,13 @@ def cofactors_slope(x, d):
     With x = U S V^H and E = U^H d V, S + tE has the cofactors C with dC_ii = sum of p_ij E_jj and dC_ij = -p_ij E_ji,
     where p_ij is the product of all singular values but i and j.
     """
+    m = xp(x, d)
     u, s, vh = xp(x).linalg.svd(x)
     ut, v = u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
     pairs = _product_but_two(s, xp(x)).astype(x.dtype)
     e = ut @ d @ v
-    straight = xp(x).einsum("...ij,...jj->...i", pairs, e)
-    unit = xp(x).eye(x.shape[-1], dtype=x.dtype)
+    straight = m.einsum("...ij,...jj->...i", pairs, e)
+    unit = m.eye(x.shape[-1], dtype=x.dtype)
     inner = straight[..., None] * unit - pairs * e.swapaxes(-1, -2)
     return xp(x).linalg.det(u @ vh)[..., None, None] * (u.conj() @ inner @ vh.conj())
 

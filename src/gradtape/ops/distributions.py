@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
+from ..host import on_host
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert, wrap
 from . import philox
@@ -22,7 +23,7 @@ from .array import gather, identity, static_number, static_shape
 from .elementwise import add, divide, maximum, multiply, subtract
 from .special import gamma_density, igamma_by_shape
 
-Place = tuple[int, int]
+Place = tuple[Any, Any]  # key and counter: see philox
 Reserve = Callable[[int], Place]  # how many numbers will be drawn -> from where
 
 
@@ -82,7 +83,7 @@ def _scaled(drawn: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 
 def _is(x: Tensor, value: int) -> bool:
     """Is it this number, and a constant?"""
-    return not x._key and x._array.ndim == 0 and bool(x._array == value)
+    return not x._key and x._array.ndim == 0 and not is_traced(x._array) and bool(x._array == value)
 
 
 def uniform_dtype(name: str, dtype: Any) -> Any:
@@ -119,7 +120,7 @@ def _integers(name: str, reserve: Reserve, count: int, minval: Any, maxval: Any,
     low, high = (convert(v, kind.numpy_dtype)._array for v in (minval, maxval))
     if low.ndim or high.ndim:
         raise InvalidArgumentError(f"{name}: for integers minval and maxval must be scalars")
-    if low >= high:
+    if not is_traced(low) and not is_traced(high) and low >= high:
         raise InvalidArgumentError(f"{name}: minval must be below maxval, not {low} and {high}")
     return philox.integers_between(*reserve(count), count, low, high, kind.numpy_dtype)
 
@@ -128,9 +129,23 @@ def _integers(name: str, reserve: Reserve, count: int, minval: Any, maxval: Any,
 # Gamma, Poisson, binomial: NumPy draws them
 
 
-def _numpy_generator(place: Place) -> np.random.Generator:
+def _by_numpy(draw: Callable[..., Any], place: Place, shape: tuple[int, ...], *parameters: Any) -> Any:
+    """What `draw(generator, *parameters)` gives, in float64; where anything is traced, when the program runs."""
     key, counter = place
-    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+    def drawn(key: Any, counter: Any, *parameters: Any) -> Any:
+        if not isinstance(counter, int):
+            counter = int(counter[0]) | int(counter[1]) << 64
+        return draw(np.random.Generator(np.random.Philox(key=int(key), counter=counter)), *parameters)
+
+    if not any(map(is_traced, (key, *parameters))):
+        return drawn(key, counter, *parameters)
+    if isinstance(key, int):
+        key, counter = np.uint64(key), np.array([counter & _WORD, counter >> 64], np.uint64)
+    return on_host(drawn, shape, np.float64, key, counter, *parameters)
+
+
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _together(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -172,11 +187,14 @@ def gamma(
     a, b = convert(alpha, kind), convert(1 if beta is None else beta, kind)
     parameters = _together(name, a._array.shape, b._array.shape)
     size = shape + parameters if prepend else _covering(name, shape, parameters)
-    shapes = a._array.astype(np.float64)
-    drawn = _numpy_generator(reserve(math.prod(size))).standard_gamma(np.maximum(shapes, 0), size)
-    drawn[np.broadcast_to(~(shapes >= 0), size)] = np.nan
+
+    def draw(generator: Any, shapes: Any) -> Any:
+        samples = generator.standard_gamma(np.maximum(shapes, 0), size)
+        return np.where(shapes >= 0, samples, np.nan)
+
+    drawn = _by_numpy(draw, reserve(math.prod(size)), size, a._array.astype(np.float64))
     tiny = _tiny(kind)
-    sample = apply(gamma_sample, (a, wrap(np.maximum(drawn.astype(kind), tiny))))
+    sample = apply(gamma_sample, (a, apply(maximum, (wrap(drawn.astype(kind)), tiny))))
     if not _is(b, 1):
         sample = apply(divide, (sample, b))
     return apply(maximum, (sample, tiny))
@@ -198,10 +216,13 @@ def poisson(
         raise DTypeError(f"{name}: dtype must be floating, int32 or int64, not {kind.name}")
     rates = _numbers(name, "lam", lam)
     size = shape + rates.shape if prepend else _covering(name, shape, rates.shape)
-    if not (np.isfinite(rates) & (rates < 1e18)).all():
+    if not is_traced(rates) and not (np.isfinite(rates) & (rates < 1e18)).all():
         raise InvalidArgumentError(f"{name}: a rate in lam is too large or not finite")
-    drawn = _numpy_generator(reserve(math.prod(size))).poisson(np.maximum(rates, 0), size)
-    return wrap(drawn.astype(kind.numpy_dtype))
+
+    def draw(generator: Any, rates: Any) -> Any:
+        return generator.poisson(np.maximum(rates, 0), size)
+
+    return wrap(_by_numpy(draw, reserve(math.prod(size)), size, rates).astype(kind.numpy_dtype))
 
 
 def binomial(
@@ -211,10 +232,14 @@ def binomial(
     kind = dtypes.as_dtype(dtype)
     trials, chances = _numbers(name, "counts", counts), _numbers(name, "probs", probs)
     _covering(name, shape, _together(name, trials.shape, chances.shape))
-    if not ((trials >= 0) & (trials < 1 << 62)).all() or not ((chances >= 0) & (chances <= 1)).all():
+    right = ((trials >= 0) & (trials < 1 << 62)).all() & ((chances >= 0) & (chances <= 1)).all()
+    if not is_traced(right) and not right:
         raise InvalidArgumentError(f"{name}: counts must be at least 0, and probs lie in [0, 1]")
-    drawn = _numpy_generator(reserve(math.prod(shape))).binomial(trials.astype(np.int64), chances, shape)
-    return wrap(drawn.astype(kind.numpy_dtype))
+
+    def draw(generator: Any, trials: Any, chances: Any) -> Any:
+        return generator.binomial(trials.astype(np.int64), chances, shape)
+
+    return wrap(_by_numpy(draw, reserve(math.prod(shape)), shape, trials, chances).astype(kind.numpy_dtype))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ..errors import InvalidArgumentError
 from ..primitive import apply, numbers, primitive
 from ..tensor import Tensor
 from .array import broadcast_to, broadcast_to_, reshape, reshape_, static_shape, together, transpose
+from .known import known
 from .linalg import matmul_, widened
 from .matrix import array_of
 from .reduction import one_axis
@@ -26,8 +27,8 @@ from .reduction import one_axis
 @primitive(multilinear=True, settle=numbers, name="einsum")
 def einsum_(*xs, inputs, output):
     """`inputs` holds the subscripts of each operand, a letter an axis, `output` those of the result."""
-    if xp(xs[0]) is not np:
-        return xp(xs[0]).einsum(",".join(inputs) + "->" + output, *xs)
+    if xp(*xs) is not np:
+        return xp(*xs).einsum(",".join(inputs) + "->" + output, *xs)
     if len(xs) == 2:
         return _of_two(xs[0], xs[1], inputs[0], inputs[1], output)
     if len(xs) == 1:
@@ -188,7 +189,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[list[int], list[int]]:
     """The axes of both tensors that `tensordot` sums over, in pairs."""
     if isinstance(axes, (Tensor, np.ndarray)):
-        axes = np.asarray(axes).tolist()
+        axes = np.asarray(known("tensordot", "axes", getattr(axes, "_array", axes))).tolist()
     if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(x_rank, y_rank):
             raise InvalidArgumentError(

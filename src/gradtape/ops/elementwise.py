@@ -7,19 +7,21 @@ can: NumPy takes twice as long for `x * 2.0` as for `x * y`.
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
-from ..engine import threaded, xp
+from ..engine import binary, is_traced, threaded, unary, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import Primitive, apply, apply2, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from ..variable import Variable
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Definitions by NumPy's own functions
+# Definitions by functions that compute on any array: Python's operators, and NumPy's functions once through `unary`,
+# `binary` or `threaded`
 
 
 def _unary(function: Any, name: str | None = None, **options: Any) -> Primitive:
@@ -68,13 +70,13 @@ def _sum(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return numbers(primitive, arrays, result)
 
 
-add = _binary(np.add, settle=_sum)
+add = _binary(operator.add, "add", settle=_sum)
 add.rules(x=lambda g: g, y=lambda g: g)
 
-subtract = _binary(np.subtract, settle=numbers)
+subtract = _binary(operator.sub, "subtract", settle=numbers)
 subtract.rules(x=lambda g: g, y=lambda g: -g)
 
-multiply = _binary(np.multiply, settle=numbers)
+multiply = _binary(operator.mul, "multiply", settle=numbers)
 multiply.rules(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
@@ -85,7 +87,7 @@ def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return primitive.forward(*[x.astype(np.float32) for x in arrays]) if small else result
 
 
-divide = _binary(np.divide, settle=_true_division)
+divide = _binary(operator.truediv, "divide", settle=_true_division)
 divide.rules(x=lambda g, y: over(g, y), y=lambda g, y, out: _by_divisor(g, y, out))
 
 
@@ -95,7 +97,7 @@ def _by_divisor(g: Any, y: Any, out: Any) -> Any:
 
 
 def _nonzero_divisor(name: str, y: Any) -> None:
-    if y.dtype.kind in "iu" and not y.all():
+    if y.dtype.kind in "iu" and not is_traced(y) and not y.all():
         raise InvalidArgumentError(f"{name}: integer division by zero")
 
 
@@ -119,7 +121,7 @@ def truncatediv(x, y):
     """x / y, rounded towards 0."""
     _nonzero_divisor("truncatediv", y)
     if x.dtype.kind in "iu":
-        return (x - xp(x).fmod(x, y)) // y
+        return (x - xp(x, y).fmod(x, y)) // y
     return xp(x).trunc(x / y)
 
 
@@ -127,12 +129,12 @@ def truncatediv(x, y):
 def truncatemod(x, y):
     """What x / y, rounded towards 0, leaves over."""
     _nonzero_divisor("truncatemod", y)
-    return xp(x).fmod(x, y)
+    return xp(x, y).fmod(x, y)
 
 
 truncatemod.rules(x=lambda g: g, y=lambda g, x, y: -(g * truncatediv(x, y)))
 
-negative = _unary(np.negative, settle=numbers)
+negative = _unary(operator.neg, "negative", settle=numbers)
 negative.rules(x=lambda g: -g)
 
 
@@ -140,7 +142,8 @@ negative.rules(x=lambda g: -g)
 def divide_no_nan(x, y):
     """x / y, and 0 where y is 0."""
     nowhere = y == 0
-    return xp(x).where(nowhere, xp(x).zeros_like(x), x / xp(x).where(nowhere, xp(x).ones_like(y), y))
+    m = xp(x, y)
+    return m.where(nowhere, m.zeros_like(x), x / m.where(nowhere, m.ones_like(y), y))
 
 
 divide_no_nan.rules(x=lambda g, y: divide_no_nan(g, y), y=lambda g, y, out: -divide_no_nan(g * out, y))
@@ -150,7 +153,7 @@ divide_no_nan.rules(x=lambda g, y: divide_no_nan(g, y), y=lambda g, y, out: -div
 def multiply_no_nan(x, y):
     """x * y, and 0 where y is 0, even if x is infinite or nan."""
     out = x * y
-    return out if without_nan(out) else xp(x).where(y == 0, xp(x).zeros_like(out), out)
+    return out if without_nan(out) else xp(x, y).where(y == 0, zero_like(x), out)
 
 
 multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multiply_no_nan(x, g))
@@ -158,10 +161,10 @@ multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multi
 # ---------------------------------------------------------------------------------------------------------------------
 # Powers, exponentials, logarithms
 
-square = _unary(np.square, settle=numbers)
+square = _unary(unary(np.square), settle=numbers)
 square.rules(x=lambda g, x: (g + g) * x)
 
-sqrt = _unary(np.sqrt, settle=floats)
+sqrt = _unary(unary(np.sqrt), settle=floats)
 sqrt.rules(x=lambda g, out: over(g, out + out))
 
 
@@ -172,7 +175,7 @@ def rsqrt(x):
 
 rsqrt.rules(x=lambda g, x, out: over(g, (x + x) / -out))
 
-reciprocal = _unary(np.reciprocal, settle=numbers)
+reciprocal = _unary(unary(np.reciprocal), settle=numbers)
 reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 
@@ -196,7 +199,7 @@ def _raised(x: Any, exponent: int) -> Any:
     return square(x) if exponent == 2 else integer_power(x, exponent=exponent)
 
 
-power = _binary(np.power, settle=numbers)
+power = _binary(binary(np.power), settle=numbers)
 power.rules(
     x=lambda g, x, y: times(g, _power_slope(x, y)),
     y=lambda g, x, out: g * multiply_no_nan(out, log_where_positive(x)),
@@ -212,9 +215,8 @@ def _power_slope(x: Any, y: Any) -> Any:
 def xlogy(x, y):
     """x * log(y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
-    return xp(x).where(
-        nowhere, xp(x).zeros_like(x), x * xp(x).log(xp(x).where(nowhere, xp(x).ones_like(y), y))
-    )
+    m = xp(x, y)
+    return m.where(nowhere, m.zeros_like(x), x * m.log(m.where(nowhere, m.ones_like(y), y)))
 
 
 xlogy.rules(x=lambda g, x, y: times(g, _log_for(x, y)), y=lambda g, x, y: times(g, xdivy(x, y)))
@@ -233,7 +235,8 @@ def xdivy(x, y):
     if without_nan(out):
         return out
     nowhere = x == 0
-    return xp(x).where(nowhere, xp(x).zeros_like(x), x / xp(x).where(nowhere, xp(x).ones_like(y), y))
+    m = xp(x, y)
+    return m.where(nowhere, m.zeros_like(x), x / m.where(nowhere, m.ones_like(y), y))
 
 
 xdivy.rules(x=lambda g, x, y: times(g, _reciprocal_for(x, y)), y=lambda g, y, out: -times(g, xdivy(out, y)))
@@ -249,9 +252,8 @@ def _reciprocal_for(x: Any, y: Any) -> Any:
 def xlog1py(x, y):
     """x * log(1 + y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
-    return xp(x).where(
-        nowhere, xp(x).zeros_like(x), x * xp(x).log1p(xp(x).where(nowhere, xp(x).ones_like(y), y))
-    )
+    m = xp(x, y)
+    return m.where(nowhere, m.zeros_like(x), x * m.log1p(m.where(nowhere, m.ones_like(y), y)))
 
 
 xlog1py.rules(x=lambda g, x, y: times(g, _log1p_for(x, y)), y=lambda g, x, y: times(g, xdivy(x, y + 1)))
@@ -311,28 +313,28 @@ tanh = _unary(threaded(np.tanh), settle=floats)
 tanh.rules(x=lambda g, out: g - g * out * out)
 
 # (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
-asin = _unary(np.arcsin, "asin", settle=floats)
+asin = _unary(unary(np.arcsin), "asin", settle=floats)
 asin.rules(x=lambda g, x: times(g, rsqrt((1 - x) * (1 + x))))
 
-acos = _unary(np.arccos, "acos", settle=floats)
+acos = _unary(unary(np.arccos), "acos", settle=floats)
 acos.rules(x=lambda g, x: -times(g, rsqrt((1 - x) * (1 + x))))
 
-atan = _unary(np.arctan, "atan", settle=floats)
+atan = _unary(unary(np.arctan), "atan", settle=floats)
 atan.rules(x=lambda g, x: g / (1 + square(x)))
 
-asinh = _unary(np.arcsinh, "asinh", settle=floats)
+asinh = _unary(unary(np.arcsinh), "asinh", settle=floats)
 asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
 
-acosh = _unary(np.arccosh, "acosh", settle=floats)
+acosh = _unary(unary(np.arccosh), "acosh", settle=floats)
 acosh.rules(x=lambda g, x: times(g, rsqrt(x - 1) * rsqrt(x + 1)))
 
-atanh = _unary(np.arctanh, "atanh", settle=floats)
+atanh = _unary(unary(np.arctanh), "atanh", settle=floats)
 atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
 
 @primitive(elementwise=True, settle=floats)
 def atan2(y, x):
-    return xp(x).arctan2(y, x)
+    return xp(y, x).arctan2(y, x)
 
 
 # At the origin, where the angle may turn to any side, 0.
@@ -353,7 +355,7 @@ sigmoid.rules(x=lambda g, out: g * (out - out * out))
 
 @primitive(elementwise=True, settle=floats)
 def softplus(x):
-    if x.size > 1000:  # twice as fast as logaddexp, below as slow again
+    if x.size > 1000 or xp(x) is not np:  # twice as fast as logaddexp, below as slow again
         return xp(x).maximum(x, number(0, x)) + xp(x).log1p(xp(x).exp(-xp(x).abs(x)))
     return xp(x).logaddexp(x, number(0, x))
 
@@ -388,17 +390,17 @@ def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-less = _binary(np.less, settle=reals)
-less_equal = _binary(np.less_equal, settle=reals)
-greater = _binary(np.greater, settle=reals)
-greater_equal = _binary(np.greater_equal, settle=reals)
-equal = _binary(np.equal)
-not_equal = _binary(np.not_equal)
+less = _binary(operator.lt, "less", settle=reals)
+less_equal = _binary(operator.le, "less_equal", settle=reals)
+greater = _binary(operator.gt, "greater", settle=reals)
+greater_equal = _binary(operator.ge, "greater_equal", settle=reals)
+equal = _binary(operator.eq, "equal")
+not_equal = _binary(operator.ne, "not_equal")
 
-logical_and = _binary(np.logical_and, settle=_booleans)
-logical_or = _binary(np.logical_or, settle=_booleans)
-logical_xor = _binary(np.logical_xor, settle=_booleans)
-logical_not = _unary(np.logical_not, settle=_booleans)
+logical_and = _binary(binary(np.logical_and), settle=_booleans)
+logical_or = _binary(binary(np.logical_or), settle=_booleans)
+logical_xor = _binary(binary(np.logical_xor), settle=_booleans)
+logical_not = _unary(unary(np.logical_not), settle=_booleans)
 
 
 def _on_integers(name: str, function: Any) -> Any:
@@ -412,14 +414,14 @@ def _on_integers(name: str, function: Any) -> Any:
     return forward
 
 
-def _bitwise(function: Any) -> Primitive:
-    return _binary(_on_integers(function.__name__, function), function.__name__)
+def _bitwise(name: str, function: Any) -> Primitive:
+    return _binary(_on_integers(name, function), name)
 
 
-bitwise_and = _bitwise(np.bitwise_and)
-bitwise_or = _bitwise(np.bitwise_or)
-bitwise_xor = _bitwise(np.bitwise_xor)
-invert = _unary(_on_integers("invert", np.invert), "invert")
+bitwise_and = _bitwise("bitwise_and", operator.and_)
+bitwise_or = _bitwise("bitwise_or", operator.or_)
+bitwise_xor = _bitwise("bitwise_xor", operator.xor)
+invert = _unary(_on_integers("invert", operator.invert), "invert")
 
 
 def _within_width(x: Any, y: Any) -> Any:
@@ -431,15 +433,15 @@ left_shift = _binary(_on_integers("left_shift", lambda x, y: x << _within_width(
 right_shift = _binary(_on_integers("right_shift", lambda x, y: x >> _within_width(x, y)), "right_shift")
 
 
-isnan = _unary(np.isnan, "is_nan")
-isinf = _unary(np.isinf, "is_inf")
-isfinite = _unary(np.isfinite, "is_finite")
+isnan = _unary(unary(np.isnan), "is_nan")
+isinf = _unary(unary(np.isinf), "is_inf")
+isfinite = _unary(unary(np.isfinite), "is_finite")
 
 
 @primitive(elementwise=True, mixed=True)
 def select(condition, x, y):
     """x where the condition holds, y elsewhere."""
-    return xp(x).where(condition, x, y)
+    return xp(condition, x, y).where(condition, x, y)
 
 
 # The zero of the other branch is the scalar 0 of g's dtype, so nothing is computed for it.
@@ -472,13 +474,13 @@ def cast_like(x: Any, like: Any) -> Any:
     return x.astype(like._array.dtype if type(like) is Tensor else like.dtype)
 
 
-maximum = _binary(np.maximum, settle=numbers)
+maximum = _binary(binary(np.maximum), settle=numbers)
 maximum.rules(
     x=lambda g, x, y: select(greater_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(greater_equal(x, y), zero_like(g), g),
 )
 
-minimum = _binary(np.minimum, settle=numbers)
+minimum = _binary(binary(np.minimum), settle=numbers)
 minimum.rules(
     x=lambda g, x, y: select(less_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(less_equal(x, y), zero_like(g), g),
@@ -487,7 +489,8 @@ minimum.rules(
 
 @primitive(elementwise=True, settle=numbers)
 def clip(x, low, high):
-    return xp(x).maximum(xp(x).minimum(x, high), low)
+    m = xp(x, low, high)
+    return m.maximum(m.minimum(x, high), low)
 
 
 # As of maximum(minimum(x, high), low): at the bounds x has the gradient, and low has it where high is below low.
@@ -512,14 +515,14 @@ relu.rules(x=lambda g, out: g * cast_like(greater(out, zero_like(out)), g))
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
 
-sign = _unary(np.sign, settle=numbers)
+sign = _unary(unary(np.sign), settle=numbers)
 sign.rules(x=lambda g: g * zero_like(g))
 
-abs_ = _unary(np.abs, "abs", settle=numbers)
+abs_ = _unary(operator.abs, "abs", settle=numbers)
 abs_.rules(x=lambda g, x: g * sign(x))
 
-floor = _unary(np.floor, settle=numbers)
-ceil = _unary(np.ceil, settle=numbers)
+floor = _unary(unary(np.floor), settle=numbers)
+ceil = _unary(unary(np.ceil), settle=numbers)
 
 
 @primitive(elementwise=True, settle=numbers, name="round")
@@ -527,10 +530,10 @@ def rint(x):
     return x if x.dtype.kind in "iu" else xp(x).rint(x)
 
 
-nextafter = Primitive(np.nextafter, "nextafter", ("x1", "x2"), elementwise=True, settle=floats)
+nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, settle=floats)
 nextafter.rules(x1=lambda g: g, x2=lambda g: g * zero_like(g))
 
-conj = _unary(np.conj, "conj", settle=numbers)
+conj = _unary(unary(np.conj), "conj", settle=numbers)
 conj.rules(x=lambda g: conj(g))
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..tensor import Tensor, convert, is_tensor
 from .array import cast, concat, gather, reshape
 from .clip import clip_by_norm
 from .elementwise import divide_no_nan, sqrt, square
+from .known import known, shape_known
 from .scalars import choice, integer
 from .segment import segment_sum_
 
@@ -131,8 +132,12 @@ def _parts(name: str, what: str, sparse: Any) -> tuple[Any, Tensor, tuple[int, .
         raise DTypeError(
             f"{name}: {what} must be a sparse tensor, with indices, values and dense_shape, not {type(sparse).__name__}"
         ) from None
-    lengths = tuple(convert(shape)._array.tolist())
+    lengths = tuple(known(name, f"the shape of {what}", convert(shape)._array).tolist())
     where = convert(indices)._array
+    for array in (where, convert(values)._array):
+        shape_known(
+            name, what, array, "look up a matrix of ids, padded, with embedding_lookup, and weight its rows"
+        )
     if where.dtype.kind not in "iu" or len(lengths) < 2 or where.size % len(lengths):
         raise InvalidArgumentError(f"{name}: {what} must be a sparse matrix, not of shape {list(lengths)}")
     return where.reshape(-1, len(lengths)), convert(values), lengths

@@ -61,16 +61,18 @@ def _divided(b: Any, r: Any) -> Any:
 @in_single
 def cholesky_(x):
     """L of A = L L^H, from the lower triangle of A."""
-    if (
-        xp(x) is np and x.ndim == 2 and 0 < len(x) <= 1024
-    ):  # NumPy's computes float32 in float64, twice as long
+    if xp(x) is not np:
+        import jax
+
+        return jax.lax.linalg.cholesky(x, symmetrize_input=False)
+    if x.ndim == 2 and 0 < len(x) <= 1024:  # NumPy's computes float32 in float64, twice as long
         with alone:
             upper, failed = lapack("potrf", x.dtype)(x.T, lower=0, clean=1)
         if not failed:
             return upper.T
     else:
         try:
-            return xp(x).linalg.cholesky(x)
+            return np.linalg.cholesky(x)
         except np.linalg.LinAlgError:
             pass
     raise InvalidArgumentError(
@@ -89,7 +91,11 @@ def _weights(n: int, dtype: Any, below: float, on: float) -> Any:
 
 def _lower(x: Any, below: float, on: float) -> Any:
     """The lower triangle, times one number below the diagonal and another on it."""
-    return x * _weights(x.shape[-1], array_of(x).dtype, below, on)
+    n, array = x.shape[-1], array_of(x)
+    if xp(array) is np:
+        return x * _weights(n, array.dtype, below, on)
+    lib = xp(array)
+    return x * (lib.tri(n, k=-1, dtype=array.dtype) * below + lib.eye(n, dtype=array.dtype) * on)
 
 
 def _product_below(x: Any, y: Any) -> Any:
@@ -229,11 +235,14 @@ def _inverse_gaps(w: Any) -> Any:
 @in_single
 def eigh_(x):
     """Eigenvalues, from the smallest to the largest, and eigenvectors, from the lower triangle of x."""
+    if xp(x) is not np:
+        w, v = xp(x).linalg.eigh(x, symmetrize_input=False)
+        return w, v
     try:
-        w, v = xp(x).linalg.eigh(x)
+        w, v = np.linalg.eigh(x)
     except np.linalg.LinAlgError:
         raise _no_eigenvalues("eigh") from None
-    if xp(x) is np and np.isnan(w).any():
+    if np.isnan(w).any():
         raise _no_eigenvalues("eigh")
     return w, v
 
@@ -262,11 +271,13 @@ eigh_.rules(x=_eigh_rule)
 @primitive(name="eigvalsh")
 @in_single
 def eigvalsh_(x):
+    if xp(x) is not np:
+        return xp(x).linalg.eigvalsh(x, symmetrize_input=False)
     try:
-        w = xp(x).linalg.eigvalsh(x)
+        w = np.linalg.eigvalsh(x)
     except np.linalg.LinAlgError:
         raise _no_eigenvalues("eigvalsh") from None
-    if xp(x) is np and np.isnan(w).any():
+    if np.isnan(w).any():
         raise _no_eigenvalues("eigvalsh")
     return w
 

@@ -36,11 +36,23 @@ def _transforms(x: Any) -> Any:
 
 
 def _transformed(name: str, x: Any, axes: tuple[int, ...], **options: Any) -> Any:
+    if len(axes) > 3 and xp(x) is not np:
+        return _by_threes(name, x, axes, options)
     if len(axes) == 1:  # half the overhead of the general one
         if "s" in options:
             (options["n"],) = options.pop("s")
         return getattr(_transforms(x), name)(x, axis=axes[0], **options)
     return getattr(_transforms(x), name + "n")(x, axes=axes, **options)
+
+
+def _by_threes(name: str, x: Any, axes: tuple[int, ...], options: dict[str, Any]) -> Any:
+    """XLA transforms three axes at once; where real numbers are met, the last ones."""
+    first, last = axes[:-3], axes[-3:]
+    if "s" in options:
+        options["s"] = options["s"][-3:]
+    if name == "rfft":
+        return _transformed("fft", _transformed("rfft", x, last), first)
+    return _transformed(name, _transformed("ifft" if name == "irfft" else name, x, first), last, **options)
 
 
 def _with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import is_traced
 from ..errors import InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert
@@ -14,7 +15,7 @@ from . import random, stateless
 from .array import pad, reshape, static_shape
 from .array import transpose as permute
 from .elementwise import select
-from .indexing import Index, getitem
+from .indexing import Index, block, getitem
 from .resize import as_batch, as_images
 from .scalars import choice, integer
 from .signal import frame_
@@ -97,7 +98,10 @@ def _randomly_flipped(name: str, image: Any, axis: int, draw: Any) -> Any:
     """Each image mirrored or not, as TensorFlow decides from the same numbers."""
     x = as_images(name, image)
     if x.ndim == 3:
-        return _flipped(x, axis) if draw(())._array < 0.5 else x
+        small = draw(())._array < 0.5
+        if is_traced(small):
+            return apply(select, (convert(small), _flipped(x, axis), x))
+        return _flipped(x, axis) if small else x
     chosen = draw((x._array.shape[0],))._array > 0.5
     return apply(select, (convert(chosen.reshape(-1, 1, 1, 1)), _flipped(x, axis), x))
 
@@ -146,6 +150,9 @@ def _randomly_cut(name: str, value: Any, size: Any, draw: Any) -> Tensor:
             f"{name}: size must hold, for each axis of shape {list(shape)}, a length up to it, not {list(wanted)}"
         )
     numbers = draw((len(shape),), maxval=np.iinfo(np.int32).max, dtype="int32")._array
+    if is_traced(numbers):
+        most = np.array([n - w + 1 for n, w in zip(shape, wanted, strict=True)], np.int32)
+        return apply(block, (x, convert(numbers % most)), {"sizes": wanted})
     starts = [int(d) % (n - w + 1) for d, n, w in zip(numbers, shape, wanted, strict=True)]
     index = Index((..., *[slice(start, start + w) for start, w in zip(starts, wanted, strict=True)]))
     return apply(getitem, (x,), {"index": index})

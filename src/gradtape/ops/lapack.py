@@ -80,9 +80,9 @@ def lapack(name: str, dtype: Any) -> Callable[..., Any]:
     return getattr(scipy.linalg.lapack, full, None) or getattr(scipy.linalg.blas, full)
 
 
-def scipy_linalg(x: Any) -> Any:
-    """SciPy's linear algebra, or JAX's copy of it, for an array."""
-    if xp(x) is np:
+def scipy_linalg(*arrays: Any) -> Any:
+    """SciPy's linear algebra, or JAX's copy of it, for arrays."""
+    if xp(*arrays) is np:
         import scipy.linalg
 
         return scipy.linalg

@@ -22,7 +22,7 @@ from .solving import cholesky_solve
 @in_single
 def pinv_(x, rcond):
     """The pseudo-inverse, in which singular values up to `rcond` times the largest count as 0."""
-    return xp(x).linalg.pinv(x, rtol=rcond)
+    return xp(x, rcond).linalg.pinv(x, rtol=rcond)
 
 
 def _pinv_rule(g: Any, x: Any, out: Any) -> Any:
@@ -63,7 +63,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
         threshold = convert(tol, None, s.dtype)._array[..., None]
         if threshold.dtype.kind not in "fiu":
             raise DTypeError(f"matrix_rank: tol must be a number, not {tol!r}")
-    return convert(np.sum(s > threshold, -1, dtype=np.int32))
+    return convert(xp(s, threshold).sum(s > threshold, -1, dtype=np.int32))
 
 
 def lstsq(

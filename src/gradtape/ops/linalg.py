@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive
 from ..tensor import Tensor, convert
@@ -29,6 +30,8 @@ def matmul_(x, y):
             "last of the first must be as long as the last but one of the second"
         )
     if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+        if xp(x, y) is not np:
+            return xp(x, y).matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
         return (widened(x) @ widened(y)).astype(x.dtype)
     return x @ y
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import nest
 from ..errors import InvalidArgumentError
-from ..primitive import apply
+from ..primitive import apply, local
 from ..spec import TensorSpec
 from ..tensor import Tensor, convert, convert_to_tensor, wrap
-from .array import stack, unstack_
+from .array import broadcast_to, concat, stack, unstack_
 
 
 class _Slices:
@@ -30,7 +30,18 @@ class _Slices:
         self.count = max(lengths)
         if not stretch and len(set(lengths)) > 1:
             raise ValueError(f"{name}: the first axes of elems must agree, and have lengths {lengths}")
-        self.parts = [self._parts(t) for t in self.tensors]
+        # Inside a `function` the slices are the turns of a loop, which is compiled once for all of them.
+        self.compiled = local.here.trace is not None and self.count > 0
+        self.parts = [] if self.compiled else [self._parts(t) for t in self.tensors]
+
+    def loop(self, name: str, total: Any, step: Any, reverse: bool = False) -> Any:
+        """`total, row = step(total, slice)` for all slices: the last total, and the rows stacked."""
+        rows = [t if t._array.shape[0] == self.count else repeat_first(t, self.count) for t in self.tensors]
+
+        def body(i: Tensor, carry: list[Tensor], row: list[Tensor]) -> Any:
+            return step(carry, nest.pack_sequence_as(self.structure, row))
+
+        return local.here.trace.flow.loop(name, body, total, rows, self.count, reverse)
 
     def _parts(self, t: Tensor) -> Any:
         if t._array.shape[0] not in (1, self.count):
@@ -42,6 +53,11 @@ class _Slices:
 
     def __getitem__(self, i: int) -> Any:
         return nest.pack_sequence_as(self.structure, [part[i] for part in self.parts])
+
+
+def repeat_first(t: Tensor, count: int) -> Tensor:
+    """A tensor whose first axis, of length 1, is repeated."""
+    return broadcast_to(t, (count, *t._array.shape[1:]))
 
 
 def _function(name: str, fn: Any) -> Callable[..., Any]:
@@ -78,11 +94,17 @@ def map_fn(
     signature = dtype if fn_output_signature is None else fn_output_signature
     wanted = elems if signature is None else signature
     specs = [_spec(s) for s in (slices.tensors if signature is None else nest.flatten(signature))]
-    rows = []
-    for i in range(slices.count):
-        result = fn(slices[i])
+
+    def row(elem: Any) -> list[Tensor]:
+        result = fn(elem)
         nest.assert_same_structure(wanted, result)
-        rows.append([_fitting(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)])
+        return [_fitting(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
+
+    if slices.compiled:
+        return nest.pack_sequence_as(
+            wanted, slices.loop("map_fn", [], lambda total, elem: ([], row(elem)))[1]
+        )
+    rows = [row(slices[i]) for i in range(slices.count)]
     return nest.pack_sequence_as(wanted, _stacked(rows, specs))
 
 
@@ -125,6 +147,15 @@ def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: bool = True, war
     slices = _Slices("vectorized_map", elems, stretch=True)
     if not slices.count:
         return _of_nothing(fn, slices)
+    if slices.compiled:
+        found: list[Any] = []
+
+        def row(_: Any, elem: Any) -> Any:
+            found[:] = [fn(elem)]
+            return [], [convert(r) for r in nest.flatten(found[0])]
+
+        stacked = slices.loop("vectorized_map", [], row)[1]
+        return nest.pack_sequence_as(found[0], stacked)
     results = [fn(slices[i]) for i in range(slices.count)]
     columns = zip(*[[convert(r) for r in nest.flatten(result)] for result in results], strict=True)
     return nest.pack_sequence_as(results[0], [stack(column) for column in columns])
@@ -160,7 +191,7 @@ def foldl(
     >>> int(foldl(lambda total, x: total + x, convert([1, 2, 3])))
     6
     """
-    return _last(_totals("foldl", fn, elems, initializer, backwards=False), initializer)
+    return _folded("foldl", fn, elems, initializer, backwards=False)
 
 
 def foldr(
@@ -177,7 +208,7 @@ def foldr(
     >>> int(foldr(lambda total, x: 10 * total + x, convert([1, 2, 3])))
     321
     """
-    return _last(_totals("foldr", fn, elems, initializer, backwards=True), initializer)
+    return _folded("foldr", fn, elems, initializer, backwards=True)
 
 
 def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Iterator[Any]:
@@ -199,6 +230,42 @@ def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -
         nest.assert_same_structure(total, after)
         total = nest.map_structure(convert_to_tensor, after)
         yield total
+
+
+def _compiled_totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
+    """The last value and all values, stacked in the order of the slices, as flat lists; None if there is no slice."""
+    _function(name, fn)
+    structure = elems if initializer is None else initializer
+    first: list[Tensor] = []
+    if initializer is None:
+        ends = slice(0, 1) if not backwards else slice(-1, None)
+        rest = slice(1, None) if not backwards else slice(0, -1)
+        whole = [convert_to_tensor(e) for e in nest.flatten(elems)]
+        first = [t[ends] for t in whole]
+        elems = nest.pack_sequence_as(elems, [t[rest] for t in whole])
+    slices = _Slices(name, elems)
+    if not slices.compiled:
+        return None
+    start = [t[0] for t in first] if first else [convert_to_tensor(t) for t in nest.flatten(initializer)]
+
+    def step(total: list[Tensor], elem: Any) -> Any:
+        after = fn(nest.pack_sequence_as(structure, total), elem)
+        nest.assert_same_structure(structure, after)
+        flat = [convert_to_tensor(t) for t in nest.flatten(after)]
+        return flat, flat
+
+    last, stacked = slices.loop(name, start, step, backwards)
+    if first:
+        stacked = [concat([s, f] if backwards else [f, s], 0) for f, s in zip(first, stacked, strict=True)]
+    return last, stacked
+
+
+def _folded(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
+    if local.here.trace is not None:
+        compiled = _compiled_totals(name, fn, elems, initializer, backwards)
+        if compiled is not None:
+            return nest.pack_sequence_as(elems if initializer is None else initializer, compiled[0])
+    return _last(_totals(name, fn, elems, initializer, backwards), initializer)
 
 
 def _last(totals: Iterator[Any], initializer: Any) -> Any:
@@ -224,9 +291,13 @@ def scan(
     >>> scan(lambda total, x: total + x, convert([1, 2, 3])).numpy()
     array([1, 3, 6], dtype=int32)
     """
+    structure = elems if initializer is None else initializer
+    if local.here.trace is not None:
+        compiled = _compiled_totals("scan", fn, elems, initializer, backwards=reverse)
+        if compiled is not None:
+            return nest.pack_sequence_as(structure, compiled[1])
     totals = list(_totals("scan", fn, elems, initializer, backwards=reverse))
     if reverse:
         totals.reverse()
-    structure = elems if initializer is None else initializer
     like = [TensorSpec.from_tensor(convert_to_tensor(t)) for t in nest.flatten(structure)]
     return nest.pack_sequence_as(structure, _stacked([nest.flatten(t) for t in totals], like))

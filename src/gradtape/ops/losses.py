@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, floats, primitive, real_floats
 from ..tensor import Tensor, convert
@@ -120,13 +120,14 @@ def compute_average_loss(
             "compute_average_loss: per_example_loss must have an axis for the examples, and a scalar has none"
         )
     size = losses._array.shape[0] if global_batch_size is None else convert(global_batch_size)._array
-    if np.ndim(size) or np.asarray(size).dtype.kind not in "iu" or size < 0:
+    size = size if is_traced(size) else np.asarray(size)
+    if size.ndim or size.dtype.kind not in "iu" or (not is_traced(size) and size < 0):
         raise InvalidArgumentError(
             f"compute_average_loss: global_batch_size must be an integer of at least 0, not {global_batch_size!r}"
         )
     if sample_weight is not None:
         losses = losses * _weights_for(losses, sample_weight)
-    return apply2(divide_no_nan, reduce_sum(losses), np.asarray(size, losses._array.dtype))
+    return apply2(divide_no_nan, reduce_sum(losses), size.astype(losses._array.dtype))
 
 
 def _weights_for(losses: Any, sample_weight: Any) -> Any:
@@ -181,7 +182,7 @@ def _sampled_logits(
     if not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3:
         raise InvalidArgumentError(f"{name}: sampled_values must be the three tensors of a candidate sampler")
     drawn, true_count, drawn_count = (convert(value)._array for value in sampled_values)
-    ids = np.concatenate([true._array.reshape(-1), drawn]).astype(np.int64)
+    ids = xp(true._array, drawn).concatenate([true._array.reshape(-1), drawn]).astype(np.int64)
     rows: Any = cast(gather(table(weights), ids), x.dtype)
     shifts: Any = cast(gather(table(biases), ids), x.dtype)
     cut = batch * num_true

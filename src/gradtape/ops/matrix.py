@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ..primitive import apply, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import reshape_, static_shape, together
 from .elementwise import conj, select
+from .indexing import Index, getitem, place
 from .reduction import sum_, unbroadcast
 from .scalars import choice
 
@@ -64,8 +65,13 @@ def in_band(rows: int, columns: int, lower: int, upper: int) -> Any:
 @primitive(linear=True, name="band_part")
 def band(x, *, lower, upper):
     """The matrix with zeros outside the band."""
-    inside = in_band(x.shape[-2], x.shape[-1], lower, upper)
-    return xp(x).where(inside, x, xp(x).zeros((), x.dtype))
+    m = xp(x)
+    if m is np:
+        inside = in_band(x.shape[-2], x.shape[-1], lower, upper)
+    else:  # computed, where the mask would be part of the program
+        k = m.arange(x.shape[-1]) - m.arange(x.shape[-2])[:, None]
+        inside = (k >= lower) & (k <= upper)
+    return m.where(inside, x, m.zeros((), x.dtype))
 
 
 band.rules(x=lambda g, lower, upper: band(g, lower=lower, upper=upper))
@@ -116,8 +122,12 @@ def _stride(columns: int, rows: int, k: int) -> slice:
 def diag_part_(x, *, lower, upper, align):
     """The diagonals `lower` to `upper`, filled up with zeros; without an axis for them if there is only one."""
     rows, columns = x.shape[-2:]
-    if lower == upper:
+    if lower == upper and xp(x) is np:
         return x.diagonal(lower, -2, -1)
+    if lower == upper:
+        flat = x.reshape(*x.shape[:-2], rows * columns)
+        taken = _stride(columns, rows, lower) if _length(rows, columns, lower) > 0 else slice(0)
+        return getitem.forward(flat, index=Index((..., taken)))
     there, inside = _positions(rows, columns, lower, upper, align)
     shape = (upper - lower + 1, _length(rows, columns, min(max(0, lower), upper)))
     taken = x.reshape(*x.shape[:-2], rows * columns)[..., inside]
@@ -137,9 +147,13 @@ def diag_(x, *, lower, upper, align, rows, columns):
 def _filled(x: Any, at: Any, front: tuple[int, ...], shape: tuple[int, int]) -> Any:
     """Zeros of a shape, with `x` along the last axis at these positions of it, seen flat."""
     flat = xp(x).zeros((*front, math.prod(shape)), x.dtype)
-    if xp(x) is not np:
-        return flat.at[..., at].set(x).reshape(*front, *shape)
-    if x.shape[-1]:
+    if not x.shape[-1]:
+        return flat.reshape(*front, *shape)
+    if isinstance(at, slice):
+        flat = place.forward(x, index=Index((..., at)), shape=(math.prod(shape),))
+    elif xp(x) is not np:
+        flat = flat.at[..., at].set(x)
+    else:
         flat[..., at] = x
     return flat.reshape(*front, *shape)
 
@@ -278,7 +292,7 @@ def _padding(name: str, padding_value: Any, dtype: Any) -> Any:
         raise InvalidArgumentError(
             f"{name}: padding_value must be a scalar of dtype {dtype}, not {padding_value!r}"
         )
-    return value if value._array != 0 or value._key else None
+    return value if value._key or is_traced(value._array) or value._array != 0 else None
 
 
 def diag(

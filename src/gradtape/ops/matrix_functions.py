@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError
+from ..host import on_host
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor
 from .array import broadcast_to_, concat_
@@ -29,7 +30,7 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
         n = x.shape[-1]
         shape = tuple(g.shape)
         a = broadcast_to_(swap_last(x), shape=shape)
-        zeros = np.zeros(shape, array_of(g).dtype)
+        zeros = xp(array_of(g)).zeros(shape, array_of(g).dtype)
         blocks = concat_(concat_(a, g, axis=-1), concat_(zeros, a, axis=-1), axis=-2)
         return getitem(function(blocks), index=Index((..., slice(None, n), slice(n, None))))
 
@@ -39,6 +40,8 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
 @primitive(name="expm")
 @in_single
 def expm_(x):
+    if xp(x) is not np:
+        return scipy_linalg(x).expm(x)
     with alone:
         return scipy_linalg(x).expm(x)
 
@@ -47,6 +50,8 @@ def expm_(x):
 def logm_(x):
     if x.size == 0:
         return x
+    if xp(x) is not np:
+        return on_host(logm_.forward, x.shape, x.dtype, x)
     with (
         alone,
         warnings.catch_warnings(),
@@ -60,7 +65,7 @@ def logm_(x):
 def sqrtm_(x):
     """The principal square root; nan where a real matrix has none that is real."""
     if xp(x) is not np:
-        return scipy_linalg(x).sqrtm(x)
+        return on_host(sqrtm_.forward, x.shape, x.dtype, x)
     with alone, warnings.catch_warnings():  # of singular matrices, which may have none
         warnings.simplefilter("ignore")
         root = scipy_linalg(x).sqrtm(x)

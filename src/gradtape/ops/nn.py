@@ -61,12 +61,15 @@ softmax_cross_entropy.rules(
 @primitive(mixed=True, multiple=True)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
-    m = xp(logits)
+    m = xp(logits, labels)
     centred = logits - largest(logits, -1)
     weights = m.exp(centred)
     whole = total(weights, -1, True)
-    starts = m.arange(0, labels.size * logits.shape[-1], logits.shape[-1] or 1).reshape(labels.shape)
-    picked = centred.reshape(-1)[starts + labels.astype(starts.dtype)]
+    if m is np:
+        starts = np.arange(0, labels.size * logits.shape[-1], logits.shape[-1] or 1).reshape(labels.shape)
+        picked = centred.reshape(-1)[starts + labels.astype(starts.dtype)]
+    else:
+        picked = m.take_along_axis(centred, labels[..., None], -1)[..., 0]
     return m.log(whole[..., 0]) - picked, weights / whole
 
 

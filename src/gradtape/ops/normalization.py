@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2
 from ..tensor import Tensor, convert, wrap
@@ -69,7 +70,7 @@ def weighted_moments(
     x = _floating("weighted_moments", x)
     wide = _wide(x)
     weights: Any = cast(convert(frequency_weights, None, wide._array.dtype), wide.dtype)
-    count = reduce_sum(apply2(add, weights, np.zeros_like(wide._array)), axes, keepdims=True)
+    count = reduce_sum(apply2(add, weights, xp(wide._array).zeros_like(wide._array)), axes, keepdims=True)
     mean = apply2(divide_no_nan, reduce_sum(weights * wide, axes, keepdims=True), count)
     squares = weights * apply(square, (apply2(subtract, wide, mean),))
     variance = apply2(divide_no_nan, reduce_sum(squares, axes, keepdims=True), count)
@@ -195,5 +196,5 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     0.5
     """
     x = convert(value)._array
-    zeros = np.float32(x.size - np.count_nonzero(x))
+    zeros = xp(x).asarray(x.size - xp(x).count_nonzero(x), np.float32)
     return apply2(divide, zeros, np.float32(x.size))

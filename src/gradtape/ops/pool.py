@@ -51,7 +51,7 @@ def _pooled(x: Any, windows: Windows, operation: Any, nothing: Any) -> Any:
                 continue
             if out is None:
                 out = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype)
-            out = into(out, _on(axis, where), met, operation)
+            out = into(out, _on(axis, where), met, operation, nothing)
         x = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype) if out is None else out
     return x
 
@@ -110,21 +110,18 @@ def max_pool_(x, *, windows):
 
 def _hits(x: Any, out: Any, windows: Windows) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
     """For each position in the window: its elements, their windows, and which are the first to reach the maximum."""
-    free = xp(x).ones(out.shape, bool)
+    free: Any = np.ones(out.shape, bool)
     for tap in taps(windows, x.shape[-len(windows.size) :]):
         elements, where = (..., *tap.elements), (..., *tap.windows)
         hit = (x[elements] == out[where]) & free[where]
-        if xp(x) is np:
-            free[where] ^= hit
-        else:
-            free = free.at[where].set(free[where] ^ hit)
+        free = into(free, where, hit, np.logical_xor)
         yield elements, where, hit
 
 
 @primitive(linear=True)
 def pick_largest(x, values, largest, *, windows):
     """The elements of x where `values` has the first of each window's largest."""
-    out = xp(x).zeros(x.shape[: x.ndim - values.ndim] + largest.shape, x.dtype)
+    out = xp(x, values, largest).zeros(x.shape[: x.ndim - values.ndim] + largest.shape, x.dtype)
     for elements, where, hit in _hits(values, largest, windows):
         out = into(out, where, x[elements] * hit)
     return out
@@ -133,8 +130,9 @@ def pick_largest(x, values, largest, *, windows):
 @primitive(linear=True)
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
-    out = xp(x).zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
-    alone = xp(x) is np and windows.apart
+    m = xp(x, values, largest)
+    out = m.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    alone = m is np and windows.apart
     for elements, where, hit in _hits(values, largest, windows):
         if alone:  # nothing to add to: a third faster
             np.multiply(x[where], hit, out=out[elements])

@@ -12,6 +12,7 @@ from ..tensor import Tensor, convert
 from .array import cast, pad, stack
 from .colour import convert_image_dtype
 from .elementwise import abs_, log, maximum, power, select, square
+from .known import known
 from .reduction import reduce_mean, reduce_std, reduce_sum
 from .resample import filtering, halving, reflected, resample
 from .resize import as_batch, as_images
@@ -214,7 +215,7 @@ def ssim_multiscale(
     """
     x, y, range_ = _pair("ssim_multiscale", img1, img2, max_val)
     taps = _blur("ssim_multiscale", filter_size, filter_sigma)
-    exponents = convert(power_factors)._array
+    exponents = known("ssim_multiscale", "power_factors", convert(power_factors)._array)
     if exponents.ndim != 1 or exponents.dtype.kind != "f" or not exponents.size:
         raise InvalidArgumentError(
             f"ssim_multiscale: power_factors must be a list of numbers, not {power_factors!r}"

@@ -10,6 +10,9 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
+
+from ..primitive import local
 from ..settings import settings
 from ..tensor import Tensor
 from . import distributions, philox
@@ -31,19 +34,22 @@ class _Seeds:
         with self.lock:
             self.seed = seed
             self.sequence: Any = None if seed is None else _sequence(seed)
-            self.counters: dict[Any, int] = {}
+            self.counters: dict[Any, Any] = {}
             self.own_key = int.from_bytes(os.urandom(8), "little")  # where nobody gives a seed
             self.own_counter = 0
 
     def reserve(self, operation: Any, seed: Any, count: int) -> Place:
         """A place for an operation that may use `count` blocks, which nobody else gets then."""
         own = None if seed is None else static_number(f"random.{operation[0]}: seed", seed)
+        if local.here.trace is not None:
+            place: Place = local.here.trace.place(0 if own is None else own % _MAX_SEED + 1)
+            return place
         with self.lock:
             if own is None:
                 return self._next(count)
             pair = (_DEFAULT_GLOBAL_SEED if self.seed is None else self.seed) % _MAX_SEED, own % _MAX_SEED
             key, start = _start(pair)
-            counter = self.counters.get((operation, pair), start)
+            counter: Any = self.counters.get((operation, pair), start)
             self.counters[operation, pair] = counter + count
             return key, counter
 
@@ -75,9 +81,24 @@ def _start(pair: tuple[int, int]) -> Place:
 _seeds = _Seeds()
 
 
+def seed_of_a_call() -> Any:
+    """Where the random numbers of one call of a compiled function begin: it draws as one operation does."""
+    with _seeds.lock:
+        key, counter = _seeds._next(1)
+    return np.array([key % (1 << 64), (counter ^ counter >> 64) % (1 << 64)], np.uint64)
+
+
 def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
     """How an operation reserves its places. Operations count apart, and so do the dtypes of one."""
     return lambda count: _seeds.reserve((operation, *map(str, kind)), seed, count * philox.RESERVED)
+
+
+def seed_pair(operation: str, seed: Any) -> tuple[int, ...]:
+    """What a dataset's random step starts from: the same each time for a given seed, else the next one there is."""
+    if seed is None:
+        return _seeds.reserve((operation,), None, 1)
+    own = static_number(f"{operation}: seed", seed)
+    return (_DEFAULT_GLOBAL_SEED if _seeds.seed is None else _seeds.seed) % _MAX_SEED, own % _MAX_SEED
 
 
 # ---------------------------------------------------------------------------------------------------------------------

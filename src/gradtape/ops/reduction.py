@@ -29,6 +29,7 @@ from .elementwise import (
     without_nan,
     zero_like,
 )
+from .known import known
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -36,7 +37,7 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(-ndim, 0))
     if isinstance(axis, (Tensor, np.ndarray)) or hasattr(type(axis), "_read"):
-        axis = convert(axis)._array.tolist()
+        axis = known(name, "axis", convert(axis)._array).tolist()
     if not isinstance(axis, (list, tuple)):
         return (one_axis(name, axis, ndim),)
     named = {one_axis(name, a, ndim) for a in axis}

@@ -35,6 +35,16 @@ class Weights:
         return transposed
 
     @functools.cached_property
+    def padded(self) -> tuple[Any, Any]:
+        """The columns and values of each row, filled up with weights of 0 to as many as any row has."""
+        counts = np.bincount(self.rows, minlength=self.shape[0])
+        columns = np.zeros((self.shape[0], counts.max(initial=0)), np.intp)
+        values = np.zeros(columns.shape)
+        position = np.arange(len(self.rows)) - (np.cumsum(counts) - counts)[self.rows]
+        columns[self.rows, position], values[self.rows, position] = self.columns, self.values
+        return columns, values
+
+    @functools.cached_property
     def _frozen(self) -> tuple[Any, ...]:
         return self.shape, self.rows.tobytes(), self.columns.tobytes(), self.values.tobytes()
 
@@ -95,12 +105,26 @@ def resample(x, *, weights, axis):
     if not x.size or not len(weights.values):
         return xp(x).zeros(shape, x.dtype)
     if xp(x) is not np:
-        taken = xp(x).take(x, weights.columns, axis) * weights.values.reshape(-1, *[1] * len(behind))
-        index = (..., weights.rows, *[slice(None)] * len(behind))
-        return xp(x).zeros(shape, x.dtype).at[index].add(taken.astype(x.dtype))
+        return _by_jax(x, weights, axis)
     wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # SciPy has no shorter floats
     product = _product(weights, wide.reshape(math.prod(front), x.shape[axis], math.prod(behind)))
     return product.reshape(shape).astype(x.dtype, copy=False)
+
+
+def _by_jax(x: Any, weights: Weights, axis: int) -> Any:
+    """A few elements for each row, one after the other; where rows have many, a dense product."""
+    m = xp(x)
+    columns, values = weights.padded
+    if columns.shape[1] > 16:
+        dense = np.zeros(weights.shape)
+        dense[weights.rows, weights.columns] = weights.values
+        return m.moveaxis(m.moveaxis(x, axis, -1) @ dense.T.astype(x.dtype), -1, axis)
+    shape = (-1, *[1] * (-axis - 1))
+    parts = [
+        m.take(x, at, axis, mode="clip") * factor.reshape(shape).astype(x.dtype)
+        for at, factor in zip(columns.T, values.T, strict=True)
+    ]
+    return sum(parts[1:], parts[0])
 
 
 resample.rules(x=lambda g, weights, axis: resample(g, weights=weights.T, axis=axis))

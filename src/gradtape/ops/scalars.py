@@ -7,11 +7,12 @@ from typing import Any
 
 from ..errors import DTypeError, InvalidArgumentError
 from ..tensor import convert
+from .known import known
 
 
 def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
     """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
-    given = _one(value)
+    given = _one(name, what, value)
     if given is None or given.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
     if least is not None and given < least:
@@ -23,19 +24,19 @@ def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
 
 def number(name: str, what: str, value: Any) -> float:
     """The argument `what` of the operation `name`, which must be one real number."""
-    given = _one(value)
+    given = _one(name, what, value)
     if given is None or given.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {what} must be one real number, not {value!r}")
     return float(given)
 
 
-def _one(value: Any) -> Any:
+def _one(name: str, what: str, value: Any) -> Any:
     """The array of one value; None for what is none, or many."""
     try:
         array = convert(value)._array
     except (ValueError, TypeError):
         return None
-    return None if array.ndim else array
+    return None if array.ndim else known(name, what, array)
 
 
 def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:

@@ -46,7 +46,7 @@ def recurrence(a, b, *, axis, reverse):
 
     Step by step, what lies 1, 2, 4, ... elements back is taken in: log2(n) steps, each on whole arrays.
     """
-    m = xp(b)
+    m = xp(a, b)
     shape = np.broadcast_shapes(a.shape, b.shape)
     b = m.broadcast_to(b, shape)
     if reverse:

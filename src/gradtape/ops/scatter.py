@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, numbers, primitive
 from ..tensor import Tensor, convert
@@ -28,6 +28,7 @@ from .array import (
     together,
 )
 from .elementwise import cast_like, equal, zero_like
+from .known import shape_known
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Primitives
@@ -37,8 +38,9 @@ from .elementwise import cast_like, equal, zero_like
 def put(x, updates, indices, *, axis):
     """`x` with the slices at `indices` (none twice) along `axis` replaced."""
     at = along(axis, indices).items
-    if xp(x) is not np:
-        return x.at[at].set(updates)
+    m = xp(x, updates, indices)
+    if m is not np:
+        return m.asarray(x).at[at].set(updates, mode="drop")
     out = x.copy()
     out[at] = updates
     return out
@@ -53,8 +55,10 @@ put.rules(
 @primitive(mixed=True, settle=numbers)
 def put_extreme(x, updates, indices, *, largest):
     """The largest (or smallest) of each slice of `x` along its first axis and the updates for it."""
-    if xp(x) is not np:
-        return x.at[indices].max(updates) if largest else x.at[indices].min(updates)
+    m = xp(x, updates, indices)
+    if m is not np:
+        places = m.asarray(x).at[indices]
+        return (places.max if largest else places.min)(updates, mode="drop")
     out = x.copy()
     (np.maximum if largest else np.minimum).at(out, indices, updates)
     return out
@@ -114,6 +118,8 @@ class _Places:
         """The updates one a row, with the number of each; only `some` of them, and none that are out of bounds."""
         rows = reshape(updates, (len(self.indices), *self.inner))
         taken = self.inside if some is None else self.inside & some
+        if is_traced(taken):  # those not taken go behind the end, where nothing is put
+            return rows, xp(taken).where(taken, self.indices, self.count)
         if taken.all():
             return rows, self.indices
         kept = np.flatnonzero(taken)
@@ -121,6 +127,11 @@ class _Places:
 
     def last(self) -> Any:
         """Which updates are the last for their place."""
+        if is_traced(self.indices):
+            order = np.arange(len(self.indices))
+            places = xp(self.indices).where(self.inside, self.indices, self.count)
+            last = xp(places).zeros(self.count, order.dtype).at[places].max(order, mode="drop")
+            return gather_(last, places, axis=-1) == order
         indices = self.indices[self.inside]
         _, position = np.unique(indices[::-1], return_index=True)
         kept = np.zeros(len(self.indices), bool)
@@ -240,7 +251,13 @@ def dynamic_partition(
     >>> [t.numpy().tolist() for t in dynamic_partition([10, 20, 30], [0, 1, 0], 2)]
     [[10, 30], [20]]
     """
-    x, chosen = convert(data), convert(partitions)._array
+    x = convert(data)
+    chosen = shape_known(
+        "dynamic_partition",
+        "partitions",
+        convert(partitions)._array,
+        "use where(partitions == i, data, 0), which keeps the shape, or unsorted_segment_sum",
+    )
     shape = x._array.shape
     if chosen.dtype.kind not in "iu":
         raise DTypeError(f"dynamic_partition: partitions must be integers, not {dtypes.of(chosen).name}")
@@ -273,7 +290,15 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"dynamic_stitch: there must be as many indices as data, at least one; got {len(indices)} and {len(data)}"
         )
-    places = [convert(i, None, np.dtype(np.int32))._array for i in indices]
+    places = [
+        shape_known(
+            "dynamic_stitch",
+            "indices",
+            convert(i, None, np.dtype(np.int32))._array,
+            "use tensor_scatter_nd_update, into a tensor of known shape",
+        )
+        for i in indices
+    ]
     xs = together("dynamic_stitch", list(data))
     inner = xs[0]._array.shape[places[0].ndim :]
     for i, (at, x) in enumerate(zip(places, xs, strict=True)):

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import Primitive, apply, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import along, bounds, gather_, reshape
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
 from .indexing import getitem, place
+from .known import shape_known
 from .scalars import integer
 
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -25,7 +26,7 @@ _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.mini
 def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
     """The sum, prod, max or min of each segment; `empty` where there are no rows."""
     axis = -behind - 1
-    if xp(x) is not np:
+    if xp(x, ids) is not np:
         return _traced(kind, x, ids, size, behind, empty)
     out = np.full((*x.shape[:axis], size, *x.shape[x.ndim - behind :]), empty, x.dtype)
     order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
@@ -41,7 +42,7 @@ def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) ->
 def _traced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
     import jax.ops
 
-    m = xp(x)
+    m = xp(x, ids)
     out = getattr(jax.ops, f"segment_{kind}")(m.moveaxis(x, -behind - 1, 0), ids, size)
     if kind in ("max", "min"):
         rows = jax.ops.segment_sum(m.ones_like(ids), ids, size)
@@ -60,10 +61,12 @@ def segment_spread(x, ids, *, behind):
     axis = -behind - 1
     if not x.shape[axis]:
         return xp(x).zeros((*x.shape[:axis], ids.shape[0], *x.shape[x.ndim - behind :]), x.dtype)
-    rows = xp(x).take(x, xp(ids).maximum(ids, 0), axis)
-    if xp(ids) is np and (not ids.size or ids.min() >= 0):
+    if xp(x, ids) is not np:
+        return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
+    rows = np.take(x, np.maximum(ids, 0), axis)
+    if not ids.size or ids.min() >= 0:
         return rows
-    return xp(x).where((ids >= 0).reshape((-1,) + (1,) * behind), rows, xp(x).zeros((), x.dtype))
+    return np.where((ids >= 0).reshape((-1,) + (1,) * behind), rows, np.zeros((), x.dtype))
 
 
 segment_sum_.rules(x=lambda g, ids, behind: segment_spread(g, ids, behind=behind))
@@ -166,6 +169,7 @@ def _in_order(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, d
             f"{name}: segment_ids must be a vector with one id for each row of data, "
             f"not of shape {list(at.shape)} for data of shape {list(x._array.shape)}"
         )
+    shape_known(name, "segment_ids", at, f"use unsorted_{name}, and give num_segments")
     if at.size and (at[0] < 0 or (at[1:] < at[:-1]).any()):
         raise InvalidArgumentError(
             f"{name}: segment_ids must be 0 or more, and in order; use unsorted_{name} for others"
@@ -190,9 +194,12 @@ def _ordered(name: str, x: Tensor) -> None:
 
 def _rows_of(ids: Tensor, size: int, behind: int, dtype: Any) -> Any:
     """How many rows each segment has, at least 1, to divide by."""
-    at = ids._array
-    counts = np.bincount(at[at >= 0], minlength=size)
-    return np.maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * behind)
+    at, m = ids._array, xp(ids._array)
+    if m is np:
+        counts = np.bincount(at[at >= 0], minlength=size)
+    else:
+        counts = segment_sum_.forward(m.ones(at.shape, int), at, size=size, behind=0)
+    return m.maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * behind)
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -270,7 +277,8 @@ def _in_any_order(
         raise InvalidArgumentError(
             f"{name}: the shape of segment_ids, {list(at.shape)}, must start that of data, {list(x._array.shape)}"
         )
-    bounds(name, np.maximum(at, 0), size if at.size else 1)
+    if not is_traced(at):
+        bounds(name, np.maximum(at, 0), size if at.size else 1)
     rest = x._array.shape[at.ndim :]
     return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
 
@@ -309,7 +317,7 @@ def unsorted_segment_sqrt_n(
         raise DTypeError(f"unsorted_segment_sqrt_n takes floating tensors, not {x.dtype.name}")
     counts = _rows_of(ids, attributes["size"], attributes["behind"], np.float64)
     total = apply(segment_sum_, (x, ids), attributes)
-    return apply(divide, (total, np.sqrt(counts).astype(x._array.dtype)))
+    return apply(divide, (total, (counts**0.5).astype(x._array.dtype)))
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

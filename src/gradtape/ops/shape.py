@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..engine import is_traced
 from ..errors import DTypeError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert, wrap
 from .array import identity
+from .known import known
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
@@ -110,8 +112,8 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     >>> broadcast_dynamic_shape([2, 1], [3]).numpy()
     array([2, 3], dtype=int32)
     """
-    x = convert(shape_x, None, np.dtype(np.int32))._array
-    y = convert(shape_y, None, x.dtype)._array
+    x = known("broadcast_dynamic_shape", "a shape", convert(shape_x, None, np.dtype(np.int32))._array)
+    y = known("broadcast_dynamic_shape", "a shape", convert(shape_y, None, x.dtype)._array)
     if x.dtype.kind not in "iu" or x.dtype != y.dtype:
         raise DTypeError(
             f"broadcast_dynamic_shape: shapes are integers of one dtype, not of {x.dtype} and {y.dtype}"
@@ -127,13 +129,14 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as a NumPy array; None for a variable, whose value is not fixed; anything else as it is.
+    """The value of a tensor as a NumPy array; None for a variable, whose value is not fixed, and for a tensor that a
+    `@function` computes; anything else as it is.
 
     >>> get_static_value(convert([1, 2]))
     array([1, 2], dtype=int32)
     """
     if type(tensor) is Tensor:
-        return tensor.numpy()
+        return None if is_traced(tensor._array) else tensor.numpy()
     return None if hasattr(type(tensor), "_read") else tensor
 
 

@@ -35,7 +35,18 @@ def frame_(x, *, length, step):
     count = _frames(x.shape[-1], length, step)
     if xp(x) is np and count:  # a view
         return np.lib.stride_tricks.sliding_window_view(x, length, -1)[..., ::step, :]
-    return x[..., step * np.arange(count)[:, None] + np.arange(length)]
+    parts = -(-length // step)
+    if not count or parts > _MANY:
+        return x[..., step * np.arange(count)[:, None] + np.arange(length)]
+    # Stretches of `step` elements, which no two frames share; a frame is some of them in a row.
+    m, size = xp(x), (count + parts) * step
+    x = x[..., :size]
+    x = m.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, size - x.shape[-1])])
+    x = x.reshape(*x.shape[:-1], count + parts, step)
+    return m.concatenate([x[..., i : i + count, :] for i in range(parts)], -1)[..., :length]
+
+
+_MANY = 64  # parts of a frame: beyond, XLA gathers
 
 
 @primitive(linear=True)
@@ -43,10 +54,12 @@ def overlap_add(x, *, step, size):
     """The rows of `x` added up, each `step` elements behind the one before, along an axis of length `size`."""
     count, length = x.shape[-2:]
     front = x.shape[:-2]
-    if xp(x) is not np:
+    parts = -(-length // step)
+    if xp(x) is not np and parts > _MANY:
         at = step * np.arange(count)[:, None] + np.arange(length)
         return xp(x).zeros((*front, size), x.dtype).at[..., at].add(x)
-    parts = -(-length // step)
+    if xp(x) is not np:
+        return _overlapped(x, step, size, parts)
     if count < parts:
         out = np.zeros((*front, size), x.dtype)
         for i in range(count):
@@ -58,6 +71,19 @@ def overlap_add(x, *, step, size):
         part = x[..., i * step : (i + 1) * step]
         out[..., i : i + count, : part.shape[-1]] += part
     return out.reshape(*front, out.shape[-2] * step)[..., :size]
+
+
+def _overlapped(x: Any, step: int, size: int, parts: int) -> Any:
+    """The same by JAX, without a scatter."""
+    m = xp(x)
+    *front, count, _ = x.shape
+    rows = max(count + parts, -(-size // step))
+    still = [(0, 0)] * len(front)
+    out = m.zeros((*front, rows, step), x.dtype)
+    for i in range(parts):
+        part = x[..., i * step : (i + 1) * step]
+        out = out + m.pad(part, [*still, (i, rows - i - count), (0, step - part.shape[-1])])
+    return out.reshape(*front, rows * step)[..., :size]
 
 
 frame_.rules(x=lambda g, x_shape, step: overlap_add(g, step=step, size=x_shape[-1]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
@@ -61,7 +61,7 @@ def in_columns(solve: Callable[[Any], Any], b: Any, ndim: int) -> Any:
 def solve_(a, b, *, transposed):
     """x with a x = b, or a^T x = b. Batches must agree."""
     try:
-        return xp(a).linalg.solve(a.swapaxes(-1, -2) if transposed else a, b)
+        return xp(a, b).linalg.solve(a.swapaxes(-1, -2) if transposed else a, b)
     except np.linalg.LinAlgError:
         raise not_invertible("solve") from None
 
@@ -88,8 +88,8 @@ def triangular_solve_(a, b, *, lower, transposed):
     """x with a x = b, or a^T x = b, reading one triangle of `a` only. Batches must agree. A 0 divides to inf or nan."""
     if b.size == 0:
         return xp(b).zeros(b.shape, b.dtype)
-    if xp(a) is not np:
-        return scipy_linalg(a).solve_triangular(a, b, trans=int(transposed), lower=lower)
+    if xp(a, b) is not np:
+        return scipy_linalg(a, b).solve_triangular(a, b, trans=int(transposed), lower=lower)
     if a.ndim > 2 and a.shape[-1] <= SMALL:
         try:
             return _many_small(a, b, lower, transposed)
@@ -249,7 +249,7 @@ def _permutation(name: str, lower_upper: Any, perm: Any) -> tuple[Any, Any]:
             f"{name}: perm must hold integers in the shape {list(x._array.shape[:-1])}, "
             f"not {order.dtype.name} in {list(order._array.shape)}"
         )
-    if not np.array_equal(np.sort(order._array, -1), np.broadcast_to(np.arange(n), order._array.shape)):
+    if not is_traced(order._array) and not (np.sort(order._array, -1) == np.arange(n)).all():
         raise InvalidArgumentError(f"{name}: perm must hold each of 0 to {n - 1} once")
     return x, order
 
@@ -284,7 +284,7 @@ def lu_reconstruct(
     """
     x, order = _permutation("lu_reconstruct", lower_upper, perm)
     lower = set_diag(tril(x), ones_like(x[..., 0]))
-    back = np.argsort(order._array, -1)
+    back = xp(order._array).argsort(order._array, -1)
     return gather(matmul(lower, triu(x)), back, axis=-2, batch_dims=x.ndim - 2)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import as_dtype
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import reshape
+from .known import known, shape_known
 from .reduction import one_axis
 from .scalars import choice, integer
 from .segment import integers
@@ -25,7 +26,7 @@ from .segment import integers
 @primitive(mixed=True, linear=True)
 def take_along(x, indices, *, axis):
     """The elements of each row at that row's indices."""
-    return xp(x).take_along_axis(x, _in_front(indices, x.ndim), axis)
+    return xp(x, indices).take_along_axis(x, _in_front(indices, x.ndim), axis)
 
 
 @primitive(mixed=True, linear=True)
@@ -33,8 +34,9 @@ def put_along(x, indices, *, axis, size):
     """Zeros, with the elements of each row at that row's indices, of which no two are the same."""
     shape = (*x.shape[:axis], size, *x.shape[x.ndim + axis + 1 :])
     indices = _in_front(indices, x.ndim)
-    if xp(x) is not np:
-        return xp(x).put_along_axis(xp(x).zeros(shape, x.dtype), indices, x, axis, inplace=False)
+    m = xp(x, indices)
+    if m is not np:
+        return m.put_along_axis(m.zeros(shape, x.dtype), indices, x, axis, inplace=False)
     out = np.zeros(shape, x.dtype)
     np.put_along_axis(out, indices, x, axis)
     return out
@@ -82,13 +84,17 @@ sort_.rules(x=_unsort)
 def top_k_(x, *, k, dtype):
     """The indices of the k largest elements of each row, largest first; of equals, those that come first."""
     n = x.shape[-1]
-    if xp(x) is np and 4 * k < n:
+    if xp(x) is not np:
+        from jax import lax
+
+        return lax.top_k(x, k)[1].astype(dtype)
+    if 4 * k < n:
         chosen = _largest(x.reshape(-1, n), k)
         if chosen is not None:
             values = np.take_along_axis(x.reshape(-1, n), chosen, -1)
             order = np.argsort(_downwards(values), -1, kind="stable")
             return np.take_along_axis(chosen, order, -1).astype(dtype).reshape(*x.shape[:-1], k)
-    return xp(x).argsort(_downwards(x), -1, stable=True)[..., :k].astype(dtype)
+    return np.argsort(_downwards(x), -1, stable=True)[..., :k].astype(dtype)
 
 
 def _largest(x: Any, k: int) -> Any:
@@ -111,7 +117,7 @@ def _largest(x: Any, k: int) -> Any:
 @primitive(name="searchsorted")
 def searchsorted_(sequence, values, *, side, dtype):
     """Where each value belongs in its row of `sequence`, by halving all intervals at once."""
-    m, n = xp(values), sequence.shape[-1]
+    m, n = xp(sequence, values), sequence.shape[-1]
     if m is np and sequence.ndim == 1:
         return np.searchsorted(sequence, values, side).astype(dtype)
     low, high = m.zeros(values.shape, int), m.full(values.shape, n)
@@ -126,7 +132,7 @@ def searchsorted_(sequence, values, *, side, dtype):
 @primitive(mixed=True, name="in_top_k")
 def in_top_k_(predictions, targets, *, k):
     """Are fewer than k predictions of the row larger than the target's? No, if any is not finite."""
-    m, n = xp(predictions), predictions.shape[1]
+    m, n = xp(predictions, targets), predictions.shape[1]
     inside = (targets >= 0) & (targets < n) & m.isfinite(predictions).all(1)
     if not n:
         return inside
@@ -191,7 +197,7 @@ def top_k(
     array([1, 2], dtype=int32)
     """
     x = _comparable("top_k", input)
-    count = integers("top_k", "k", k)._array
+    count = known("top_k", "k", integers("top_k", "k", k)._array)
     if not x.ndim:
         raise InvalidArgumentError("top_k: input must have at least one axis, a scalar has none")
     if count.ndim or not 0 <= count <= x._array.shape[-1]:
@@ -250,6 +256,7 @@ def _distinct(name: str, value: Any) -> tuple[Any, Any, Any]:
     x = convert(value)._array
     if x.ndim != 1:
         raise InvalidArgumentError(f"{name}: takes a vector, not a tensor of shape {list(x.shape)}")
+    shape_known(name, "x", x, "sort it and compare neighbours, which keeps the shape")
     _, first, which, counts = np.unique(x, True, True, True, equal_nan=False)
     order = np.argsort(first)
     rank = np.argsort(order)
@@ -285,9 +292,9 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """
     value = integers("invert_permutation", "x", x)
     array = value._array
-    if array.ndim != 1 or not np.array_equal(np.sort(array), np.arange(array.size)):
+    if array.ndim != 1 or not (is_traced(array) or np.array_equal(np.sort(array), np.arange(array.size))):
         raise InvalidArgumentError(
             "invert_permutation: x must be a vector that holds each number from 0 up to its length once, "
-            f"not {str(array.tolist())[:60]}"
+            f"not {value if is_traced(array) else str(array.tolist())[:60]}"
         )
     return apply(invert_permutation_, (value,))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError
+from ..host import on_host
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor, convert
 from .elementwise import (
@@ -38,7 +40,7 @@ from .reduction import reduce_sum
 
 def _scipy(function: str, *arguments: Any) -> Any:
     """`scipy.special.function` of the arguments, in their own dtype."""
-    if xp(arguments[0]) is not np:
+    if xp(*arguments) is not np:
         return _traced(function, arguments)
     import scipy.special as special
 
@@ -52,17 +54,12 @@ def _scipy(function: str, *arguments: Any) -> Any:
 
 def _traced(function: str, arguments: tuple[Any, ...]) -> Any:
     """By JAX where it has the function; else SciPy is called when the program runs."""
-    import jax
     import jax.scipy.special as special
 
     if hasattr(special, function):
         return getattr(special, function)(*arguments)
     shape = np.broadcast_shapes(*[a.shape for a in arguments])
-    like = jax.ShapeDtypeStruct(shape, arguments[0].dtype)
-    call = functools.partial(_scipy, function)
-    return jax.pure_callback(
-        lambda *a: call(*map(np.asarray, a)), like, *arguments, vmap_method="broadcast_all"
-    )
+    return on_host(functools.partial(_scipy, function), shape, arguments[0].dtype, *arguments)
 
 
 def _only_floats(name: str, array: Any) -> None:
@@ -114,12 +111,12 @@ digamma.rules(x=lambda g, x: times(g, polygamma(number(1, x), x)))
 def polygamma(a, x):
     """d^a/dx^a of digamma: (-1)^(a+1) a! zeta(a+1, x), and digamma itself for a = 0."""
     _only_floats("polygamma", x)
-    where = xp(x).where
-    whole = (a >= 0) & (a == xp(x).floor(a))
-    safe = where(whole & (a > 0), a, xp(x).ones_like(a))
-    sign_of = where(safe % 2 == 0, -xp(x).ones_like(a), xp(x).ones_like(a))
+    m = xp(a, x)
+    whole = (a >= 0) & (a == m.floor(a))
+    safe = m.where(whole & (a > 0), a, m.ones_like(a))
+    sign_of = m.where(safe % 2 == 0, -m.ones_like(a), m.ones_like(a))
     value = sign_of * _scipy("gamma", safe + 1) * _scipy("zeta", safe + 1, x)
-    return where(whole, where(a > 0, value, _scipy("digamma", x)), xp(x).full_like(x, np.nan)).astype(x.dtype)
+    return m.where(whole, m.where(a > 0, value, _scipy("digamma", x)), m.full_like(x, np.nan)).astype(x.dtype)
 
 
 polygamma.rules(x=lambda g, a, x: times(g, polygamma(a + 1, x)))
@@ -157,7 +154,7 @@ def igamma_derivative(a, x, *, order):
     exponential has fallen by e^-40. It is smooth there, and 80 Gauss points give all digits; unless a is small,
     when P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1) helps.
     """
-    m, dtype = xp(x), x.dtype
+    m, dtype = xp(a, x), x.dtype
     a, x = a + m.zeros_like(x), x + m.zeros_like(a)
     inside = (a > 0) & (x > 0) & (x < np.inf)
     outside = m.where((a > 0) & (x >= 0), m.zeros_like(x), m.full_like(x, np.nan))
@@ -171,36 +168,54 @@ def igamma_derivative(a, x, *, order):
     end = m.log(x / a)  # s = log a, where the exponential peaks, counts as 0
     reach = m.where(below, -_reach_below(a, m.minimum(x, a)), _reach_above(a, m.maximum(x, a)))
     top = _log_peak(a)
-    total = m.zeros_like(a)
-    for node, weight in _gauss_points():
-        s = end + reach * ((node + 1) / 2)
-        total = total + (weight / 2) * m.exp(a * (s - m.expm1(s)) + top) * _bell([s + slope, *bends])
+    nodes, weights = map(m.asarray, _gauss_points())
+
+    def add(i: Any, total: Any) -> Any:
+        s = end + reach * nodes[i]
+        return total + weights[i] * m.exp(a * (s - m.expm1(s)) + top) * _bell([s + slope, *bends])
+
+    total = repeated(m, 80, add, m.zeros_like(a))
     step = m.exp(a * (end - m.expm1(end)) + top) / x * _bell([end + slope, *bends])
     total = m.where(up, step, m.zeros_like(a)) - reach * total
     return m.where(inside, total, outside).astype(dtype)
 
 
 @functools.cache
-def _gauss_points() -> list[tuple[float, float]]:
-    return list(zip(*[v.tolist() for v in np.polynomial.legendre.leggauss(80)], strict=True))
+def _gauss_points() -> tuple[Any, Any]:
+    """80 points between 0 and 1, and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    return (nodes + 1) / 2, weights / 2
+
+
+def repeated(lib: Any, count: int, step: Callable[[Any, Any], Any], value: Any) -> Any:
+    """`value` after so many steps, each from its number and the value: by JAX a loop, which is compiled once."""
+    if lib is not np:
+        from jax import lax
+
+        return lax.fori_loop(0, count, step, value)
+    for i in range(count):
+        value = step(i, value)
+    return value
 
 
 def _reach_below(a: Any, x: Any) -> Any:
     """How far to the left of log x <= log a exp(a s - e^s) has fallen by e^-40: by Newton's method from above."""
     m = xp(x)
-    reach = (40 + x) / a
-    for _ in range(24):
-        reach = reach - (a * reach + x * m.expm1(-reach) - 40) / (a - x * m.exp(-reach))
-    return reach
+
+    def newton(_: Any, reach: Any) -> Any:
+        return reach - (a * reach + x * m.expm1(-reach) - 40) / (a - x * m.exp(-reach))
+
+    return repeated(m, 24, newton, (40 + x) / a)
 
 
 def _reach_above(a: Any, x: Any) -> Any:
     """The same to the right of log x >= log a."""
     m = xp(x)
-    reach = m.minimum(m.sqrt(80 / x), 1 + m.log1p(80 / x))
-    for _ in range(24):
-        reach = reach - (x * m.expm1(reach) - a * reach - 40) / (x * m.exp(reach) - a)
-    return reach
+
+    def newton(_: Any, reach: Any) -> Any:
+        return reach - (x * m.expm1(reach) - a * reach - 40) / (x * m.exp(reach) - a)
+
+    return repeated(m, 24, newton, m.minimum(m.sqrt(80 / x), 1 + m.log1p(80 / x)))
 
 
 def _log_peak(a: Any) -> Any:

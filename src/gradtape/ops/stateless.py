@@ -45,7 +45,7 @@ def _place(name: str, seed: Any) -> Place:
         raise DTypeError(f"{name}: seed must be two integers, not of dtype {pair.dtype}")
     if pair.shape != (2,):
         raise InvalidArgumentError(f"{name}: seed must have shape [2], not {list(pair.shape)}")
-    return philox.scramble_seed((int(pair[0]), int(pair[1])))
+    return philox.scramble_seed(pair)
 
 
 def _from(name: str, seed: Any, alg: Any = "auto_select") -> Reserve:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
+from ..engine import is_traced
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert, wrap
-from .array import concat, split, stack, static_shape, unstack
+from .array import concat, expand_dims, gather, reshape, split, stack, static_shape, unstack
+from .scatter import tensor_scatter_nd_update
+
+
+def _is_traced(index: Any) -> bool:
+    return type(index) is Tensor and is_traced(index._array)
 
 
 class TensorArray:
@@ -56,6 +63,9 @@ class TensorArray:
         self._element_shape = TensorShape(element_shape)
         self._elements: list[Tensor | None] = [None] * self._number("size", size)
         self._cleared: set[int] = set()
+        self._whole: Tensor | None = (
+            None  # inside a `function`: all elements as one tensor, written by traced numbers
+        )
 
     @property
     def dtype(self) -> DType:
@@ -100,10 +110,43 @@ class TensorArray:
             raise OutOfRangeError(f"TensorArray: {doing} at {i}, but its size is {len(self._elements)}{hint}")
         return i
 
+    # -- as one tensor, inside a `function` ---------------------------------------------------------------------------
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Can it be one tensor: is the shape of its elements known?"""
+        return self._whole is not None or self._element_shape.is_fully_defined()
+
+    def laid_out(self, element_shape: TensorShape) -> TensorArray:
+        """A copy of which the shape of the elements is known."""
+        result = self.copy()
+        result._element_shape = self._element_shape.merge_with(element_shape)
+        return result
+
+    def holding(self, whole: Tensor) -> TensorArray:
+        """An array like this one that holds the slices of a tensor."""
+        result = self.copy()
+        result._whole = whole
+        result._element_shape = whole.shape[1:]
+        return result
+
+    def copy(self) -> TensorArray:
+        """An array with the same elements, to be written by itself."""
+        result = copy.copy(self)
+        result._elements = list(self._elements)
+        result._cleared = set(self._cleared)
+        return result
+
+    def _write_traced(self, index: Any, tensor: Tensor) -> TensorArray:
+        self._whole = tensor_scatter_nd_update(self.stack(), reshape(index, (1, 1)), expand_dims(tensor, 0))
+        return self
+
     # -- one element --------------------------------------------------------------------------------------------------
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put a tensor at a place. Returns this array, to go on with."""
+        if self._whole is not None or _is_traced(index):
+            return self._write_traced(convert(index), self._fitting(value))
         i = self._place("writing", index)
         tensor = self._fitting(value)
         if i >= len(self._elements):
@@ -127,6 +170,8 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The tensor at a place; zeros where none was written."""
+        if self._whole is not None or _is_traced(index):
+            return gather(self.stack(), convert(index))
         i = self._place("reading", index)
         if self._elements[i] is None and i in self._cleared:
             raise InvalidArgumentError(
@@ -153,6 +198,8 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements as one tensor, with a new first axis."""
+        if self._whole is not None:
+            return self._whole
         return self._stacked([self._at(i) for i in range(len(self._elements))])
 
     def _stacked(self, elements: list[Tensor]) -> Tensor:
@@ -163,12 +210,16 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at several places as one tensor."""
+        if self._whole is not None:
+            return gather(self._whole, indices)
         places = static_shape("TensorArray.gather", indices)
         return self._stacked([self._at(self._place("reading", i)) for i in places])
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements joined along their first axis."""
-        elements = [self._at(i) for i in range(len(self._elements))]
+        elements = (
+            [self._at(i) for i in range(len(self._elements))] if self._whole is None else unstack(self._whole)
+        )
         if any(e.ndim == 0 for e in elements):
             raise InvalidArgumentError("TensorArray: scalars cannot be joined: use stack()")
         return concat(elements, 0)
@@ -201,13 +252,16 @@ class TensorArray:
                 raise InvalidArgumentError(
                     f"TensorArray of {self._dtype.name}: {what} of a tensor of dtype {tensor.dtype.name}: cast it"
                 )
-        self._elements = list(tensors)
+        self._elements, self._whole = list(tensors), None
         if self._infer_shape and len({t._array.shape for t in tensors}) == 1:
             self._element_shape = self._element_shape.merge_with(tensors[0].shape)
         return self
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put the slices of a tensor at several places."""
+        if self._whole is not None or _is_traced(indices):
+            self._whole = tensor_scatter_nd_update(self.stack(), expand_dims(convert(indices), -1), value)
+            return self
         places, tensors = static_shape("TensorArray.scatter", indices), unstack(value)
         if len(places) != len(tensors):
             raise InvalidArgumentError(

@@ -50,7 +50,7 @@ def tridiagonal_solve_(d, b):
     """x with T x = b, from the compact form of T. Batches must agree."""
     if b.size == 0:
         return b
-    if xp(d) is not np:
+    if xp(d, b) is not np:
         import jax
 
         above, on, below = (d[..., i, :] for i in range(3))

@@ -15,6 +15,9 @@ import numpy as np
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError, UnimplementedError
 from ..tensor import Tensor, convert
+from .indexing import Index
+from .indexing import padded as padded_at
+from .known import known
 from .scalars import choice
 
 
@@ -102,13 +105,17 @@ def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) 
     return slice(start, start + (last - first) * stride + 1, stride), slice(first, last + 1)
 
 
-def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add) -> Any:
-    """`out` with `operation` of it and `values` at an index: in place for NumPy, anew for JAX."""
-    if xp(out) is np:
+def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add, nothing: Any = 0) -> Any:
+    """`out` with `operation` of it and `values` at an index, where `nothing` changes nothing.
+
+    In place for NumPy; for JAX of whole arrays, which XLA fuses.
+    """
+    m = xp(out, values)
+    if m is np:
         there = out[index]
         operation(there, values, out=there)
         return out
-    return getattr(out.at[index], {np.add: "add", np.maximum: "max"}[operation])(values)
+    return getattr(m, operation.__name__)(out, padded_at(values, Index(index), out.shape, nothing))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return (1,)
     if isinstance(value, Tensor) or hasattr(type(value), "_read"):
-        value = convert(value)._array.tolist()
+        value = known(name, what, convert(value)._array).tolist()
     if not isinstance(value, (list, tuple, np.ndarray)):
         value = (value,)
     try:

@@ -1,6 +1,7 @@
 """The public namespace `gradtape.random`."""
 
 from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..missing import closed
 from ..ops.candidates import all_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler
 from ..ops.random import categorical, gamma, normal, poisson, set_seed, shuffle, truncated_normal, uniform
 from ..ops.stateless import (
@@ -45,3 +46,5 @@ __all__ = [
     "uniform",
     "uniform_candidate_sampler",
 ]
+
+closed(__name__)

@@ -1,6 +1,7 @@
 """The public namespace `gradtape.random.experimental`: earlier names, and `stateless_shuffle`."""
 
 from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..missing import closed
 from ..ops.stateless import Algorithm, stateless_shuffle
 from ..ops.stateless import fold_in as stateless_fold_in
 from ..ops.stateless import split as stateless_split
@@ -15,3 +16,5 @@ __all__ = [
     "stateless_shuffle",
     "stateless_split",
 ]
+
+closed(__name__)

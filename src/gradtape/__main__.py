@@ -1,0 +1,5 @@
+"""`python -m gradtape`: the command."""
+
+from .cli import main
+
+main()

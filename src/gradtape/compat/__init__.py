@@ -1,0 +1,108 @@
+"""The public namespace `gradtape.compat`: gradtape under the name `tensorflow`, and TensorFlow's own `tf.compat`.
+
+`install()` makes `import tensorflow` mean gradtape in this process, whether or not TensorFlow is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..missing import missing
+from .views import Finder, View
+
+if TYPE_CHECKING:
+    from . import v1
+
+__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "install", "uninstall", "v1", "v2"]
+
+
+def install(beside: str | None = None) -> None:
+    """From now on `import tensorflow` gives gradtape. A `tensorflow.py` of your own in the folder `beside` still wins.
+
+    >>> install()
+    >>> import tensorflow as tf
+    >>> tf.GradientTape is __import__("gradtape").GradientTape
+    True
+    >>> uninstall()
+    """
+    imported = sys.modules.get("tensorflow")
+    if imported is not None and not isinstance(imported, View):
+        place = getattr(imported, "__file__", None) or "a module made by hand"
+        raise RuntimeError(
+            f"tensorflow is imported already, from {place}: call gradtape.compat.install() before the first "
+            "`import tensorflow` (in a notebook: restart the kernel, and load gradtape first)"
+        )
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder(beside))
+
+
+def uninstall() -> None:
+    """Undoes `install`: the next `import tensorflow` is TensorFlow's own. What was imported stays what it is.
+
+    >>> uninstall()
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    for name in [name for name, module in sys.modules.items() if isinstance(module, View)]:
+        del sys.modules[name]
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext gradtape` in a notebook: `import tensorflow` gives gradtape."""
+    install()
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext gradtape` in a notebook: `import tensorflow` is TensorFlow's own again."""
+    uninstall()
+
+
+def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> bytes:
+    """A text, or bytes, as bytes.
+
+    >>> as_bytes("tape")
+    b'tape'
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, (bytes, bytearray)):
+        return bytes(bytes_or_text)
+    raise TypeError(f"compat.as_bytes: needs a text or bytes, not {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
+    """A text, or bytes, as a text.
+
+    >>> as_text(b"tape")
+    'tape'
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"compat.as_text: needs a text or bytes, not {bytes_or_text!r}")
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Anything as a text.
+
+    >>> as_str_any(1.5)
+    '1.5'
+    """
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "v1":
+        return import_module(".v1", __name__)
+    if name == "v2":
+        return sys.modules["gradtape"]
+    raise missing(f"compat.{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,256 @@
+"""`tf.compat.v1`: TensorFlow 1's names and arguments, as far as they make sense where everything runs at once.
+
+A function whose arguments TensorFlow 2 renamed or reordered takes the old ones here. What means something else than its
+namesake in TensorFlow 2 is not here, and the error says what to use.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import gradtape
+
+from .. import surface
+from ..errors import UnimplementedError
+from ..missing import ADVICE, RENAMED, missing
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Functions with other arguments: their old order; `old=new` is a name that changed, `old=` one without an effect.
+
+_REDUCTION = "input_tensor axis keepdims name reduction_indices=axis keep_dims=keepdims"
+_EXTREME = "input axis name dimension=axis output_type"
+_SOFTMAX = "logits axis name dim=axis"
+_ASSERTION = "x y data= summarize message name"
+_POOL = "value=input ksize strides padding data_format name input"
+_TRANSPOSED = (
+    "value=input filter=filters output_shape strides padding data_format name input filters dilations"
+)
+
+_OF_TWO = ("equal", "greater", "greater_equal", "less", "less_equal", "none_equal")
+_OF_ONE = ("negative", "non_negative", "non_positive", "positive")
+
+_ORDER = {
+    **dict.fromkeys(("reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean"), _REDUCTION),
+    **dict.fromkeys(("reduce_min", "reduce_prod", "reduce_sum"), _REDUCTION),
+    **dict.fromkeys(("argmax", "argmin"), _EXTREME),
+    **dict.fromkeys(("arg_max", "arg_min"), "input dimension=axis output_type name"),
+    **dict.fromkeys(("math.softmax", "math.log_softmax", "nn.softmax", "nn.log_softmax"), _SOFTMAX),
+    **dict.fromkeys(("assert_equal", "assert_greater", "assert_less"), _ASSERTION),
+    **dict.fromkeys((f"debugging.assert_{which}" for which in _OF_TWO), _ASSERTION),
+    **dict.fromkeys((f"debugging.assert_{which}" for which in _OF_ONE), "x data= summarize message name"),
+    **dict.fromkeys(("assert_rank", "debugging.assert_rank"), "x rank data= summarize= message name"),
+    "debugging.assert_rank_at_least": "x rank data= summarize= message name",
+    "debugging.assert_rank_in": "x ranks data= summarize= message name",
+    "debugging.assert_near": "x y rtol atol data= summarize message name",
+    **dict.fromkeys(("nn.avg_pool", "nn.avg_pool2d", "nn.max_pool"), _POOL),
+    **dict.fromkeys(("nn.conv2d_transpose", "nn.conv3d_transpose"), _TRANSPOSED),
+    **dict.fromkeys(("math.in_top_k", "nn.in_top_k"), "predictions targets k name"),
+    **dict.fromkeys(("norm", "linalg.norm"), "tensor ord axis keepdims name keep_dims=keepdims"),
+    **dict.fromkeys(("ones_like", "zeros_like"), "tensor=input dtype name optimize="),
+    **dict.fromkeys(("shape", "size"), "input name out_type"),
+    "boolean_mask": "tensor mask name axis",
+    "cond": "pred true_fn false_fn strict= name fn1=true_fn fn2=false_fn",
+    "constant": "value dtype shape name verify_shape=",
+    "convert_to_tensor": "value dtype name preferred_dtype=dtype_hint dtype_hint",
+    "expand_dims": "input axis name dim=axis",
+    "gather": "params indices validate_indices name axis batch_dims",
+    "gather_nd": "params indices name batch_dims bad_indices_policy",
+    "image.crop_and_resize": "image boxes box_ind=box_indices crop_size method extrapolation_value name box_indices",
+    "math.confusion_matrix": "labels predictions num_classes dtype name weights",
+    "math.count_nonzero": "input_tensor=input axis keepdims dtype name reduction_indices=axis keep_dims=keepdims input",
+    "nn.conv1d": "value=input filters stride padding use_cudnn_on_gpu= data_format name input dilations",
+    "nn.conv2d": "input filter=filters strides padding use_cudnn_on_gpu= data_format dilations name filters",
+    "nn.conv3d": "input filter=filters strides padding data_format dilations name filters",
+    "nn.convolution": "input filter=filters padding strides dilation_rate=dilations name data_format filters dilations",
+    "nn.crelu": "features name axis",
+    "nn.depth_to_space": "input block_size name data_format",
+    "nn.depthwise_conv2d": "input filter strides padding rate=dilations name data_format dilations",
+    "nn.moments": "x axes shift name keep_dims=keepdims keepdims",
+    "nn.pool": "input window_shape pooling_type padding dilation_rate=dilations strides name data_format dilations",
+    "nn.separable_conv2d": "input depthwise_filter pointwise_filter strides padding rate=dilations name data_format "
+    "dilations",
+    "nn.space_to_depth": "input block_size name data_format",
+    "nn.sufficient_statistics": "x axes shift keep_dims=keepdims name keepdims",
+    "nn.weighted_cross_entropy_with_logits": "labels logits pos_weight name targets=labels",
+    "nn.weighted_moments": "x axes frequency_weights name keep_dims=keepdims keepdims",
+    "pad": "tensor paddings mode name constant_values",
+    "reverse_sequence": "input seq_lengths seq_axis batch_axis name seq_dim=seq_axis batch_dim=batch_axis",
+    "squeeze": "input axis name squeeze_dims=axis",
+    "transpose": "a perm name conjugate",
+    "tuple": "tensors name control_inputs",
+    "while_loop": "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory name "
+    "maximum_iterations",
+}  # fmt: skip
+
+
+def in_old_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
+    """A function that takes TensorFlow 1's arguments and calls one with TensorFlow 2's.
+
+    >>> total = in_old_order(gradtape.reduce_sum, _REDUCTION)
+    >>> total([[1.0, 2.0]], reduction_indices=1, keep_dims=True).numpy()
+    array([[3.]], dtype=float32)
+    """
+    new_names = {
+        old: new if "=" in both else old for both in order.split() for old, _, new in [both.partition("=")]
+    }
+
+    @functools.wraps(function)
+    def old_style(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(new_names, args)) | kwargs
+        if len(given) != len(args) + len(kwargs) or not given.keys() <= new_names.keys():
+            return function(*args, **kwargs)  # too many, twice or unknown: its own error says it best
+        return function(**{new_names[old]: v for old, v in given.items() if v is not None and new_names[old]})
+
+    return old_style
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What there was besides operations
+
+
+def _nothing() -> None:
+    """What it asks for holds here anyway."""
+
+
+def _refused(what: str) -> Callable[[], None]:
+    def refuse() -> None:
+        raise UnimplementedError(f"compat.v1.{what}: {ADVICE[what]}")
+
+    return refuse
+
+
+def _cast(dtype: str) -> Callable[..., Any]:
+    return lambda x, name=None: gradtape.cast(x, dtype)
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: Any = None,
+    rate: Any = None,
+) -> Any:
+    """`tf.nn.dropout` by the share that is kept, or by the rate that is dropped.
+
+    >>> dropout(gradtape.ones(3), keep_prob=1.0).numpy()
+    array([1., 1., 1.], dtype=float32)
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("compat.v1.nn.dropout: give one of keep_prob and rate")
+    return gradtape.nn.dropout(x, 1 - keep_prob if rate is None else rate, noise_shape, seed, name)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: int = -1, name: Any = None, axis: Any = None
+) -> Any:
+    """`tf.nn.softmax_cross_entropy_with_logits`, but no gradient flows into the labels.
+
+    >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
+    0.6931
+    """
+    constant = gradtape.stop_gradient(labels)
+    return gradtape.nn.softmax_cross_entropy_with_logits(
+        constant, logits, dim if axis is None else axis, name
+    )
+
+
+_OWN: dict[str, Any] = {
+    "disable_eager_execution": _refused("disable_eager_execution"),
+    "disable_v2_behavior": _refused("disable_v2_behavior"),
+    "enable_eager_execution": lambda config=None, device_policy=None, execution_mode=None: None,
+    "enable_resource_variables": _nothing,
+    "enable_tensor_equality": _nothing,
+    "enable_v2_behavior": _nothing,
+    "enable_v2_tensorshape": _nothing,
+    "executing_eagerly_outside_functions": gradtape.executing_eagerly,
+    "nn.dropout": dropout,
+    "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "to_double": _cast("float64"),
+    "to_float": _cast("float32"),
+    "to_int32": _cast("int32"),
+    "to_int64": _cast("int64"),
+}
+_ELSEWHERE = ("div", "random_crop", "train.")  # renamed, and not the same: the error names the new one
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The namespace, and those in it
+
+
+class Old(ModuleType):
+    """A namespace of TensorFlow 1: gradtape's namespace of that name, with the old names and arguments."""
+
+    def __init__(self, path: str, new: ModuleType) -> None:
+        super().__init__(f"gradtape.compat.v1.{path}".rstrip("."), new.__doc__)
+        self._path, self._new = path, new
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            self.__all__ = self.__dir__()
+            return self.__all__
+        path = f"{self._path}.{name}".lstrip(".")
+        if not self._has(name):
+            raise missing(f"compat.v1.{path}")
+        value = self._value(path, name)
+        setattr(self, name, value)
+        return value
+
+    def _has(self, name: str) -> bool:
+        path = f"{self._path}.{name}".lstrip(".")
+        if f"compat.v1.{path}" in ADVICE:
+            return False
+        return path in _OWN or path == "logging" or self._new_name(path) is not None
+
+    def _new_name(self, path: str) -> str | None:
+        if path in RENAMED and not path.startswith(_ELSEWHERE):
+            return RENAMED[path]
+        last = path.rpartition(".")[2]
+        if surface.is_public(self._new, last):
+            return path
+        return _moved().get(path)
+
+    def _value(self, path: str, name: str) -> Any:
+        if path in _OWN:
+            return _OWN[path]
+        if path == "logging":
+            from . import logging
+
+            return logging
+        target = self._new_name(path) or path
+        value = functools.reduce(getattr, target.split("."), gradtape)
+        if isinstance(value, ModuleType):
+            return Old(path, value) if name != "compat" else value  # which knows no age
+        order = _ORDER.get(path) or _ORDER.get(path.removeprefix("math."))
+        return in_old_order(value, order) if order else value
+
+    def __dir__(self) -> list[str]:
+        candidates = {*surface.names(self._new), *(() if self._path else (*RENAMED, *_moved(), "logging"))}
+        prefix = f"{self._path}." if self._path else ""
+        own = {path.removeprefix(prefix) for path in _OWN if path.startswith(prefix)}
+        return sorted(name for name in candidates | own if "." not in name and self._has(name))
+
+
+@functools.cache
+def _moved() -> dict[str, str]:
+    """Names that TensorFlow 1 had at the top and TensorFlow 2 has in a namespace: `log`, `svd`, `fft`, ..."""
+    return {
+        name: f"{home}.{name}"
+        for home in ("signal", "linalg", "math")  # the last has the say
+        for name in surface.names(getattr(gradtape, home))
+        if not isinstance(getattr(getattr(gradtape, home), name), ModuleType)
+    }
+
+
+_top = Old("", gradtape)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_top, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_top)

@@ -1,0 +1,11 @@
+"""`tensorflow.version`: which TensorFlow gradtape takes for its specification. Scripts ask, and compare numbers."""
+
+from ..missing import closed
+
+__all__ = ["COMPILER_VERSION", "GIT_VERSION", "VERSION"]
+
+VERSION = "2.21.0"
+GIT_VERSION = "gradtape"
+COMPILER_VERSION = ""
+
+closed(__name__)

@@ -1,0 +1,26 @@
+"""The public namespace `gradtape.data`: datasets, and loops over them."""
+
+from ..missing import closed
+from . import experimental
+from .dataset import Dataset, TextLineDataset
+from .iterator import Iterator
+from .options import Options, ThreadingOptions
+from .stage import INFINITE as INFINITE_CARDINALITY
+from .stage import UNKNOWN as UNKNOWN_CARDINALITY
+from .structure import DatasetSpec
+from .threads import AUTOTUNE
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "Options",
+    "TextLineDataset",
+    "ThreadingOptions",
+    "experimental",
+]
+
+closed(__name__)

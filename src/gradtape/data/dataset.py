@@ -1,0 +1,655 @@
+"""Dataset: a pipeline that gives elements, made of stages.
+
+A method adds a stage and returns a new dataset; nothing runs before somebody iterates. As long as elements are rows of
+arrays, stages that only choose and order work on row numbers: see `sources.Gather`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..engine import cores
+from ..errors import InvalidArgumentError
+from ..ops.array import static_number as whole
+from ..tensor import Tensor, wrap
+from . import nested, order, sources, threads, transform
+from .iterator import Iterator as DatasetIterator
+from .options import Options
+from .sources import Gather, Numbers
+from .stage import INFINITE, UNKNOWN, Session, Stage, random_stages
+from .structure import as_element, is_dataset
+from .threads import AUTOTUNE
+
+
+class Dataset:
+    """Elements, one after the other: to be shuffled, mapped, batched, and looped over.
+
+    Elements are tensors, or tuples and dicts of them, nested. Make one with `from_tensor_slices`, `from_generator`,
+    `range` and their kin.
+
+    >>> dataset = Dataset.from_tensor_slices(([1.0, 2.0, 3.0], [0, 1, 0])).batch(2)
+    >>> for x, y in dataset:
+    ...     print(x.numpy(), y.numpy())
+    [1. 2.] [0 1]
+    [3.] [0]
+    """
+
+    def __init__(self, stage: Stage, options: Options | None = None) -> None:
+        if not isinstance(stage, Stage):
+            raise TypeError(
+                "a Dataset is not made by calling Dataset(...): use Dataset.from_tensor_slices(...), ..."
+            )
+        self._stage = stage
+        self._options = options or Options()
+
+    # -- making -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """The rows of an array, or of all arrays in a structure.
+
+        >>> list(Dataset.from_tensor_slices({"a": [1, 2], "b": [[3], [4]]}).as_numpy_iterator())
+        [{'a': np.int32(1), 'b': array([3], dtype=int32)}, {'a': np.int32(2), 'b': array([4], dtype=int32)}]
+        """
+        return Dataset(sources.slices(tensors))
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """A single element.
+
+        >>> len(Dataset.from_tensors([1, 2, 3]))
+        1
+        """
+        return Dataset(sources.Elements([as_element(tensors)]))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a generator yields. Each loop calls `generator(*args)` anew.
+
+        >>> from gradtape import TensorSpec
+        >>> squares = lambda: (i * i for i in range(4))
+        >>> squares = Dataset.from_generator(squares, output_signature=TensorSpec((), "int32"))
+        >>> [int(x) for x in squares]
+        [0, 1, 4, 9]
+        """
+        signature = sources.signature_of(output_types, output_shapes, output_signature)
+        return Dataset(sources.Generated(generator, args, signature))
+
+    @staticmethod
+    def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
+        """The integers of Python's `range`: stop; start and stop; or start, stop and step.
+
+        >>> [int(x) for x in Dataset.range(1, 10, 4)]
+        [1, 5, 9]
+        """
+        numbers = [whole("Dataset.range", arg) for arg in args]
+        if not 1 <= len(numbers) <= 3:
+            raise ValueError(f"Dataset.range takes one to three numbers, not {len(numbers)}")
+        start, stop, step = {1: (0, *numbers, 1), 2: (*numbers, 1), 3: numbers}[len(numbers)]
+        return Dataset(sources.progression(start, stop, step, output_type))
+
+    @staticmethod
+    def counter(start: Any = 0, step: Any = 1, dtype: Any = "int64", name: str | None = None) -> Dataset:
+        """The integers start, start + step, ... without end.
+
+        >>> [int(x) for x in Dataset.counter(5, 2).take(3)]
+        [5, 7, 9]
+        """
+        rows = sources.progression(whole("counter", start), 0, whole("counter", step), dtype).rows
+        return Dataset(Gather(Numbers(INFINITE), rows))
+
+    @staticmethod
+    def random(
+        seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Random integers of 32 bits, without end.
+
+        >>> a, b = Dataset.random(seed=4).take(2)
+        >>> int(a) != int(b)
+        True
+        """
+        return Dataset(order.RandomIntegers(seed, bool(rerandomize_each_iteration)))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Dataset:
+        """The names of the files that match a glob pattern (or several), shuffled unless told otherwise.
+
+        >>> Dataset.list_files("/no/such/*.txt")
+        Traceback (most recent call last):
+            ...
+        gradtape.errors.InvalidArgumentError: list_files: no file matches ['/no/such/*.txt']
+        """
+        from glob import glob
+
+        patterns = [p.decode() for p in np.ravel(as_element(file_pattern)._array)]
+        names = sorted({found for pattern in patterns for found in glob(pattern)})
+        if not names:
+            raise InvalidArgumentError(f"list_files: no file matches {patterns}")
+        files = Dataset.from_tensor_slices(names)
+        return files if shuffle is False else files.shuffle(len(names), seed)
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of several datasets side by side: of a structure of datasets, or of those given as arguments.
+
+        >>> list(Dataset.zip(Dataset.range(3), Dataset.range(10, 12)).as_numpy_iterator())
+        [(np.int64(0), np.int64(10)), (np.int64(1), np.int64(11))]
+        """
+        given: Any = args[0] if len(args) == 1 else args or datasets
+        if given is None:
+            raise TypeError("zip: give at least one dataset")
+        leaves = [given] if is_dataset(given) else nest.flatten(given)
+        if isinstance(given, list) or not all(map(is_dataset, leaves)):
+            raise TypeError(f"zip takes datasets, or a tuple or dict of them, not {given!r}")
+        return Dataset(_zipped(given, [leaf._stage for leaf in leaves]))
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Any,
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """Elements of datasets drawn at random: evenly, or with the given probabilities.
+
+        >>> ones, twos = Dataset.from_tensors(1).repeat(), Dataset.from_tensors(2).repeat()
+        >>> {int(x) for x in Dataset.sample_from_datasets([ones, twos], weights=[1.0, 0.0]).take(9)}
+        {1}
+        """
+        shares = np.ones(len(datasets)) if weights is None else np.asarray(as_element(weights)._array)
+        if shares.shape != (len(datasets),) or (shares < 0).any() or not shares.any():
+            raise ValueError(
+                f"sample_from_datasets: there must be a weight for each dataset, not {weights!r}"
+            )
+        drawn = [dataset._stage for dataset, share in zip(datasets, shares) if share > 0]
+        draws = order.Draws(shares[shares > 0], seed, bool(rerandomize_each_iteration))
+        return Dataset(order.Choose(drawn, draws, stop_on_empty_dataset))
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Dataset:
+        """Elements of the datasets that the integers of `choice_dataset` name.
+
+        >>> a, b = Dataset.range(3), Dataset.range(10, 13)
+        >>> [int(x) for x in Dataset.choose_from_datasets([a, b], Dataset.range(2).repeat(2))]
+        [0, 10, 1, 11]
+        """
+        stages = [dataset._stage for dataset in datasets]
+        return Dataset(order.Choose(stages, choice_dataset._stage, stop_on_empty_dataset))
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self._stage)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """The elements as NumPy arrays and scalars.
+
+        >>> list(Dataset.range(3).as_numpy_iterator())
+        [np.int64(0), np.int64(1), np.int64(2)]
+        """
+        return (nest.map_structure(lambda leaf: leaf.numpy(), element) for element in self)
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are: a structure of `TensorSpec`.
+
+        To find out what a function given to `map` returns, it is called on zeros.
+
+        >>> Dataset.range(3).batch(2).element_spec
+        TensorSpec(shape=(None,), dtype=tf.int64, name=None)
+        """
+        return self._stage.spec
+
+    def cardinality(self) -> Tensor:
+        """How many elements there are: `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY` if that is so.
+
+        >>> int(Dataset.range(5).batch(2).cardinality())
+        3
+        """
+        return wrap(np.asarray(self._stage.size(), np.int64))
+
+    def __len__(self) -> int:
+        size = self._stage.size()
+        if size == INFINITE:
+            raise TypeError("the dataset has no len(): it is infinite")
+        if size == UNKNOWN:
+            raise TypeError("the dataset has no len(): how many elements it has is known only at the end")
+        return size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """The last state: each element and the state before make the next, `reduce_func(state, element)`.
+
+        >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
+        10
+        """
+        state = as_element(initial_state)
+        for element in self:
+            state = transform.same_state("reduce", state, reduce_func(state, element))
+        return state
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The element of a dataset that has just one.
+
+        >>> Dataset.range(3).batch(3).get_single_element().numpy()
+        array([0, 1, 2])
+        """
+        elements = list(self.take(2))
+        if len(elements) != 1:
+            raise InvalidArgumentError(
+                f"get_single_element: the dataset has {'no element' if not elements else 'more than one element'}"
+            )
+        return elements[0]
+
+    def options(self) -> Options:
+        """The options it was given; nothing follows from them here."""
+        return self._options
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The same dataset with options, which are remembered."""
+        return Dataset(self._stage, self._options.merge(options))
+
+    def _save_state(self) -> dict[str, Any]:
+        """How often it was shuffled, so that a program that goes on later sees the orders it would have seen."""
+        return {"orders": [[list(stage.seed), stage.walks] for stage in random_stages(self._stage)]}
+
+    def _prepare_state(self, state: Any) -> Callable[[], None]:
+        return Session(self._stage, [[seed, walks - 1] for seed, walks in state["orders"]]).settle
+
+    def __repr__(self) -> str:
+        return f"<{type(self._stage).__name__}Dataset element_spec={self.element_spec}>"
+
+    # -- choosing and ordering ----------------------------------------------------------------------------------------
+
+    def _then(self, stage: Stage) -> Dataset:
+        return Dataset(stage, self._options)
+
+    def _ordered(self, step: Callable[[Stage], Stage]) -> Dataset:
+        """A step that does not look into elements: done on their numbers, where they are rows of arrays."""
+        stage = self._stage
+        return self._then(
+            Gather(step(stage.numbers), stage.rows) if isinstance(stage, Gather) else step(stage)
+        )
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements in random order, each drawn from a buffer of the next `buffer_size`.
+
+        Every loop has another order, unless `reshuffle_each_iteration` is False; with the same seed a program has the
+        same orders each time it runs.
+
+        >>> sorted(int(x) for x in Dataset.range(5).shuffle(5, seed=1))
+        [0, 1, 2, 3, 4]
+        """
+        return self._ordered(lambda stage: order.Shuffle(stage, buffer_size, seed, reshuffle_each_iteration))
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """The elements `count` times over, or without end.
+
+        >>> [int(x) for x in Dataset.range(2).repeat(2)]
+        [0, 1, 0, 1]
+        """
+        times = -1 if count is None else whole("repeat: count", count)
+        return self._ordered(lambda stage: order.Repeat(stage, times))
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """At most the first `count` elements; -1 for all.
+
+        >>> [int(x) for x in Dataset.range(9).take(2)]
+        [0, 1]
+        """
+        return self._ordered(lambda stage: order.Take(stage, whole("take: count", count)))
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """All but the first `count` elements; -1 for none.
+
+        >>> [int(x) for x in Dataset.range(5).skip(3)]
+        [3, 4]
+        """
+        return self._ordered(lambda stage: order.Skip(stage, whole("skip: count", count)))
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Every `num_shards`-th element, from number `index` on.
+
+        >>> [int(x) for x in Dataset.range(7).shard(3, 1)]
+        [1, 4]
+        """
+        return self._ordered(
+            lambda stage: order.Shard(
+                stage, whole("shard: num_shards", num_shards), whole("shard: index", index)
+            )
+        )
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+        """The elements, kept in memory once they have all been seen.
+
+        >>> [int(x) for x in Dataset.range(3).cache().repeat(2)]
+        [0, 1, 2, 0, 1, 2]
+        """
+        if filename != "":
+            raise NotImplementedError(
+                "cache: elements are kept in memory only; call cache() without a file name"
+            )
+        return self._ordered(order.Cache)
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """The elements of this dataset, then those of another.
+
+        >>> [int(x) for x in Dataset.range(2).concatenate(Dataset.range(5, 7))]
+        [0, 1, 5, 6]
+        """
+        first, second = self._stage, nested.stage_of(dataset, "concatenate: dataset")
+        if isinstance(first, Gather) and isinstance(second, Gather) and first.rows is second.rows:
+            return self._then(Gather(order.Concatenate(first.numbers, second.numbers), first.rows))
+        joined = order.Concatenate(first, second)
+        if all(isinstance(stage, (Gather, sources.Elements)) for stage in (first, second)):
+            joined.spec  # noqa: B018  both are known already: what does not fit is said here
+        return self._then(joined)
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
+        """Pairs of a number, counted from `start`, and the element.
+
+        >>> list(Dataset.from_tensor_slices([7, 8]).enumerate(5).as_numpy_iterator())
+        [(np.int64(5), np.int32(7)), (np.int64(6), np.int32(8))]
+        """
+        return Dataset.zip(Dataset.counter(start), self).with_options(self._options)
+
+    # -- making new elements ------------------------------------------------------------------------------------------
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """`map_func` of each element, whose parts it gets as arguments if it is a tuple.
+
+        With `num_parallel_calls`, so many threads call it; AUTOTUNE uses threads if it is slow. The order stays,
+        unless `deterministic` is False.
+
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: x * x)]
+        [0, 1, 4]
+        """
+        if num_parallel_calls is None:
+            return self._then(transform.Map(self._stage, map_func))
+        calls = whole("map: num_parallel_calls", num_parallel_calls)
+        return self._then(threads.ParallelMap(self._stage, map_func, calls, deterministic is not False))
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements of which `predicate` is true.
+
+        >>> [int(x) for x in Dataset.range(5).filter(lambda x: x % 2 == 1)]
+        [1, 3]
+        """
+        return self._then(transform.Filter(self._stage, predicate))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements before the first of which `predicate` is false.
+
+        >>> [int(x) for x in Dataset.range(9).take_while(lambda x: x < 3)]
+        [0, 1, 2]
+        """
+        return self._then(transform.TakeWhile(self._stage, predicate))
+
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """What `scan_func(state, element)` makes of each element; it returns the next state and the new element.
+
+        >>> [int(x) for x in Dataset.range(5).scan(np.int64(0), lambda total, x: (total + x, total + x))]
+        [0, 1, 3, 6, 10]
+        """
+        return self._then(transform.Scan(self._stage, initial_state, scan_func))
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """Each element the first time it comes.
+
+        >>> [int(x) for x in Dataset.from_tensor_slices([1, 2, 1]).unique()]
+        [1, 2]
+        """
+        return self._then(transform.Unique(self._stage))
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements at a time, stacked; the last batch may be smaller, unless it is to be dropped.
+
+        >>> [x.numpy().tolist() for x in Dataset.range(5).batch(2)]
+        [[0, 1], [2, 3], [4]]
+        """
+        return self._then(
+            transform.Batch(self._stage, whole("batch: batch_size", batch_size), drop_remainder)
+        )
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements at a time, filled up to `padded_shapes`, or to the largest, and stacked.
+
+        >>> rows = Dataset.range(1, 4).map(lambda n: np.ones(int(n), int))
+        >>> rows.padded_batch(3).get_single_element().numpy().tolist()
+        [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+        """
+        size = whole("padded_batch: batch_size", batch_size)
+        return self._then(
+            transform.PaddedBatch(self._stage, size, padded_shapes, padding_values, drop_remainder)
+        )
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """The rows of each element.
+
+        >>> [int(x) for x in Dataset.range(4).batch(3).unbatch()]
+        [0, 1, 2, 3]
+        """
+        return self._then(transform.Unbatch(self._stage))
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """The rows of the elements in batches of another size.
+
+        >>> [x.numpy().tolist() for x in Dataset.range(6).batch(4).rebatch(3)]
+        [[0, 1, 2], [3, 4, 5]]
+        """
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+        """The elements, which a thread makes up to `buffer_size` ahead; AUTOTUNE uses one if they are slow to make.
+
+        >>> [int(x) for x in Dataset.range(3).prefetch(2)]
+        [0, 1, 2]
+        """
+        return self._then(threads.Prefetch(self._stage, whole("prefetch: buffer_size", buffer_size)))
+
+    # -- datasets inside ----------------------------------------------------------------------------------------------
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Datasets of `size` neighbours each: one for each component. Each begins `shift` (or `size`) after the last.
+
+        >>> [[int(x) for x in window] for window in Dataset.range(5).window(3, shift=2)]
+        [[0, 1, 2], [2, 3, 4], [4]]
+        """
+        length, step = whole("window: size", size), whole("window: stride", stride)
+        forward = length if shift is None else whole("window: shift", shift)
+        return self._then(nested.Window(self._stage, length, forward, step, drop_remainder, Dataset))
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements of the datasets that `map_func` makes of each element, one after the other.
+
+        >>> [int(x) for x in Dataset.range(1, 4).flat_map(lambda n: Dataset.range(n))]
+        [0, 0, 1, 0, 1, 2]
+        """
+        return self._then(nested.Interleave(self._stage, map_func, "flat_map"))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements of the datasets that `map_func` makes: `cycle_length` at a time, `block_length` from each.
+
+        With `num_parallel_calls` a thread reads ahead in each.
+
+        >>> twice = Dataset.range(1, 4).interleave(lambda x: Dataset.from_tensors(x).repeat(2), cycle_length=2)
+        >>> [int(x) for x in twice]
+        [1, 2, 1, 2, 3, 3]
+        """
+        cycle = AUTOTUNE if cycle_length is None else whole("interleave: cycle_length", cycle_length)
+        block = 1 if block_length is None else whole("interleave: block_length", block_length)
+        calls = (
+            0 if num_parallel_calls is None else whole("interleave: num_parallel_calls", num_parallel_calls)
+        )
+        ahead = AUTOTUNE if calls == AUTOTUNE else 2 if calls else 0
+        cycle = cores() if cycle == AUTOTUNE else cycle
+        return self._then(nested.Interleave(self._stage, map_func, "interleave", cycle, block, ahead))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements of one key, `window_size` at a time, made into the elements of `reduce_func(key, dataset)`.
+
+        >>> by_parity = Dataset.range(5).group_by_window(lambda x: x % 2, lambda key, group: group.batch(9), 3)
+        >>> [x.numpy().tolist() for x in by_parity]
+        [[0, 2, 4], [1, 3]]
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError("group_by_window: give either window_size or window_size_func")
+        sized = window_size_func or (lambda key: window_size)
+        return self._then(
+            nested.GroupByWindow(self._stage, key_func, reduce_func, lambda key: int(sized(key)), Dataset)
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Padded batches of elements of about one length: below the first boundary, between it and the second, ...
+
+        >>> rows = Dataset.from_tensor_slices([1, 5, 2, 6]).map(lambda n: np.ones(int(n), int))
+        >>> batches = rows.bucket_by_sequence_length(lambda x: len(x), [4], [2, 2])
+        >>> [x.shape.as_list() for x in batches]
+        [[2, 2], [2, 6]]
+        """
+        bounds, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
+        if len(sizes) != len(bounds) + 1:
+            raise ValueError(
+                f"bucket_by_sequence_length: {len(bounds)} boundaries make {len(bounds) + 1} buckets, and there are "
+                f"{len(sizes)} batch sizes"
+            )
+        if pad_to_bucket_boundary:
+            raise NotImplementedError("bucket_by_sequence_length: pad_to_bucket_boundary; give padded_shapes")
+
+        def batched(key: Tensor, group: Dataset) -> Dataset:
+            size = sizes[int(key)]
+            if no_padding:
+                return group.batch(size, drop_remainder)
+            return group.padded_batch(size, padded_shapes, padding_values, drop_remainder)
+
+        length = transform.spread(element_length_func, "bucket_by_sequence_length: element_length_func")
+        return self.group_by_window(
+            lambda *parts: np.searchsorted(bounds, int(length(parts)), side="right"),
+            batched,
+            window_size_func=lambda key: sizes[key],
+        )
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """`transformation_func` of this dataset, as one more step in a chain.
+
+        >>> len(Dataset.range(5).apply(lambda dataset: dataset.take(2)))
+        2
+        """
+        result = transformation_func(self)
+        if not is_dataset(result):
+            raise TypeError(f"apply: the function must return a Dataset, not {type(result).__name__}")
+        return result
+
+
+def _zipped(template: Any, stages: list[Stage]) -> Stage:
+    """Stages side by side; as rows, where all are the rows of arrays in their own order."""
+    if all(isinstance(stage, Gather) and isinstance(stage.numbers, Numbers) for stage in stages):
+        lengths = [stage.size() for stage in stages if stage.size() != INFINITE]
+        rows = sources.ZippedRows(template, [stage.rows for stage in stages])  # type: ignore[attr-defined]
+        return Gather(Numbers(min(lengths, default=INFINITE)), rows)
+    return transform.Zip(template, stages)
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, as strings.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "poem.txt"
+    >>> _ = path.write_text("one\\ntwo\\n")
+    >>> [line.numpy() for line in TextLineDataset(str(path))]
+    [b'one', b'two']
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if compression_type not in (None, "", "GZIP", "ZLIB"):
+            raise InvalidArgumentError(
+                f"TextLineDataset: compression_type must be 'GZIP', 'ZLIB' or '', not {compression_type!r}"
+            )
+        files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
+        super().__init__(sources.Lines(files._stage, compression_type or ""))

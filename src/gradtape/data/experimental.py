@@ -1,0 +1,94 @@
+"""The public namespace `gradtape.data.experimental`: earlier names of what `data` has, and a few more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import FailedPreconditionError
+from ..missing import closed
+from ..optional import Optional
+from ..tensor import Tensor
+from .dataset import Dataset
+from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
+from .stage import INFINITE as INFINITE_CARDINALITY
+from .stage import UNKNOWN as UNKNOWN_CARDINALITY
+from .stage import Session, Stage
+from .threads import AUTOTUNE
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "AutotuneOptions",
+    "DistributeOptions",
+    "OptimizationOptions",
+    "Optional",
+    "ThreadingOptions",
+    "assert_cardinality",
+    "cardinality",
+    "get_single_element",
+    "get_structure",
+]
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """How many elements a dataset has: `dataset.cardinality()`.
+
+    >>> int(cardinality(Dataset.range(4)))
+    4
+    """
+    return dataset.cardinality()
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """The element of a dataset that has just one.
+
+    >>> int(get_single_element(Dataset.from_tensors(5)))
+    5
+    """
+    return dataset.get_single_element()
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """What the elements are: `element_spec`.
+
+    >>> get_structure(Dataset.range(4))
+    TensorSpec(shape=(), dtype=tf.int64, name=None)
+    """
+    return dataset_or_iterator.element_spec
+
+
+def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
+    """A step for `apply` that knows how many elements there are, and raises if there are not.
+
+    >>> odd = Dataset.range(6).filter(lambda x: x % 2 == 1).apply(assert_cardinality(3))
+    >>> len(odd)
+    3
+    """
+    return lambda dataset: Dataset(_Counted(dataset._stage, int(expected_cardinality)), dataset.options())
+
+
+class _Counted(Stage):
+    def __init__(self, source: Stage, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        seen = 0
+        for element in self.sources[0].open(session):
+            seen += 1
+            if 0 <= self._count < seen:
+                break
+            yield element
+        if self._count >= 0 and seen != self._count:
+            raise FailedPreconditionError(
+                f"assert_cardinality: {self._count} elements were promised, and there are "
+                f"{'more' if seen > self._count else seen}"
+            )
+
+    def size(self) -> int:
+        return self._count
+
+
+closed(__name__)

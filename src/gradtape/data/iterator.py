@@ -1,0 +1,83 @@
+"""Iterator: a user's walk along a dataset. Its position can be saved and gone back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InvalidArgumentError, OutOfRangeError
+from ..optional import Optional
+from ..primitive import local
+from .stage import Cursor, Session, Stage
+
+
+class Iterator:
+    """What `iter(dataset)` gives: the elements, one after the other.
+
+    A `train.Checkpoint` saves its position: how many elements it has given, and in which orders they were shuffled.
+
+    >>> from gradtape.data import Dataset
+    >>> iterator = iter(Dataset.range(3))
+    >>> int(next(iterator)), int(iterator.get_next())
+    (0, 1)
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._session = Session(stage)
+        self._cursor: Cursor = stage.open(self._session)
+        self._given = 0
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        here = local.here
+        listening, here.tapes = here.tapes, []  # no gradient flows through a dataset
+        try:
+            got = self._cursor.some(1)
+        finally:
+            here.tapes = listening
+        if not got:
+            raise StopIteration
+        self._given += 1
+        return got[0]
+
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError at the end."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: the dataset has no more elements") from None
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an `Optional`, which has no value at the end."""
+        try:
+            return Optional.from_value(next(self))
+        except StopIteration:
+            return Optional.empty(self.element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of specs of the elements."""
+        return self._stage.spec
+
+    def _save_state(self) -> dict[str, Any]:
+        """The position, as plain numbers and lists."""
+        return {"given": self._given, "orders": self._session.orders()}
+
+    def _prepare_state(self, state: Any) -> Callable[[], None]:
+        """Find a saved position. Nothing has changed before the function this returns is called."""
+        given, session = state["given"], Session(self._stage, state["orders"])
+        cursor = self._stage.open(session)
+        passed = cursor.skip(given)
+        if passed < given:
+            raise InvalidArgumentError(
+                f"the saved iterator had given {given} elements; this dataset has only {passed}"
+            )
+
+        def go() -> None:
+            session.settle()
+            self._session, self._cursor, self._given = session, cursor, given
+
+        return go

@@ -1,0 +1,143 @@
+"""Steps with datasets inside: window, flat_map, interleave, group_by_window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import nest
+from ..errors import InvalidArgumentError
+from ..tensor import convert
+from .sources import Elements
+from .stage import Cursor, Session, Stage
+from .structure import DatasetSpec, infer, is_dataset, map_specs
+from .threads import PrefetchCursor
+from .transform import spread
+
+MakeDataset = Callable[[Stage], Any]
+
+
+class Window(Stage):
+    """Datasets of neighbouring elements: one for each component of the elements."""
+
+    def __init__(
+        self, source: Stage, size: int, shift: int, stride: int, drop_remainder: bool, make: MakeDataset
+    ) -> None:
+        super().__init__(source)
+        for name, value in (("size", size), ("shift", shift), ("stride", stride)):
+            if value <= 0:
+                raise InvalidArgumentError(f"window: {name} must be positive, not {value}")
+        self._size, self._shift, self._stride, self._drop = size, shift, stride, drop_remainder
+        self._make = make
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        source = self.sources[0].open(session)
+        span = (self._size - 1) * self._stride + 1
+        ahead: list[Any] = []
+        while True:
+            ahead += source.some(max(span - len(ahead), 0))
+            window = ahead[: span : self._stride]
+            if not window or (self._drop and len(window) < self._size):
+                return
+            yield self._datasets(window)
+            source.skip(max(self._shift - len(ahead), 0))
+            del ahead[: self._shift]
+
+    def _datasets(self, window: list[Any]) -> Any:
+        columns = zip(*map(nest.flatten, window))
+        return nest.pack_sequence_as(window[0], [self._make(Elements(column)) for column in columns])
+
+    def size(self) -> int:
+        there = self.sources[0].size()
+        if there < 0:
+            return there
+        span = (self._size - 1) * self._stride + 1 if self._drop else 1
+        return max(0, (there - span) // self._shift + 1)
+
+    def describe(self) -> Any:
+        return map_specs(DatasetSpec, self.sources[0].spec)
+
+
+class Interleave(Stage):
+    """The elements of the datasets that a function makes of elements, several of them at a time, by turns."""
+
+    def __init__(
+        self, source: Stage, function: Any, what: str, cycle: int = 1, block: int = 1, ahead: int = 0
+    ) -> None:
+        super().__init__(source)
+        if cycle <= 0 or block <= 0:
+            raise InvalidArgumentError(f"{what}: cycle_length and block_length must be positive")
+        self._call, self._what = spread(function, f"{what}: map_func"), what
+        self._cycle, self._block, self._ahead = cycle, block, ahead
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        source = iter(self.sources[0].open(session))
+        places: list[Cursor | None] = [None] * self._cycle
+        turn, more = 0, True
+        while more or any(places):
+            if places[turn] is None and more:
+                element = next(source, self)
+                if element is self:
+                    more = False
+                else:
+                    places[turn] = self._opened(element, session)
+            current = places[turn]
+            if current is not None:
+                part = current.some(self._block)
+                yield from part
+                if len(part) < self._block:
+                    places[turn] = None
+            turn = (turn + 1) % self._cycle
+
+    def _opened(self, element: Any, session: Session) -> Cursor:
+        cursor = self._inner(element).open(session)
+        return PrefetchCursor(cursor, self._ahead) if self._ahead else cursor
+
+    def _inner(self, element: Any) -> Stage:
+        return stage_of(self._call(element), f"{self._what}: map_func")
+
+    def describe(self) -> Any:
+        source = self.sources[0]
+        return infer(self._call, source.spec, source.first).element_spec
+
+
+def stage_of(value: Any, what: str) -> Stage:
+    """The stage of what must be a dataset."""
+    if not is_dataset(value):
+        raise TypeError(f"{what} must return a Dataset, and returned {type(value).__name__}")
+    stage: Stage = value._stage
+    return stage
+
+
+class GroupByWindow(Stage):
+    """Elements gathered by a key; each group that is full, and each that is left, becomes a dataset of a function."""
+
+    def __init__(
+        self, source: Stage, key: Any, reduce: Any, window_size: Callable[[int], int], make: MakeDataset
+    ) -> None:
+        super().__init__(source)
+        self._key = spread(key, "group_by_window: key_func")
+        self._reduce, self._window_size, self._make = reduce, window_size, make
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        groups: dict[int, list[Any]] = {}
+        for element in self.sources[0].open(session):
+            key = int(self._key(element))
+            group = groups.setdefault(key, [])
+            group.append(element)
+            if len(group) >= self._window_size(key):
+                yield from self._reduced(key, groups.pop(key), session)
+        for key in sorted(groups):
+            yield from self._reduced(key, groups[key], session)
+
+    def _reduced(self, key: int, group: list[Any], session: Session) -> Iterator[Any]:
+        yield from self._stage(key, Elements(group)).open(session)
+
+    def _stage(self, key: int, group: Stage) -> Stage:
+        result = self._reduce(convert(np.int64(key)), self._make(group))
+        return stage_of(result, "group_by_window: reduce_func")
+
+    def describe(self) -> Any:
+        return self._stage(0, Elements((), self.sources[0].spec)).spec

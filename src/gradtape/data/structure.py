@@ -1,0 +1,253 @@
+"""Elements of datasets: structures (tuples and dicts, nested) of tensors; how they are made, stacked and described.
+
+Lists are no structures here: as in TensorFlow, a list in an element becomes a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, nest
+from ..errors import DataLossError, DTypeError, InvalidArgumentError
+from ..shapes import TensorShape
+from ..spec import TensorSpec
+from ..tensor import Tensor, convert_to_tensor, wrap
+
+
+class DatasetSpec:
+    """What is known of a dataset that is itself an element, as those of `window` are.
+
+    >>> DatasetSpec(TensorSpec((), "int64"))
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        self.element_spec = element_spec
+        self.dataset_shape = TensorShape(dataset_shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and self.element_spec == other.element_spec
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, {self.dataset_shape!r})"
+
+
+def is_dataset(value: Any) -> bool:
+    """Is this a dataset? They alone have stages."""
+    return hasattr(type(value), "element_spec") and hasattr(value, "_stage")
+
+
+def as_element(value: Any) -> Any:
+    """A structure of tensors for a structure of anything that can become tensors. Datasets and None stay."""
+    kind = type(value)
+    if kind is Tensor:
+        return value
+    if kind is tuple:
+        return tuple([as_element(part) for part in value])
+    if kind is dict:
+        return {key: as_element(part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return kind(*map(as_element, value))
+    if value is None or is_dataset(value):
+        return value
+    if isinstance(value, list) or not nest.is_nested(value):
+        return convert_to_tensor(value)
+    return nest.pack_sequence_as(value, [as_element(leaf) for leaf in nest.flatten(value)])
+
+
+def packer(template: Any) -> Callable[[list[Any]], Any]:
+    """A function that puts leaves together like `template`; the two usual kinds take no time."""
+    if not nest.is_nested(template):
+        return lambda leaves: leaves[0]
+    if type(template) is tuple and not any(map(nest.is_nested, template)):
+        return tuple
+    return lambda leaves: nest.pack_sequence_as(template, leaves)
+
+
+def component(structure: Any, i: int) -> str:
+    """How an error names the i-th leaf of an element."""
+    return "the elements" if not nest.is_nested(structure) else f"component {i} of the elements"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Many elements as one
+
+
+def stack(elements: Sequence[Any]) -> Any:
+    """One element that holds the given ones along a new first axis."""
+    return _merge(elements, _stacked)
+
+
+def join(blocks: Sequence[Any]) -> Any:
+    """One block for several: blocks are stacked elements."""
+    return _merge(blocks, lambda leaves, where: wrap(np.concatenate([leaf._array for leaf in leaves])))
+
+
+def _merge(elements: Sequence[Any], merge: Callable[[Sequence[Any], str], Any]) -> Any:
+    first = elements[0]
+    if type(first) is Tensor:
+        return merge(elements, "the elements")
+    columns = zip(*(_leaves(element, first) for element in elements))
+    return nest.pack_sequence_as(
+        first,
+        [
+            None if column[0] is None else merge(column, component(first, i))
+            for i, column in enumerate(columns)
+        ],
+    )
+
+
+def _leaves(element: Any, first: Any) -> list[Any]:
+    """The leaves of an element that must be built like the first."""
+    if element is not first:
+        nest.assert_same_structure(first, element)
+    return nest.flatten(element)
+
+
+def _stacked(leaves: Sequence[Any], where: str) -> Tensor:
+    arrays = [array_of(leaf, where) for leaf in leaves]
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if array.shape != first.shape:
+            raise InvalidArgumentError(
+                f"batch: {where} differ in shape: the first has {list(first.shape)}, number {i} has "
+                f"{list(array.shape)}. Use padded_batch, or map them to one shape"
+            )
+        if array.dtype != first.dtype:
+            raise _different_dtypes(first, array, i, where)
+    return wrap(np.stack(arrays))
+
+
+def pad(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
+    """One element that holds the given ones along a new first axis, each filled up to `shapes` with `values`.
+
+    Both are lists with one entry a leaf, or None: then shapes are as small as can be, and values zeros.
+    """
+    first = elements[0]
+    columns = zip(*(_leaves(element, first) for element in elements))
+    return nest.pack_sequence_as(
+        first,
+        [
+            _padded(column, shapes and shapes[i], values and values[i], component(first, i))
+            for i, column in enumerate(columns)
+        ],
+    )
+
+
+def _padded(leaves: Sequence[Any], shape: Any, value: Any, where: str) -> Tensor:
+    arrays = [array_of(leaf, where) for leaf in leaves]
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if array.ndim != first.ndim:
+            raise InvalidArgumentError(
+                f"padded_batch: {where} differ in rank: the first has shape {list(first.shape)}, number {i} has "
+                f"{list(array.shape)}"
+            )
+        if array.dtype != first.dtype:
+            raise _different_dtypes(first, array, i, where)
+    largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays))]
+    wanted = _full_shape(largest, shape, where)
+    filler = (b"" if first.dtype.kind == "O" else 0) if value is None else value
+    out = np.full((len(arrays), *wanted), filler, first.dtype)
+    for row, array in zip(out, arrays) if first.ndim else ():
+        row[tuple(map(slice, array.shape))] = array
+    if not first.ndim:
+        out[:] = arrays
+    return wrap(out)
+
+
+def _full_shape(largest: list[int], shape: Any, where: str) -> list[int]:
+    """The shape to pad to: as asked, and as large as the largest element where that is left open."""
+    if shape is None:
+        return largest
+    asked = TensorShape(shape)
+    if asked.rank is None:
+        return largest
+    if asked.rank != len(largest):
+        raise InvalidArgumentError(
+            f"padded_batch: {where} have {len(largest)} axes, and padded_shapes says {asked.rank}"
+        )
+    wanted = [size if wish is None or wish == -1 else wish for size, wish in zip(largest, asked)]
+    if any(size > wish for size, wish in zip(largest, wanted)):
+        raise DataLossError(
+            f"padded_batch: {where} reach shape {largest}, which does not fit into padded_shapes {asked}"
+        )
+    return wanted
+
+
+def _different_dtypes(first: Any, array: Any, i: int, where: str) -> DTypeError:
+    return DTypeError(
+        f"batch: {where} differ in dtype: the first is {dtypes.of(first).name}, number {i} is "
+        f"{dtypes.of(array).name}: cast them"
+    )
+
+
+def array_of(leaf: Any, where: str = "the elements") -> Any:
+    """The array of a leaf that must be a tensor."""
+    if type(leaf) is not Tensor:
+        what = "datasets, as window makes them" if is_dataset(leaf) else type(leaf).__name__
+        raise TypeError(
+            f"{where} must be tensors here, and are {what}: use flat_map to get at their elements"
+        )
+    return leaf._array
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Elements described
+
+
+def spec_of(element: Any) -> Any:
+    """The structure of specs for an element."""
+    return nest.map_structure(_leaf_spec, element)
+
+
+def _leaf_spec(leaf: Any) -> Any:
+    if leaf is None:
+        return None
+    return DatasetSpec(leaf.element_spec) if is_dataset(leaf) else TensorSpec.from_tensor(leaf)
+
+
+def batched_spec(spec: Any, size: int | None) -> Any:
+    """The spec of elements stacked along a new first axis."""
+    return map_specs(
+        lambda s: TensorSpec([size, *s.shape] if s.shape.rank is not None else None, s.dtype), spec
+    )
+
+
+def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
+    """`function` of the TensorSpecs in the same place; other leaves stay as they are in the first."""
+    return nest.map_structure(
+        lambda *leaves: function(*leaves) if isinstance(leaves[0], TensorSpec) else leaves[0], *specs
+    )
+
+
+def infer(function: Callable[[Any], Any], spec: Any, example: Callable[[], Any]) -> Any:
+    """The spec of what `function` makes of elements of `spec`, found by calling it.
+
+    It is called on zeros, and on zeros of another length where `spec` leaves lengths open: what differs then is open
+    in the result too. A function that cannot take zeros is called on a real element, from `example`.
+    """
+    try:
+        small, large = (spec_of(function(_zeros(spec, length))) for length in (2, 3))
+    except Exception:
+        return spec_of(function(example()))
+    return map_specs(lambda a, b: a.most_specific_compatible_type(b), small, large)
+
+
+def _zeros(spec: Any, length: int) -> Any:
+    def zeros(s: TensorSpec) -> Tensor:
+        if s.shape.rank is None:
+            raise ValueError("no example can be made for an unknown rank")
+        shape = [length if size is None else size for size in s.shape]
+        filler = b"" if s.dtype is dtypes.string else 0
+        return wrap(np.full(shape, filler, s.dtype.numpy_dtype))
+
+    if any(isinstance(leaf, DatasetSpec) for leaf in nest.flatten(spec)):
+        raise ValueError("no example can be made for a dataset")
+    return map_specs(zeros, spec)

@@ -1,0 +1,339 @@
+"""Steps that make new elements: map, filter, batch, unbatch, zip, window, interleave and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import dtypes, nest
+from ..errors import DTypeError, InvalidArgumentError
+from ..spec import TensorSpec
+from ..tensor import Tensor, wrap
+from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
+from .structure import (
+    array_of,
+    as_element,
+    batched_spec,
+    infer,
+    map_specs,
+    packer,
+    pad,
+)
+
+Function = Callable[..., Any]
+
+
+def spread(function: Any, what: str) -> Callable[[Any], Any]:
+    """A user's function as one of an element: a tuple is handed over as that many arguments."""
+    if not callable(function):
+        raise ValueError(f"{what} must be a function, not {function!r}")
+
+    def call(element: Any) -> Any:
+        try:
+            return function(*element) if type(element) is tuple else function(element)
+        except StopIteration as error:  # would end the loop over the dataset without a word
+            raise RuntimeError(f"{what} raised StopIteration") from error
+
+    return call
+
+
+def _truth(value: Any, what: str) -> bool:
+    tensor = as_element(value)
+    if type(tensor) is not Tensor or tensor.dtype is not dtypes.bool or tensor.ndim:
+        raise DTypeError(f"{what} must return one boolean, and returned {value!r}")
+    return bool(tensor)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# One element for one
+
+
+class Map(Stage):
+    """A function of each element."""
+
+    def __init__(self, source: Stage, function: Any) -> None:
+        super().__init__(source)
+        self._call = spread(function, "map: map_func")
+
+    def made(self, element: Any) -> Any:
+        """What an element becomes. A list of results is a tuple, as in TensorFlow."""
+        result = self._call(element)
+        return as_element(tuple(result) if type(result) is list else result)
+
+    def open(self, session: Session) -> Cursor:
+        return _MapCursor(self.sources[0].open(session), self.made)
+
+    def size(self) -> int:
+        return self.sources[0].size()
+
+    def describe(self) -> Any:
+        return infer(self.made, self.sources[0].spec, self.sources[0].first)
+
+
+class _MapCursor(Cursor):
+    def __init__(self, source: Cursor, function: Function) -> None:
+        self._source, self._function = source, function
+
+    def some(self, n: int) -> Sequence[Any]:
+        return [self._function(element) for element in self._source.some(n)]
+
+    def skip(self, n: int) -> int:
+        return self._source.skip(n)  # what nobody sees need not be computed
+
+
+class Scan(Stage):
+    """A function of a state and each element, which gives the next state and what becomes of the element."""
+
+    def __init__(self, source: Stage, initial_state: Any, function: Function) -> None:
+        super().__init__(source)
+        self._initial = as_element(initial_state)
+        self._function = function
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        state = self._initial
+        for element in self.sources[0].open(session):
+            state, made = self._step(state, element)
+            yield made
+
+    def _step(self, state: Any, element: Any) -> tuple[Any, Any]:
+        result = self._function(state, element)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(f"scan: scan_func must return (new_state, output), and returned {result!r}")
+        return same_state("scan", state, result[0]), as_element(result[1])
+
+    def size(self) -> int:
+        return self.sources[0].size()
+
+    def describe(self) -> Any:
+        source = self.sources[0]
+        return infer(lambda element: self._step(self._initial, element)[1], source.spec, source.first)
+
+
+def same_state(what: str, before: Any, after: Any) -> Any:
+    """The next state, which must be built like the one before."""
+    state = as_element(after)
+    try:
+        nest.assert_same_structure(before, state)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what}: the state changed its structure: {error}") from None
+    for old, new in zip(nest.flatten(before), nest.flatten(state)):
+        if old.dtype is not new.dtype:
+            raise DTypeError(f"{what}: the state changed from {old.dtype.name} to {new.dtype.name}: cast it")
+    return state
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Some of the elements
+
+
+class Filter(Stage):
+    """The elements of which a predicate is true."""
+
+    def __init__(self, source: Stage, predicate: Any) -> None:
+        super().__init__(source)
+        self._call = spread(predicate, "filter: predicate")
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        for element in self.sources[0].open(session):
+            if _truth(self._call(element), "filter: predicate"):
+                yield element
+
+
+class TakeWhile(Stage):
+    """The elements before the first of which a predicate is false."""
+
+    def __init__(self, source: Stage, predicate: Any) -> None:
+        super().__init__(source)
+        self._call = spread(predicate, "take_while: predicate")
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        for element in self.sources[0].open(session):
+            if not _truth(self._call(element), "take_while: predicate"):
+                return
+            yield element
+
+
+class Unique(Stage):
+    """Each element the first time it comes."""
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        seen = set()
+        for element in self.sources[0].open(session):
+            array = array_of(element, "unique: the elements")
+            key = array.tolist() if array.dtype.kind == "O" else array.tobytes()
+            if (array.shape, str(key)) not in seen:
+                seen.add((array.shape, str(key)))
+                yield element
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Many elements as one, and back
+
+
+class Batch(Stage):
+    """So many elements stacked; the last may hold fewer."""
+
+    def __init__(self, source: Stage, size: int, drop_remainder: bool) -> None:
+        super().__init__(source)
+        if size <= 0:
+            raise InvalidArgumentError(f"batch: batch_size must be positive, not {size}")
+        self._batch, self._drop = size, drop_remainder
+
+    def open(self, session: Session) -> Cursor:
+        return _BatchCursor(self.sources[0].open(session), self._batch, self._drop)
+
+    def size(self) -> int:
+        there = self.sources[0].size()
+        return there if there < 0 else there // self._batch if self._drop else -(-there // self._batch)
+
+    def describe(self) -> Any:
+        return batched_spec(self.sources[0].spec, self._batch if self._drop else None)
+
+
+class _BatchCursor(Cursor):
+    def __init__(self, source: Cursor, batch: int, drop: bool) -> None:
+        self._source, self._batch, self._drop = source, batch, drop
+
+    def some(self, n: int) -> Sequence[Any]:
+        batches: list[Any] = []
+        while len(batches) < n:
+            count, block = self._source.block(self._batch)
+            if count == 0 or (self._drop and count < self._batch):
+                break
+            batches.append(block)
+        return batches
+
+    def skip(self, n: int) -> int:
+        whole, rest = divmod(self._source.skip(n * self._batch), self._batch)
+        return whole + (rest > 0 and not self._drop)
+
+
+class PaddedBatch(Batch):
+    """So many elements, filled up to one shape and stacked."""
+
+    def __init__(self, source: Stage, size: int, shapes: Any, values: Any, drop_remainder: bool) -> None:
+        super().__init__(source, size, drop_remainder)
+        self._shapes = None if shapes is None else shape_leaves(shapes, source.spec)
+        self._values = None if values is None else value_leaves(values, source.spec)
+
+    def open(self, session: Session) -> Cursor:
+        return Stream(self.elements(session))
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        source = self.sources[0].open(session)
+        while elements := source.some(self._batch):
+            if len(elements) == self._batch or not self._drop:
+                yield pad(elements, self._shapes, self._values)
+
+    def describe(self) -> Any:
+        source = self.sources[0].spec
+        if self._shapes is None:
+            return super().describe()
+        wanted = iter(self._shapes)
+        return batched_spec(
+            map_specs(lambda s: TensorSpec(_asked(next(wanted), s.shape), s.dtype), source),
+            self._batch if self._drop else None,
+        )
+
+
+def _asked(shape: Any, own: Any) -> Any:
+    return [None if size == -1 else size for size in shape] if shape is not None else own
+
+
+def shape_leaves(shapes: Any, spec: Any) -> list[Any]:
+    """padded_shapes with one entry a leaf: the elements' own structure says where a shape begins."""
+    if isinstance(spec, dict):
+        return [leaf for key in sorted(spec) for leaf in shape_leaves(shapes[key], spec[key])]
+    if type(spec) is tuple:
+        if not isinstance(shapes, (tuple, list)) or len(shapes) != len(spec):
+            raise ValueError(
+                f"padded_batch: elements have {len(spec)} components, padded_shapes are {shapes!r}"
+            )
+        return [leaf for part, own in zip(shapes, spec) for leaf in shape_leaves(part, own)]
+    return [shapes]
+
+
+def value_leaves(values: Any, spec: Any) -> list[Any]:
+    """padding_values with one entry a leaf; one value alone is that of all."""
+    leaves = nest.flatten(spec)
+    given = nest.flatten(values)
+    if not nest.is_nested(values):
+        given = [values] * len(leaves)
+    if len(given) != len(leaves):
+        raise ValueError(
+            f"padded_batch: elements have {len(leaves)} components, padding_values are {values!r}"
+        )
+    return [None if value is None else _padding(value, leaf) for value, leaf in zip(given, leaves)]
+
+
+def _padding(value: Any, leaf: TensorSpec) -> Any:
+    tensor = as_element(value)
+    fits = tensor.dtype is leaf.dtype or (type(value) is int and leaf.dtype.is_numeric)
+    if not fits:
+        raise TypeError(
+            f"padded_batch: the padding value {value!r} is {tensor.dtype.name}, the component is {leaf.dtype.name}"
+        )
+    return tensor._array[()]
+
+
+class Unbatch(Stage):
+    """The rows of each element."""
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        for batch in self.sources[0].open(session):
+            pack = packer(batch)
+            arrays = [array_of(leaf) for leaf in nest.flatten(batch)]
+            lengths = {array.shape[:1] for array in arrays}
+            if len(lengths) != 1 or () in lengths:
+                raise InvalidArgumentError(
+                    "unbatch: all components need the same first axis; their shapes are "
+                    f"{[list(array.shape) for array in arrays]}"
+                )
+            for i in range(len(arrays[0])):
+                yield pack([wrap(array[i, ...]) for array in arrays])
+
+    def describe(self) -> Any:
+        return map_specs(
+            lambda s: TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype), self.sources[0].spec
+        )
+
+
+class Zip(Stage):
+    """Elements of several sources side by side, up to the end of the shortest."""
+
+    def __init__(self, template: Any, sources: list[Stage]) -> None:
+        super().__init__(*sources)
+        self._template = template
+
+    def open(self, session: Session) -> Cursor:
+        return _ZipCursor([source.open(session) for source in self.sources], packer(self._template))
+
+    def size(self) -> int:
+        sizes = [source.size() for source in self.sources]
+        finite = [size for size in sizes if size != INFINITE]
+        return INFINITE if not finite else UNKNOWN if UNKNOWN in finite else min(finite)
+
+    def describe(self) -> Any:
+        return nest.pack_sequence_as(self._template, [source.spec for source in self.sources])
+
+
+class _ZipCursor(Cursor):
+    def __init__(self, cursors: list[Cursor], pack: Function) -> None:
+        self._cursors, self._pack = cursors, pack
+
+    def some(self, n: int) -> Sequence[Any]:
+        return [self._pack(list(parts)) for parts in zip(*(cursor.some(n) for cursor in self._cursors))]
+
+    def block(self, n: int) -> tuple[int, Any]:
+        counts, blocks = zip(*(cursor.block(n) for cursor in self._cursors))
+        count = min(counts)
+        if not count:
+            return 0, None
+        return count, self._pack([_trimmed(b, count) if c > count else b for c, b in zip(counts, blocks)])
+
+    def skip(self, n: int) -> int:
+        return min(cursor.skip(n) for cursor in self._cursors)
+
+
+def _trimmed(block: Any, count: int) -> Any:
+    return nest.map_structure(lambda leaf: wrap(leaf._array[:count]), block)

@@ -1,0 +1,462 @@
+"""Metrics that count: what is true and found, false and found, true and missed, false and left, for some thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses.functions import EPSILON, of_one_rank
+from ..math import (
+    ceil,
+    cumsum,
+    divide_no_nan,
+    equal,
+    greater,
+    log,
+    logical_and,
+    maximum,
+    minimum,
+    reduce_max,
+    reduce_mean,
+    reduce_sum,
+    sigmoid,
+    top_k,
+    unsorted_segment_sum,
+    where,
+)
+from ..ops.array import broadcast_to, cast, expand_dims, reshape, stack
+from ..ops.creation import one_hot, zeros_like
+from ..tensor import Tensor, convert_to_tensor
+from ..variable import Variable
+from .metric import Metric
+
+_NOWHERE = -1e10  # below every prediction
+_COUNTS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
+
+
+class _Counts(Metric):
+    """Some of the four counts, one for each threshold, in variables of those names."""
+
+    _kept: tuple[str, ...] = _COUNTS
+
+    def __init__(self, name: str | None, dtype: Any, thresholds: list[float]) -> None:
+        super().__init__(dtype, name)
+        self._limits = thresholds
+        self._even = _evenly_spaced(thresholds)
+
+    def _make(self, *labels: int) -> None:
+        for name in self._kept:
+            setattr(self, name, self.add_variable((len(self._limits), *labels), name=name))
+
+    def _count(self, true: Any, predicted: Any, weight: Any) -> None:
+        """Add the counts of a batch, in which all axes are alike."""
+        counts = _counted(true, predicted, weight, self._limits, self._even)
+        for name in self._kept:
+            getattr(self, name).assign_add(counts[name])
+
+    def _prepared(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        predicted, true = of_one_rank(cast(y_pred, self.dtype), cast(y_true, self.dtype))
+        if sample_weight is None:
+            return true, predicted, None
+        weight = expand_dims(cast(sample_weight, self.dtype), -1)
+        return true, predicted, of_one_rank(true, weight, grow=False)[1]
+
+
+def _evenly_spaced(thresholds: list[float]) -> bool:
+    count = len(thresholds)
+    return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
+
+
+def _counted(true: Any, predicted: Any, weight: Any, thresholds: list[float], even: bool) -> dict[str, Any]:
+    dtype = predicted.dtype
+    yes = cast(cast(reshape(true, [-1]), "bool"), dtype)
+    p = reshape(predicted, [-1])
+    w = 1.0 if weight is None else reshape(broadcast_to(weight, predicted.shape), [-1])
+    positive, negative = yes * w, (1.0 - yes) * w
+    if even:
+        found_true, found_false = (_above_even(part, p, thresholds) for part in (positive, negative))
+    else:
+        found = cast(greater(p, reshape(convert_to_tensor(thresholds, dtype), [-1, 1])), dtype)
+        found_true, found_false = reduce_sum(found * positive, 1), reduce_sum(found * negative, 1)
+    return {
+        "true_positives": found_true,
+        "false_positives": found_false,
+        "true_negatives": reduce_sum(negative) - found_false,
+        "false_negatives": reduce_sum(positive) - found_true,
+    }
+
+
+def _above_even(part: Any, p: Any, thresholds: list[float]) -> Any:
+    """For each of evenly spaced thresholds, the sum of `part` where p lies above: sorted into the gaps between them."""
+    count = len(thresholds)
+    gap = ceil(minimum(maximum(p, 0.0), 1.0) * (count - 1.0)) - 1.0
+    if thresholds[0] < 0:  # then even 0 lies above the first
+        gap = maximum(gap, 0.0)
+    return cumsum(unsorted_segment_sum(part, cast(gap, "int32"), count), reverse=True)
+
+
+def _in_range(thresholds: Any, default: float) -> list[float]:
+    chosen = thresholds if isinstance(thresholds, (list, tuple)) else [thresholds]
+    if thresholds is None:
+        return [default]
+    for threshold in chosen:
+        if threshold is None or not 0 <= threshold <= 1:
+            raise ValueError(f"thresholds must lie in [0, 1], not {threshold}")
+    return list(chosen)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Counts
+
+
+class _Count(_Counts):
+    _settings = ("thresholds",)
+
+    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(name, dtype, _in_range(thresholds, 0.5))
+        self.thresholds = thresholds
+        self._make()
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count a batch of truths and predictions."""
+        self._count(*self._prepared(y_true, y_pred, sample_weight))
+
+    def result(self) -> Tensor:
+        """The count so far; one for each threshold if there are several."""
+        count: Variable = getattr(self, self._kept[0])
+        return count[0] if len(self._limits) == 1 else count.value()
+
+
+class TruePositives(_Count):
+    """How many predictions above the threshold are true.
+
+    >>> float(TruePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
+    1.0
+    """
+
+    _kept = ("true_positives",)
+
+
+class FalsePositives(_Count):
+    """How many predictions above the threshold are false.
+
+    >>> float(FalsePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
+    1.0
+    """
+
+    _kept = ("false_positives",)
+
+
+class TrueNegatives(_Count):
+    """How many predictions below the threshold are false, as they should.
+
+    >>> float(TrueNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
+    0.0
+    """
+
+    _kept = ("true_negatives",)
+
+
+class FalseNegatives(_Count):
+    """How many predictions below the threshold are true.
+
+    >>> float(FalseNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
+    1.0
+    """
+
+    _kept = ("false_negatives",)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shares
+
+
+class _Share(_Counts):
+    """True positives over themselves and the other count kept."""
+
+    _settings = ("thresholds", "top_k", "class_id")
+
+    def __init__(
+        self,
+        thresholds: Any = None,
+        top_k: int | None = None,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name, dtype, _in_range(thresholds, 0.5 if top_k is None else _NOWHERE))
+        self.thresholds, self.top_k, self.class_id = thresholds, top_k, class_id
+        self._make()
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count a batch of truths and predictions."""
+        true, predicted, weight = self._prepared(y_true, y_pred, sample_weight)
+        if self.top_k is not None:
+            places = top_k(predicted, self.top_k)[1]
+            chosen = reduce_sum(one_hot(places, predicted._array.shape[-1], dtype=self.dtype), -2)
+            predicted = predicted * chosen + _NOWHERE * (1.0 - chosen)
+        if self.class_id is not None:
+            if predicted.ndim < 2:
+                raise ValueError(
+                    f"{type(self).__name__}: class_id needs predictions of shape (samples, classes), not "
+                    f"{predicted.shape}"
+                )
+            true, predicted = true[..., self.class_id, None], predicted[..., self.class_id, None]
+        self._count(true, predicted, weight)
+
+    def result(self) -> Tensor:
+        """The share so far; one for each threshold if there are several."""
+        right, other = (getattr(self, name) for name in self._kept)
+        shares = divide_no_nan(right, right + other)
+        return shares[0] if len(self._limits) == 1 else shares
+
+
+class Precision(_Share):
+    """How many of the predictions above the threshold (or among the `top_k`) are true; of one class if `class_id`.
+
+    >>> float(Precision()([0, 1, 1, 1], [0.9, 0.9, 0.1, 0.1]))
+    0.5
+    """
+
+    _kept = ("true_positives", "false_positives")
+
+
+class Recall(_Share):
+    """How much of what is true is predicted above the threshold (or among the `top_k`); of one class if `class_id`.
+
+    >>> float(Recall()([0, 1, 1, 1, 1], [0.9, 0.9, 0.1, 0.1, 0.1]))
+    0.25
+    """
+
+    _kept = ("true_positives", "false_negatives")
+
+
+class FBetaScore(Metric):
+    """The weighted harmonic mean of precision and recall, which counts `beta` times as much, for each class.
+
+    Args:
+        average: None for a score for each class; 'micro' counts all classes together, 'macro' takes the classes' mean,
+            'weighted' that by how often each occurs.
+        beta: how much recall counts.
+        threshold: predictions above it count as found; by default the largest of each sample.
+
+    >>> float(FBetaScore(average="micro", threshold=0.5)([[1.0, 0.0]], [[0.9, 0.9]]))
+    0.6666...
+    """
+
+    _settings: tuple[str, ...] = ("average", "beta", "threshold")
+    _kept = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
+
+    def __init__(
+        self,
+        average: str | None = None,
+        beta: float = 1.0,
+        threshold: float | None = None,
+        name: str | None = "fbeta_score",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(dtype, name)
+        if average not in (None, "micro", "macro", "weighted"):
+            raise ValueError(f"average is None, 'micro', 'macro' or 'weighted', not {average!r}")
+        if beta <= 0:
+            raise ValueError(f"beta must be positive, it is {beta}")
+        if threshold is not None and not 0 < threshold <= 1:
+            raise ValueError(f"threshold must lie in ]0, 1], not {threshold}")
+        self.average, self.beta, self.threshold = average, beta, threshold
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count a batch of truths and predictions, both of shape (samples, classes)."""
+        true, predicted = cast(y_true, self.dtype), cast(y_pred, self.dtype)
+        if true.ndim != 2 or predicted.ndim != 2:
+            raise ValueError(
+                f"{type(self).__name__}: truths and predictions have the shape (samples, classes), not {true.shape} "
+                f"and {predicted.shape}"
+            )
+        if not self.variables:
+            shape = () if self.average == "micro" else predicted.shape[-1:]
+            for name in self._kept:
+                setattr(self, name, self.add_variable(shape, name=name))
+        if self.threshold is None:
+            largest = reduce_max(predicted, -1, keepdims=True)
+            found = logical_and(predicted >= largest, greater(predicted * predicted, 1e-18))
+        else:
+            found = greater(predicted, self.threshold)
+        chosen = cast(found, self.dtype)
+        weight = 1.0 if sample_weight is None else expand_dims(cast(sample_weight, self.dtype), 1)
+        axis = None if self.average == "micro" else 0
+        for name, part in zip(
+            self._kept, (chosen * true, chosen * (1.0 - true), (1.0 - chosen) * true, true), strict=True
+        ):
+            getattr(self, name).assign_add(reduce_sum(part * weight, axis))
+
+    def result(self) -> Tensor:
+        """The score so far."""
+        right, wrong, missed, occurring = (getattr(self, name) for name in self._kept)
+        precision, recall = right / (right + wrong + EPSILON), right / (right + missed + EPSILON)
+        square = self.beta**2
+        score = precision * recall / (square * precision + recall + EPSILON) * (1.0 + square)
+        if self.average == "weighted":
+            return reduce_sum(score * (occurring / (reduce_sum(occurring) + EPSILON)))
+        return score if self.average is None else reduce_mean(score)
+
+
+class F1Score(FBetaScore):
+    """The harmonic mean of precision and recall, for each class; the arguments are those of `FBetaScore`.
+
+    >>> float(F1Score(average="micro", threshold=0.5)([[1.0, 0.0]], [[0.9, 0.9]]))
+    0.6666...
+    """
+
+    _settings = ("average", "threshold")
+
+    def __init__(
+        self,
+        average: str | None = None,
+        threshold: float | None = None,
+        name: str | None = "f1_score",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(average, 1.0, threshold, name, dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Curves
+
+
+class AUC(_Counts):
+    """The area under a curve that the threshold draws: of recall over the rate of false positives, or others.
+
+    Args:
+        num_thresholds: how many thresholds, evenly spaced, or
+        thresholds: which, besides 0 and 1.
+        curve: 'ROC', 'PR' (precision over recall) or 'PRGAIN' (the gains of both over always saying yes).
+        summation_method: 'interpolation', or 'minoring' and 'majoring' for sums below and above the curve.
+        multi_label: whether each column is a label of its own: then the mean of their areas.
+        num_labels: how many, if known before the first batch.
+        label_weights: how much each label counts.
+        from_logits: whether predictions are logits, not probabilities.
+
+    >>> round(float(AUC()([0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9])), 3)
+    0.75
+    """
+
+    _settings = (
+        "num_thresholds",
+        "curve",
+        "summation_method",
+        "multi_label",
+        "num_labels",
+        "label_weights",
+        "from_logits",
+    )
+
+    def __init__(
+        self,
+        num_thresholds: int = 200,
+        curve: str = "ROC",
+        summation_method: str = "interpolation",
+        name: str | None = None,
+        dtype: Any = None,
+        thresholds: Any = None,
+        multi_label: bool = False,
+        num_labels: int | None = None,
+        label_weights: Any = None,
+        from_logits: bool = False,
+    ) -> None:
+        if thresholds is None:
+            if num_thresholds < 2:
+                raise ValueError(f"AUC: num_thresholds is a whole number from 2 on, not {num_thresholds}")
+            inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
+        else:
+            inner = sorted(_in_range(list(thresholds), 0.5))
+        super().__init__(name, dtype, [-EPSILON, *inner, 1.0 + EPSILON])
+        self.num_thresholds = len(self._limits)
+        self._inner = None if thresholds is None else inner
+        self.curve = _one_of("curve", curve.upper(), ("ROC", "PR", "PRGAIN"))
+        methods = ("interpolation", "majoring", "minoring")
+        self.summation_method = _one_of("summation_method", summation_method.lower(), methods)
+        self.multi_label, self.num_labels, self.from_logits = multi_label, num_labels, from_logits
+        self.label_weights = label_weights
+        if not multi_label:
+            self._make()
+        elif num_labels is not None:
+            self._make(num_labels)
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count a batch of truths and predictions."""
+        true, predicted, weight = self._prepared(y_true, y_pred, sample_weight)
+        if self.from_logits:
+            predicted = sigmoid(predicted)
+        if not self.multi_label:
+            if self.label_weights is not None:
+                labels = cast(self.label_weights, self.dtype)
+                weight = labels if weight is None else weight * labels
+            self._count(true, predicted, weight)
+            return
+        labels = predicted._array.shape[-1]
+        if not self.variables:
+            self._make(labels)
+        each = []
+        for i in range(labels):
+            own = None if weight is None else broadcast_to(weight, predicted.shape)[:, i]
+            each.append(_counted(true[:, i], predicted[:, i], own, self._limits, self._even))
+        for name in self._kept:
+            getattr(self, name).assign_add(stack([counts[name] for counts in each], 1))
+
+    def result(self) -> Tensor:
+        """The area so far."""
+        if self.curve == "PR" and self.summation_method == "interpolation":
+            areas = self._interpolated_pr()
+        else:
+            x, y = self._points()
+            pair = y[:-1], y[1:]
+            if self.summation_method == "interpolation":
+                height = (pair[0] + pair[1]) / 2.0
+            else:
+                height = (minimum if self.summation_method == "minoring" else maximum)(*pair)
+            areas = (x[:-1] - x[1:]) * height
+        if not self.multi_label:
+            return reduce_sum(areas)
+        by_label = reduce_sum(areas, 0)
+        if self.label_weights is None:
+            return reduce_mean(by_label)
+        weights = cast(self.label_weights, self.dtype)
+        return divide_no_nan(reduce_sum(by_label * weights), reduce_sum(weights))
+
+    def _points(self) -> tuple[Any, Any]:
+        tp, fp, tn, fn = (getattr(self, name).value() for name in _COUNTS)
+        recall = divide_no_nan(tp, tp + fn)
+        if self.curve == "ROC":
+            return divide_no_nan(fp, fp + tn), recall
+        if self.curve == "PR":
+            return recall, divide_no_nan(tp, tp + fp)
+        scale = divide_no_nan(tp + fn, tn + fp)
+        nothing = equal(tp, 0.0)
+        recall_gain = maximum(where(nothing, 0.0, 1.0 - scale * divide_no_nan(fn, tp)), 0.0)
+        return recall_gain, where(nothing, 1.0, 1.0 - scale * divide_no_nan(fp, tp))
+
+    def _interpolated_pr(self) -> Any:
+        """Between two thresholds true positives are taken to grow in a line with all positives p.
+
+        Precision is tp / p = slope + intercept / p there, whose integral over tp has a logarithm.
+        """
+        tp, fp, _, fn = (getattr(self, name).value() for name in _COUNTS)
+        p = tp + fp
+        gained = tp[:-1] - tp[1:]
+        slope = divide_no_nan(gained, maximum(p[:-1] - p[1:], 0.0))
+        intercept = tp[1:] - slope * p[1:]
+        both = logical_and(p[:-1] > 0.0, p[1:] > 0.0)
+        ratio = where(both, divide_no_nan(p[:-1], maximum(p[1:], 0.0)), zeros_like(p[1:]) + 1.0)
+        return divide_no_nan(slope * (gained + intercept * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments this was made with."""
+        config = super().get_config()
+        return config if self._inner is None else {**config, "thresholds": self._inner}
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"AUC: {name} is one of {', '.join(map(repr, known))}, not {value!r}")
+    return value

@@ -1,0 +1,212 @@
+"""Metrics: numbers that sum up many batches. `Metric`, and those that are sums and means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .. import initializers
+from ..losses.functions import of_one_rank
+from ..math import divide_no_nan, reduce_mean, reduce_sum
+from ..ops.array import broadcast_to, cast
+from ..ops.creation import zeros
+from ..scopes import snake_case
+from ..tensor import Tensor
+from ..variable import Variable
+
+
+class Metric:
+    """What metrics have in common. To write one of your own, make state with `add_weight`, and override
+    `update_state` and `result`.
+
+    Calling a metric updates its state and gives the result.
+
+    Args:
+        dtype: of the state and the result; float32 by default.
+        name: a name; the default is made from the class's.
+
+    >>> import gradtape as tf
+    >>> class Largest(tf.metrics.Metric):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.largest = self.add_weight(name="largest")
+    ...
+    ...     def update_state(self, values):
+    ...         self.largest.assign(tf.maximum(self.largest, tf.reduce_max(values)))
+    ...
+    ...     def result(self):
+    ...         return self.largest.value()
+    >>> largest = Largest()
+    >>> float(largest([1.0, 3.0])), float(largest([2.0]))
+    (3.0, 3.0)
+    """
+
+    _settings: tuple[str, ...] = ()  # a subclass's own arguments, for get_config
+
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+        self.name = name or snake_case(type(self).__name__)
+        self.dtype = dtype or "float32"
+
+    def update_state(self, *args: Any, **kwargs: Any) -> None:
+        """Take in a batch."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_state")
+
+    def result(self) -> Any:
+        """The metric of all batches so far."""
+        raise NotImplementedError(f"{type(self).__name__} must define result")
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for variable in self.variables:
+            variable.assign(zeros(variable.shape, variable.dtype))
+
+    def reset_states(self) -> None:
+        """The same as `reset_state`."""
+        self.reset_state()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def add_variable(
+        self,
+        shape: Any,
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        aggregation: Any = None,
+        name: str | None = None,
+    ) -> Variable:
+        """A variable for the metric's state."""
+        value = initializers.get(initializer or "zeros")(shape, dtype=dtype or self.dtype)
+        return Variable(value, trainable=False, name=name)
+
+    def add_weight(
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
+    ) -> Variable:
+        """A variable for the metric's state; a scalar 0 by default."""
+        return self.add_variable(shape, initializer, dtype, name=name)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The state: the variables in the metric's attributes, and those of metrics there."""
+        found: list[Variable] = []
+        for value in vars(self).values():
+            if isinstance(value, Variable):
+                found.append(value)
+            elif isinstance(value, Metric):
+                found += value.variables
+        return found
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments this was made with."""
+        own = {name: getattr(self, name) for name in self._settings}
+        return {"name": self.name, "dtype": self.dtype, **own}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The metric that `get_config` described, with no batches yet."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"
+
+
+class Sum(Metric):
+    """The sum of all values, each times its weight where weights are given.
+
+    >>> total = Sum()
+    >>> float(total([1.0, 2.0])), float(total([3.0], sample_weight=[2.0]))
+    (3.0, 9.0)
+    """
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_weight(name="total")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Add a batch of values."""
+        values, _ = _by_sample(values, sample_weight, reduce_sum, self.dtype)
+        self.total.assign_add(reduce_sum(values))
+
+    def result(self) -> Tensor:
+        """The sum so far."""
+        return self.total.value()
+
+
+class Mean(Metric):
+    """The mean of all values, weighted where weights are given.
+
+    >>> mean = Mean()
+    >>> float(mean([1.0, 3.0])), float(mean([6.0], sample_weight=[2.0]))
+    (2.0, 4.0)
+    """
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self.total = self.add_weight(name="total")
+        self.count = self.add_weight(name="count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Add a batch of values."""
+        values, weight = _by_sample(values, sample_weight, reduce_mean, self.dtype)
+        self.total.assign_add(reduce_sum(values))
+        size = values._array.shape[0] if values.ndim else 1
+        self.count.assign_add(cast(size, self.dtype) if weight is None else reduce_sum(weight))
+
+    def result(self) -> Tensor:
+        """The mean so far; 0 if there was nothing."""
+        return divide_no_nan(self.total, self.count)
+
+
+def _by_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dtype: Any) -> tuple[Any, Any]:
+    """One value for each sample, times its weight, and the weights: what a sample has of them is reduced."""
+    values = cast(values, dtype)
+    weight = None
+    if sample_weight is not None:
+        values, weight = of_one_rank(values, cast(sample_weight, dtype))
+        axes = weight.ndim
+        if values.ndim > axes:
+            values = reduce(values, list(range(axes, values.ndim)))
+        weight = broadcast_to(weight, values.shape)
+        values = values * weight
+        if axes > 1:
+            weight = reduce(weight, list(range(1, axes)))
+    return (reduce(values, list(range(1, values.ndim))) if values.ndim > 1 else values), weight
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of truth and prediction, such as those in `losses`.
+
+    >>> import gradtape as tf
+    >>> float(MeanMetricWrapper(tf.losses.mean_squared_error)([[0.0]], [[2.0]]))
+    4.0
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name or snake_case(type(self).__name__), dtype)
+        self._fn = fn
+        self._fn_kwargs = kwargs
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
+        """Add a batch of truths and predictions."""
+        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments this was made with."""
+        return {**super().get_config(), "fn": self._fn, **self._fn_kwargs}
+
+
+class MeanOf(MeanMetricWrapper):
+    """A `MeanMetricWrapper` whose class says which function."""
+
+    _function: ClassVar[Callable[..., Any]]
+    _name: ClassVar[str | None] = None
+
+    def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
+        super().__init__(type(self)._function, name or self._name, dtype, **options)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments this was made with."""
+        return {"name": self.name, "dtype": self.dtype, **self._fn_kwargs}

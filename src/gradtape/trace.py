@@ -1,0 +1,148 @@
+"""Trace: the values of variables, and the random numbers, while a @function is traced.
+
+A trace is the thread's (`local.here.trace`), so a trace that fails has changed nothing: what variables hold is put in
+them by `program` when the compiled function has run. Only this file and `program` know how JAX traces.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.ad_checkpoint import checkpoint_name
+
+from .engine import is_traced
+from .tensor import Tensor, array_of, wrap
+
+if TYPE_CHECKING:
+    from .variable import Variable
+
+
+class Trace:
+    """What a function that is being traced has read, written and made. Parts of it, such as the body of a loop, have
+    a trace of their own, which sees what the whole has and keeps what it writes to itself."""
+
+    def __init__(self, name: str, *, may_create: bool = True, parent: Trace | None = None) -> None:
+        self.name = name
+        self.parent = parent
+        self.root: Trace = self if parent is None else parent.root
+        self.values: dict[int, Tensor] = {}  # what each variable holds now, by its key
+        self.written: dict[int, Variable] = {}
+        self.seen: dict[int, Variable] = {}  # read here, with a value that comes from around
+        self.turn: Any = None  # in the body of a loop: the number of the turn
+        self._draws_like: Trace | None = None
+        if parent is None:
+            self.may_create = may_create
+            self.read_: dict[int, Variable] = {}
+            self.created: list[tuple[Variable, Any]] = []  # and the traced initial value, None if it is known
+            self._stands_for: dict[
+                int, Any
+            ] = {}  # id of an array that stands for an input -> what the input is
+            self._keep: list[Any] = []  # those arrays
+            self.draws = 0  # how many random operations there have been
+
+    def input(self, array: Any, meaning: Any) -> Any:
+        """A traced array that is an input of the program, found while tracing; `array` gives its shape and dtype.
+
+        JAX takes arrays that a traced function closes over for constants. This one is ours alone, so `program` knows it
+        again among them, and feeds the program something else in its place.
+        """
+        with jax.ensure_compile_time_eval():
+            array = jax.numpy.zeros(array.shape, array.dtype)
+        self.root._stands_for[id(array)] = meaning
+        self.root._keep.append(array)
+        return checkpoint_name(array, f"gradtape.{meaning[0]}")  # a name for a value: nothing is computed
+
+    def meaning(self, constant: Any) -> Any:
+        """What a constant of the traced function stands for, if it is one of `input`."""
+        return self._stands_for.get(id(constant))
+
+    @property
+    def flow(self) -> Any:
+        """Choices and loops inside the program: the module `flow`."""
+        from . import flow
+
+        return flow
+
+    # -- variables ----------------------------------------------------------------------------------------------------
+
+    def read(self, variable: Variable) -> Tensor:
+        """The value of a variable at this point of the program."""
+        key = variable._key
+        level: Trace | None = self
+        while level is not None:
+            if key in level.values:
+                return level.values[key]
+            level.seen[key] = variable
+            level = level.parent
+        self.root.read_[key] = variable
+        tensor = variable._tensor
+        value = wrap(self.input(array_of(tensor), ("variable", key)))
+        value._key = key
+        self.values[key] = value
+        return value
+
+    def write(self, variable: Variable, tensor: Tensor) -> None:
+        """Let a variable hold this from here on."""
+        self.values[variable._key] = tensor
+        self.written[variable._key] = variable
+
+    # -- random numbers -----------------------------------------------------------------------------------------------
+
+    def draws_like(self, other: Trace, turn: Any) -> None:
+        """Draw the random numbers that another part of the program drew, in a turn of its loop."""
+        self._draws_like = other
+        self.turn = turn
+
+    def random(self) -> Any:
+        """The seed at this point of the program: two numbers, different for each call and each turn of a loop."""
+        source = self.parent if self._draws_like is None else self._draws_like
+        if source is None:
+            return self.input(np.zeros(2, np.uint64), ("random", 0))
+        seed = source.random()
+        return seed if self.turn is None else _mixed(seed, self.turn)
+
+    def place(self, own: int) -> tuple[Any, Any]:
+        """The key and counter from which the next random operation, with a seed of its own, draws."""
+        seed = self.random()
+        number = self.root.draws
+        self.root.draws += 1
+        key = seed[0] ^ np.uint64(own << 32)
+        high = seed[1] + np.uint64(number * 0x9E3779B97F4A7C15 % (1 << 64))
+        return key, jax.numpy.stack([jax.numpy.zeros((), np.uint64), high])
+
+    def create(self, variable: Variable, tensor: Tensor) -> Tensor:
+        """A variable is made inside the function. Returns what is to be in it until the function has run."""
+        if not self.root.may_create:
+            raise ValueError(
+                f"the function {self.name} makes a Variable on a call that is not its first ({where()}). A function "
+                "may make variables on its first call only: make them outside, or once, as in "
+                "`if self.v is None: self.v = Variable(...)`"
+            )
+        traced = is_traced(tensor._array)
+        self.root.created.append((variable, tensor._array if traced else None))
+        if not traced:
+            return tensor
+        self.write(variable, tensor)
+        return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+
+
+def _mixed(seed: Any, number: Any) -> Any:
+    """A seed for each number, as far from the others as splitmix64's steps are."""
+    z = seed + (number.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def where() -> str:
+    """The line of the user's code that runs now, as `file.py, line 3`."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("gradtape.", "jax.", "malt.", "contextlib", "functools")):
+            return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return "an unknown line"

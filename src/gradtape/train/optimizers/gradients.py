@@ -1,0 +1,106 @@
+"""What optimizers do to gradients before they use them: check them, add up rows of the same place, clip them.
+
+A gradient here is an array, or `IndexedSlices` of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...engine import xp
+from ...errors import IndexOutOfBoundsError, InvalidArgumentError
+from ...indexed_slices import IndexedSlices
+from ...tensor import Tensor, convert
+from ...variable import Variable
+
+
+def checked(gradient: Any, variable: Any) -> Any:
+    """A gradient as an array (or `IndexedSlices`) that fits its variable; None stays None."""
+    if type(gradient) is not Tensor:
+        if not isinstance(variable, Variable):
+            raise _no_variable(variable)
+        if gradient is None:
+            return None
+        if isinstance(gradient, IndexedSlices):
+            return _checked_slices(gradient, variable)
+        gradient = convert(gradient, None, variable._array.dtype)
+    elif not isinstance(variable, Variable):
+        raise _no_variable(variable)
+    array, own = gradient._array, variable._tensor._array
+    if array.shape != own.shape:
+        raise InvalidArgumentError(
+            f"the gradient of {variable.name} has shape {list(array.shape)}, the variable {list(own.shape)}"
+        )
+    return array if array.dtype == own.dtype else array.astype(own.dtype)
+
+
+def _no_variable(given: Any) -> TypeError:
+    return TypeError(
+        f"apply_gradients takes pairs (gradient, variable); the second of a pair is {given!r} of type "
+        f"{type(given).__name__}. Write zip(gradients, variables)"
+    )
+
+
+def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
+    """The slices, with one row for each place where they can be added up now (not while tracing)."""
+    own, values, at = variable._array, slices.values._array, slices.indices._array
+    if values.shape != at.shape + own.shape[1:]:
+        raise InvalidArgumentError(
+            f"the gradient of {variable.name} has rows of shape {list(values.shape)} for indices of shape "
+            f"{list(at.shape)}, the variable has shape {list(own.shape)}"
+        )
+    values = values.astype(own.dtype, copy=False)
+    if type(at) is not np.ndarray or type(values) is not np.ndarray:
+        return IndexedSlices(values, at, own.shape)
+    if at.size and (at.min() < 0 or at.max() >= own.shape[0]):
+        raise IndexOutOfBoundsError(
+            f"the gradient of {variable.name} has rows out of bounds: the variable has {own.shape[0]} rows"
+        )
+    rows, where = np.unique(at.reshape(-1), return_inverse=True)
+    total = np.zeros((rows.size, *own.shape[1:]), own.dtype)
+    np.add.at(total, where, values.reshape(at.size, *own.shape[1:]))
+    return IndexedSlices(total, rows, own.shape)
+
+
+def dense(gradient: Any) -> Any:
+    """The gradient as one array."""
+    return gradient.dense() if type(gradient) is IndexedSlices else gradient
+
+
+def over(gradient: Any, function: Callable[[Any], Any]) -> Any:
+    """`function` of a gradient's array, or of its rows."""
+    return gradient.map_values(function) if type(gradient) is IndexedSlices else function(gradient)
+
+
+def clip_by_value(gradients: Iterable[Any], limit: float) -> list[Any]:
+    """Each element cut to [-limit, limit]."""
+    return [over(g, lambda x: xp(x).clip(x, -limit, limit).astype(x.dtype)) for g in gradients]
+
+
+def clip_each_by_norm(gradients: Iterable[Any], limit: float) -> list[Any]:
+    """Each gradient shortened to a norm of at most `limit`."""
+
+    def clip(x: Any) -> Any:
+        norm = xp(x).sqrt(_squares(x))
+        return x * (limit / xp(x).maximum(norm, limit)).astype(x.dtype)
+
+    return [over(g, clip) for g in gradients]
+
+
+def clip_all_by_norm(gradients: list[Any], limit: float) -> list[Any]:
+    """All gradients shortened alike, to a common norm of at most `limit`; NaN if theirs is infinite."""
+    norm: Any = sum(_squares(g._values if type(g) is IndexedSlices else g) for g in gradients) ** 0.5
+    scale = limit / xp(norm).maximum(norm, limit) + (norm - norm)
+    return [over(g, lambda x: x * scale.astype(x.dtype)) for g in gradients]
+
+
+def _squares(x: Any) -> Any:
+    """The sum of the squares: in float64 where there is no compiler that would have to be asked for it."""
+    flat = x.reshape(-1)
+    if type(x) is np.ndarray:
+        wide = flat.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+        return np.float64(np.vdot(wide, wide).real)
+    return xp(x).sum(xp(x).abs(flat) ** 2)

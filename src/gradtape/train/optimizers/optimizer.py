@@ -1,0 +1,583 @@
+"""Optimizer: how gradients meet variables. What each kind of optimizer does with them stands in `rules`.
+
+An update computes on arrays, not tensors: no tape hears it, and nothing is checked twice. On traced arrays the same
+rules run, and what would be an `if` on a value is a `where`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypedDict
+
+import numpy as np
+
+from ...custom import no_recording
+from ...engine import is_traced, xp
+from ...indexed_slices import IndexedSlices
+from ...scopes import snake_case
+from ...tensor import convert, wrap
+from ...variable import Variable
+from .. import schedules
+from . import gradients as g
+from .state import SMALL, Advance, Pack, Slot, write
+
+
+class Options(TypedDict, total=False):
+    """What every optimizer takes besides its own arguments; `Optimizer` says what they mean."""
+
+    weight_decay: float | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    name: str | None
+
+
+class _Books:
+    """What an optimizer knows of the variables it trains. It is no state: a checkpoint has no use for it."""
+
+    __slots__ = ("excluded", "excluded_names", "index", "plans", "variables")
+
+    def __init__(
+        self, variables: Iterable[Variable] = (), excluded: Any = (), excluded_names: Any = None
+    ) -> None:
+        self.variables = list(variables)
+        self.index = {v._key: i for i, v in enumerate(self.variables)}
+        self.plans: dict[tuple[int, ...], _Plan] = {}
+        self.excluded = list(excluded)  # from weight decay
+        self.excluded_names = excluded_names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Books, (self.variables, self.excluded, self.excluded_names)
+
+    def decays(self, variable: Variable) -> bool:
+        """Does weight decay apply to the variable?"""
+        if any(variable is other for other in self.excluded):
+            return False
+        return self.excluded_names is None or not self.excluded_names.search(variable.name)
+
+
+# For one choice of variables: positions that are updated one by one, and those that are packed, with their dtype and
+# whether weight decay applies.
+_Plan = list[tuple[list[int], Any, bool, Pack | None]]
+
+
+class Optimizer:
+    """What all optimizers share.
+
+    To write one of your own, make state in `build` (call `super().build` first, and `add_variable_from_reference`), and
+    override `update_step(gradient, variable, learning_rate)`, which changes one variable.
+
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule from `optimizers.schedules`, or a function
+            without arguments.
+        weight_decay: before each update, variables shrink by this share of the learning rate.
+        clipnorm: shorten each gradient that is longer than this.
+        clipvalue: clip each element of the gradients to [-clipvalue, clipvalue].
+        global_clipnorm: shorten all gradients together if together they are longer than this.
+        use_ema: keep a moving average of the variables, which `finalize_variable_values` puts in their place.
+        ema_momentum: how much of the old average stays at each step.
+        ema_overwrite_frequency: put the averages in the variables' place every so many steps.
+        loss_scale_factor: `scale_loss` multiplies the loss by it; gradients are divided by it.
+        gradient_accumulation_steps: update only every so many calls, by the mean of their gradients.
+        name: a name for the optimizer; the default is made from the class's.
+
+    >>> import gradtape as tf
+    >>> class Sign(tf.optimizers.Optimizer):
+    ...     def update_step(self, gradient, variable, learning_rate):
+    ...         variable.assign_sub(learning_rate * tf.sign(gradient))
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> _ = Sign(0.5).apply_gradients([(tf.constant([-9.0, 9.0]), v)])
+    >>> v.numpy()
+    array([1.5, 1.5], dtype=float32)
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ()  # a subclass's own arguments, for get_config
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+        **unknown: Any,
+    ) -> None:
+        _refuse(unknown, type(self).__name__)
+        _only_one(clipnorm=clipnorm, clipvalue=clipvalue, global_clipnorm=global_clipnorm)
+        if gradient_accumulation_steps is not None and gradient_accumulation_steps < 2:
+            raise ValueError(
+                f"gradient_accumulation_steps is a whole number from 2 on, or None, not {gradient_accumulation_steps}"
+            )
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise ValueError(f"ema_momentum must lie in [0, 1], not {ema_momentum}")
+        if ema_overwrite_frequency is not None and ema_overwrite_frequency < 1:
+            raise ValueError(
+                f"ema_overwrite_frequency is a whole number from 1 on, or None, not {ema_overwrite_frequency}"
+            )
+        self.name = name or snake_case(type(self).__name__)
+        self.weight_decay = weight_decay
+        self.clipnorm = clipnorm
+        self.clipvalue = clipvalue
+        self.global_clipnorm = global_clipnorm
+        self.use_ema = use_ema
+        self.ema_momentum = ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.built = False
+        self._books = _Books()
+        self._iterations = Variable(np.int64(0), trainable=False, name="iteration")
+        self._own: list[Variable] = []  # made by a subclass's build
+        self._slots: dict[str, list[Any]] = {}  # state by its name, in the order of the variables
+        self._learning_rate: Any = None
+        self.learning_rate = learning_rate
+
+    # -- what users read and set --------------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> Any:
+        """The step size now. Assign a number, a variable or a schedule; or call `.assign` on it."""
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            return rate
+        return rate(self._iterations) if isinstance(rate, schedules.LearningRateSchedule) else rate()
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        if isinstance(value, Variable) or callable(value):
+            self._learning_rate = value
+        elif isinstance(self._learning_rate, Variable):
+            self._learning_rate.assign(value)
+        elif self._learning_rate is None:
+            self._learning_rate = Variable(float(value), trainable=False, name="learning_rate")
+        else:
+            raise TypeError(
+                "the learning rate is a schedule, so a number cannot be assigned to it: assign another schedule, or "
+                "make the optimizer with a number"
+            )
+
+    lr = learning_rate
+
+    @property
+    def iterations(self) -> Any:
+        """How many updates there were: a variable (a tensor where gradients are accumulated)."""
+        if self.gradient_accumulation_steps:
+            return wrap(self._iterations._read()._array // self.gradient_accumulation_steps)
+        return self._iterations
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The optimizer's own variables: the count of steps, the learning rate, and the state for each variable."""
+        found = [self._iterations]
+        if isinstance(self._learning_rate, Variable):
+            found.append(self._learning_rate)
+        for names in (("average",), ("gradient_accumulator",), *self._families()):
+            lists = [self._slots[name] for name in names if name in self._slots]
+            found += [slot for row in zip(*lists) for slot in row]
+        return found + self._own
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times `loss_scale_factor`, to be differentiated in its place."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def exclude_from_weight_decay(
+        self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
+    ) -> None:
+        """Let some variables not shrink: those given, and those in whose name a text of `var_names` is found."""
+        if self.built:
+            raise ValueError("exclude_from_weight_decay must be called before the first update")
+        names = list(var_names or ())
+        self._books = _Books((), var_list or (), re.compile("|".join(names)) if names else None)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments this was made with, the learning rate as it is now."""
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            rate = float(rate)
+        elif isinstance(rate, schedules.LearningRateSchedule):
+            rate = schedules.serialize(rate)
+        names = (*(name for name in Options.__annotations__), *self._settings)
+        return {"learning_rate": rate, **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """The optimizer that `get_config` described, without its state."""
+        rate = config.get("learning_rate")
+        if isinstance(rate, dict):
+            config = {**config, "learning_rate": schedules.deserialize(rate, custom_objects)}
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        rate = self._learning_rate
+        shown = f"{float(rate):.7g}" if isinstance(rate, Variable) else repr(rate)
+        own = "".join(f", {name}={getattr(self, name)!r}" for name in self._settings)
+        return f"<{type(self).__name__} learning_rate={shown}{own}, {int(self._iterations)} steps>"
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def _families(self) -> Sequence[tuple[str, ...]]:
+        """The names of the state that each variable has; those made side by side in one tuple."""
+        return ()
+
+    def _names(self) -> list[str]:
+        return [name for family in self._families() for name in family]
+
+    def _initial(self, name: str) -> float:
+        """What a state begins with."""
+        return 0.0
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make the state for variables that have none yet. The first update does so by itself."""
+        new = [v for v in variables if v._key not in self._books.index]
+        names = self._names()
+        if self.use_ema:
+            names.append("average")
+        if self.gradient_accumulation_steps:
+            names.append("gradient_accumulator")
+        for variable in new:
+            self._books.index[variable._key] = len(self._books.variables)
+            self._books.variables.append(variable)
+            for name in names:
+                array = np.full(variable._array.shape, self._initial(name), variable._array.dtype)
+                self._slots.setdefault(name, []).append(Slot(array, _slot_name(variable, name)))
+        self.built = True
+
+    def add_variable(
+        self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+    ) -> Variable:
+        """A variable of the optimizer's own, for `build`."""
+        from ... import initializers
+
+        value = initializers.get(initializer)(shape, dtype=dtype or "float32")
+        variable = Variable(value, trainable=False, name=name)
+        self._own.append(variable)
+        return variable
+
+    def add_variable_from_reference(
+        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> Variable:
+        """A variable of the optimizer's own with the shape and dtype of another, for `build`."""
+        v = reference_variable
+        return self.add_variable(v._array.shape, initializer, v.dtype, _slot_name(v, name or "var"))
+
+    def add_optimizer_variables(
+        self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
+    ) -> Any:
+        """`add_variable_from_reference` for many variables: a list; for several names, a tuple of lists."""
+        if isinstance(name, str):
+            return [self.add_variable_from_reference(v, name, initializer) for v in trainable_variables]
+        each = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(name)
+        rows = [
+            [self.add_variable_from_reference(v, n, i) for n, i in zip(name, each, strict=True)]
+            for v in trainable_variables
+        ]
+        return tuple([row[i] for row in rows] for i in range(len(name)))
+
+    def _get_variable_index(self, variable: Variable) -> int:
+        return self._books.index[variable._key]
+
+    def _slots_of(self, variable: Variable) -> list[Slot]:
+        index = self._books.index[variable._key]
+        return [self._slots[name][index] for name in self._names()]
+
+    # -- updates ------------------------------------------------------------------------------------------------------
+
+    def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Variable:
+        """One step: compute `loss`, a function (or a tensor, with the `tape` that recorded it); apply its gradients."""
+        return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
+
+    def compute_gradients(self, loss: Any, var_list: Any, tape: Any = None) -> list[tuple[Any, Variable]]:
+        """Pairs of gradient and variable, for `apply_gradients`; the arguments are those of `minimize`."""
+        from ...tape import GradientTape
+
+        if callable(loss):
+            with GradientTape() as tape:
+                value = loss()
+        elif tape is None:
+            raise ValueError("minimize: loss is a tensor, so the tape that recorded it must be given")
+        else:
+            value = loss
+        variables = list(var_list() if callable(var_list) else var_list)
+        return list(zip(tape.gradient(value, variables), variables))
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None
+    ) -> Variable:
+        """Update each variable by its gradient. Pairs whose gradient is None are left out, with a warning.
+
+        Returns:
+            The count of steps.
+
+        Raises:
+            ValueError: if there is nothing to update, or a gradient has not its variable's shape. Nothing has changed.
+        """
+        self._apply(list(grads_and_vars))
+        return self._iterations
+
+    def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
+        """Update variables, by default those the optimizer was built with, by their gradients, in the same order."""
+        if trainable_variables is None:
+            if not self.built:
+                raise ValueError("apply: call build(variables) first, or give the variables")
+            trainable_variables = self._books.variables
+        gradients, variables = list(grads), list(trainable_variables)
+        if len(gradients) != len(variables):
+            raise ValueError(f"apply: there are {len(gradients)} gradients for {len(variables)} variables")
+        self._apply(list(zip(gradients, variables)))
+
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable: for optimizers of your own to override."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define update_step(gradient, variable, learning_rate)"
+        )
+
+    def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
+        gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
+        variables = [variable for _, variable in pairs]
+        missing = [v.name for gradient, v in zip(gradients, variables) if gradient is None]
+        if len(missing) == len(pairs):
+            reason = (
+                f": those of {', '.join(missing)} are None. Did the loss use them, inside the tape's block?"
+            )
+            raise ValueError("no gradients were given for any variable" + (reason if missing else ""))
+        self._know(variables)
+        if missing:
+            warnings.warn(
+                f"the gradients of {', '.join(missing)} are None, so they were not updated. If the loss should depend "
+                "on them, see that it is computed from them inside the tape's block",
+                stacklevel=3,
+            )
+            present = [i for i, gradient in enumerate(gradients) if gradient is not None]
+            gradients, variables = [gradients[i] for i in present], [variables[i] for i in present]
+        with no_recording(), np.errstate(all="ignore"):
+            self._step(gradients, variables)
+
+    def _know(self, variables: list[Variable]) -> None:
+        """Build for the variables that are new, which an optimizer with a `build` of its own does only once."""
+        index = self._books.index
+        new = [v for v in variables if v._key not in index]
+        if not new:
+            return
+        if self.built and type(self).build is not Optimizer.build:
+            raise ValueError(
+                f"{', '.join(v.name for v in new)}: this {type(self).__name__} was built for other variables. Build it "
+                "for all of them first, or use an optimizer for each set"
+            )
+        self.build(variables)
+
+    def _step(self, gradients: list[Any], variables: list[Variable]) -> None:
+        count = self._iterations._read()._array
+        every = self.gradient_accumulation_steps
+        if self.loss_scale_factor is not None:
+            scale = self.loss_scale_factor
+            gradients = [g.over(gradient, lambda x: x / x.dtype.type(scale)) for gradient in gradients]
+        if every:
+            self._accumulate(gradients, variables, count, every)
+        else:
+            self._update(gradients, variables, count + 1)
+        if self.use_ema:
+            self._average(count // every if every else count)
+        for variable in variables:
+            if variable._constraint is not None:
+                variable.assign(variable._constraint(variable))
+        self._iterations._put(xp(count).asarray(count + 1))
+
+    def _accumulate(self, gradients: list[Any], variables: list[Variable], count: Any, every: int) -> None:
+        """Add the gradients to those that wait; when all are there, update by their mean."""
+        waiting = self._slots["gradient_accumulator"]
+        mine = [waiting[self._books.index[v._key]] for v in variables]
+        for slot, gradient in zip(mine, gradients):
+            slot._put(slot._read()._array + g.dense(gradient))
+        due = (count + 1) % every == 0
+        with _only_if(due, [*variables, *self.variables]) as wanted:
+            if wanted:
+                means = [slot._read()._array for slot in mine]
+                means = [mean / mean.dtype.type(every) for mean in means]
+                self._update(means, variables, count // every + 1)
+                for slot in waiting:
+                    slot._put(xp(count).zeros(slot.shape, slot.dtype.numpy_dtype))
+
+    def _average(self, steps: Any) -> None:
+        """Move the averages; put them in the variables' place when it is time."""
+        for variable, average in zip(self._books.variables, self._slots["average"]):
+            value = variable._read()._array
+            momentum = (steps != 0).astype(value.dtype) * value.dtype.type(self.ema_momentum)
+            new = momentum * average._read()._array + (1 - momentum) * value
+            average._put(xp(new).asarray(new))
+        if self.ema_overwrite_frequency:
+            due = (steps + 1) % self.ema_overwrite_frequency == 0
+            with _only_if(due, self._books.variables) as wanted:
+                if wanted:
+                    self.finalize_variable_values(self._books.variables)
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """Put the moving averages in the variables' place, if `use_ema` keeps any."""
+        if self.use_ema:
+            for variable in var_list:
+                variable._put(self._slots["average"][self._get_variable_index(variable)]._read()._array)
+
+    def _update(self, gradients: list[Any], variables: list[Variable], step: Any) -> None:
+        """One update of all the variables; `step` counts from 1."""
+        if self.clipnorm:
+            gradients = g.clip_each_by_norm(gradients, self.clipnorm)
+        elif self.global_clipnorm:
+            gradients = g.clip_all_by_norm(gradients, self.global_clipnorm)
+        elif self.clipvalue:
+            gradients = g.clip_by_value(gradients, self.clipvalue)
+        rate = convert(self.learning_rate)._array
+        if type(self).update_step is not Optimizer.update_step:
+            self._update_by_hand(gradients, variables, rate)
+            return
+        self._before_update(step)
+        if is_traced(step):
+            for gradient, variable in zip(gradients, variables):
+                self._update_traced(gradient, variable, rate, step)
+            return
+        keys = tuple([v._key for v in variables])
+        if len(set(keys)) < len(keys):  # a variable that occurs twice is updated twice
+            for gradient, variable in zip(gradients, variables):
+                self._update_eager([gradient], [variable], (variable._key,), rate, step)
+        else:
+            self._update_eager(gradients, variables, keys, rate, step)
+
+    def _update_eager(
+        self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
+    ) -> None:
+        rows = [i for i, gradient in enumerate(gradients) if type(gradient) is IndexedSlices]
+        for i in rows:
+            self._update_rows(gradients[i], variables[i], rate, step)
+        if rows:
+            dense = [i for i, gradient in enumerate(gradients) if type(gradient) is not IndexedSlices]
+            gradients, variables = [gradients[i] for i in dense], [variables[i] for i in dense]
+            keys = tuple([keys[i] for i in dense])
+        for at, dtype, decays, pack in self._books.plans.get(keys) or self._plan(keys, variables):
+            advance = self._advance(dtype, rate, step, decays)
+            if pack is not None:
+                pack.step([gradients[i] for i in at], advance)
+                continue
+            for i in at:
+                state = [slot.home() for slot in self._slots_of(variables[i])]
+                write(advance, variables[i]._writable(), np.asarray(gradients[i]), state)
+
+    def _plan(self, keys: tuple[int, ...], variables: list[Variable]) -> _Plan:
+        """How to update these variables together from now on."""
+        groups: dict[tuple[Any, bool, bool], list[int]] = {}
+        for i, variable in enumerate(variables):
+            value = variable._array
+            kind = value.dtype, self._books.decays(variable), value.size <= SMALL
+            groups.setdefault(kind, []).append(i)
+        # A state lies in one buffer only: plans that share a variable with this one are forgotten.
+        mine = set(keys)
+        plans = {others: plan for others, plan in self._books.plans.items() if mine.isdisjoint(others)}
+        plans[keys] = plan = []
+        for (dtype, decays, small), at in groups.items():
+            chosen = [variables[i] for i in at]
+            pack = Pack(chosen, [self._slots_of(v) for v in chosen]) if small else None
+            plan.append((at, dtype, decays, pack))
+        self._books.plans = plans
+        return plan
+
+    def _update_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
+        """Update only the rows that the gradient has, and their state."""
+        at = slices._indices
+        whole = [variable._writable(), *(slot.home() for slot in self._slots_of(variable))]
+        value, *state = (array[at] for array in whole)
+        advance = self._advance(value.dtype, rate, step, self._books.decays(variable))
+        new, new_state = advance(value, slices._values, state)
+        for array, part in zip(whole, [new, *new_state]):
+            array[at] = part
+
+    def _update_traced(self, gradient: Any, variable: Variable, rate: Any, step: Any) -> None:
+        m = xp(step)
+        cells = [variable, *self._slots_of(variable)]
+        value, *state = old = [m.asarray(cell._read()._array) for cell in cells]
+        advance = self._advance(value.dtype, rate, step, self._books.decays(variable))
+        new, new_state = advance(value, g.dense(gradient), state)
+        for cell, before, after in zip(cells, old, [new, *new_state]):
+            if type(gradient) is IndexedSlices:
+                touched = m.zeros(before.shape[0], bool).at[gradient._indices].set(True)
+                after = m.where(touched.reshape(-1, *[1] * (before.ndim - 1)), after, before)
+            cell._put(after)
+
+    def _update_by_hand(self, gradients: list[Any], variables: list[Variable], rate: Any) -> None:
+        """The update of a subclass that defines `update_step`."""
+        for gradient, variable in zip(gradients, variables):
+            if self.weight_decay is not None and self._books.decays(variable):
+                own = rate.astype(variable._array.dtype)
+                variable.assign_sub(variable * (own * own.dtype.type(self.weight_decay)))
+            given = gradient if type(gradient) is IndexedSlices else wrap(gradient)
+            self.update_step(given, variable, wrap(rate))
+
+    def _advance(self, dtype: Any, rate: Any, step: Any, decays: bool) -> Advance:
+        """The rule for one dtype, with its constants, and weight decay before it."""
+        own_rate = rate.astype(dtype)[()]
+        constants = self._constants(own_rate, step.astype(dtype), dtype.type)
+        if self.weight_decay is None or not decays:
+            return lambda value, gradient, state: self._rule(value, gradient, state, constants)
+        decay = dtype.type(self.weight_decay)
+
+        def advance(value: Any, gradient: Any, state: list[Any]) -> tuple[Any, list[Any]]:
+            value -= value * decay * own_rate
+            return self._rule(value, gradient, state, constants)
+
+        return advance
+
+    def _before_update(self, step: Any) -> None:
+        """What changes once an update, not once a variable."""
+
+    def _constants(self, rate: Any, step: Any, scalar: Any) -> Any:
+        """What a rule needs that is the same for all elements; `scalar` makes a number of the variable's dtype."""
+        return rate
+
+    def _rule(self, value: Any, gradient: Any, state: list[Any], constants: Any) -> tuple[Any, list[Any]]:
+        """The new value and state of a variable: see `rules`."""
+        raise NotImplementedError(f"{type(self).__name__} has neither update_step nor a rule")
+
+
+def _refuse(unknown: dict[str, Any], name: str) -> None:
+    if unknown.pop("decay", None) is not None:
+        warnings.warn(
+            f"{name}: decay has no effect. Use a schedule, such as optimizers.schedules.InverseTimeDecay, as the "
+            "learning rate",
+            stacklevel=4,
+        )
+    if unknown:
+        hint = ". The learning rate is called learning_rate" if "lr" in unknown else ""
+        raise ValueError(f"{name} has no argument {', '.join(unknown)}{hint}")
+
+
+def _only_one(**limits: Any) -> None:
+    given = [name for name, limit in limits.items() if limit is not None]
+    if len(given) > 1:
+        raise ValueError(f"only one way of clipping can be used: {' and '.join(given)} are given")
+
+
+def _slot_name(variable: Variable, name: str) -> str:
+    return f"{variable._name.replace('/', '_')}_{name}"
+
+
+@contextlib.contextmanager
+def _only_if(due: Any, cells: list[Variable]) -> Iterator[bool]:
+    """A block that changes `cells` if `due` says so. If that is known, it says whether to do anything; if it is traced,
+    all is done, and what the cells then hold is chosen."""
+    if not is_traced(due):
+        yield bool(due)
+        return
+    before = [cell._read()._array for cell in cells]
+    yield True
+    for cell, old in zip(cells, before):
+        cell._put(xp(due).where(due, cell._read()._array, old))

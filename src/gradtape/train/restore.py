@@ -1,0 +1,234 @@
+"""Restoring: which saved value belongs to which object, now and for objects that come later.
+
+All is found and checked before the first value changes. What nobody has claimed yet waits: when an attribute is set on
+an object that is known to lack something, it is looked at again. Python tells that through `__setattr__`, which the
+object's class is given for as long as something waits.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InvalidArgumentError, OpError
+from ..tensor import wrap
+from ..variable import Variable
+from .files import Saved
+from .graph import children, is_value, leading, walk
+
+
+class Restoration:
+    """A checkpoint that was read, and which of its values have found their objects. It keeps none of these alive."""
+
+    def __init__(self, saved: Saved) -> None:
+        self._saved = saved
+        self._names = _names(saved.nodes)
+        self._bound: dict[int, weakref.ref[Any]] = {}  # by the number of the node
+        self._values = {i for i, node in enumerate(saved.nodes) if "tensor" in node or "state" in node}
+
+    def match(self, thing: Any, number: int) -> None:
+        """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
+        changes: dict[int, tuple[Any, Callable[[], None]]] = {}
+        lacking = self._lacking()
+        waiting, seen, incomplete = [(thing, number)], set(), []
+        while waiting:
+            thing, number = waiting.pop()
+            if (id(thing), number) in seen:
+                continue
+            seen.add((id(thing), number))
+            node = self._saved.nodes[number]
+            if is_value(thing):
+                if number in self._values and number not in self._bound and number not in changes:
+                    changes[number] = thing, self._change(thing, node, number)
+                continue
+            if number in lacking and hasattr(thing, "__dict__"):
+                incomplete.append((thing, number))
+            waiting += [
+                (part, node["children"][name]) for name, part in children(thing) if name in node["children"]
+            ]
+        for number, (thing, change) in changes.items():
+            change()
+            self._bound[number] = weakref.ref(thing)
+            self._saved.tensors.pop(self._saved.nodes[number].get("tensor", ""), None)
+        self._wait(incomplete)
+
+    def _change(self, thing: Any, node: dict[str, Any], number: int) -> Callable[[], None]:
+        """What will put a saved value into its object; it is known to fit."""
+        try:
+            if isinstance(thing, Variable) and "tensor" in node:
+                tensor = thing._fitting(wrap(self._saved.tensors[node["tensor"]].copy()), "restore")
+                return lambda: thing._put(tensor._array)
+            if not isinstance(thing, Variable) and "state" in node:
+                return thing._prepare_state(node["state"])
+        except OpError as error:
+            raise type(error)(f"{self._names[number]}: {error}. Nothing was restored") from None
+        raise InvalidArgumentError(
+            f"{self._names[number]}: a {type(thing).__name__} cannot take the value that was saved under this name. "
+            "Nothing was restored"
+        )
+
+    def _lacking(self) -> set[int]:
+        """The nodes that lead to values nobody has claimed."""
+        return leading([node["children"] for node in self._saved.nodes], self._values - self._bound.keys())
+
+    def _wait(self, incomplete: list[tuple[Any, int]]) -> None:
+        lacking = self._lacking()
+        for thing, number in incomplete:
+            if number in lacking:
+                _waiting_for(thing).append((self, number))
+
+    # -- what a status asks -------------------------------------------------------------------------------------------
+
+    def unclaimed(self) -> list[str]:
+        """The names of the values in the checkpoint that no object has."""
+        return sorted(self._names[number] for number in self._values - self._bound.keys())
+
+    def unmatched(self, root: Any) -> list[str]:
+        """The names of the variables, and the like, that got no value from the checkpoint."""
+        bound = {id(thing()) for thing in self._bound.values()}
+        return [
+            node.name
+            for node in walk(root)
+            if is_value(node.thing) and id(node.thing) not in bound and node.path != ("save_counter",)
+        ]
+
+    def any(self) -> bool:
+        """Has any object got a value?"""
+        return bool(self._bound)
+
+
+def _names(nodes: list[dict[str, Any]]) -> dict[int, str]:
+    """The path to each node, as a text."""
+    names = {0: ""}
+    waiting = [0]
+    while waiting:
+        number = waiting.pop(0)
+        for name, child in nodes[number]["children"].items():
+            if child not in names:
+                names[child] = f"{names[number]}.{name}".lstrip(".")
+                waiting.append(child)
+    return names
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Objects that lack something
+
+_lacking: dict[int, list[tuple[Restoration, int]]] = {}  # by the object's id
+_told: dict[
+    type, list[Any]
+] = {}  # of classes whose objects tell us of attributes: how many lack something, and how
+
+
+def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
+    """The list of what is to be tried again when the object is given an attribute."""
+    known = _lacking.get(id(thing))
+    if known is None:
+        try:
+            weakref.finalize(thing, _forget, id(thing), type(thing)).atexit = False
+        except TypeError:  # no weak references: nothing could tell us when it is gone
+            return []
+        known = _lacking[id(thing)] = []
+        _tell(type(thing))
+    return known
+
+
+def _tell(cls: Any) -> None:
+    """Have the objects of a class tell us when they are given an attribute."""
+    if cls in _told:
+        _told[cls][0] += 1
+        return
+    plain = cls.__setattr__
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        plain(self, name, value)
+        if id(self) in _lacking:
+            _try_again(self)
+
+    _told[cls] = [1, __setattr__, cls.__dict__.get("__setattr__")]
+    cls.__setattr__ = __setattr__
+
+
+def _forget(number: int, cls: Any) -> None:
+    """An object lacks nothing any more; if none of its class does, the class is what it was."""
+    if _lacking.pop(number, None) is None:
+        return
+    _told[cls][0] -= 1
+    count, ours, before = _told[cls]
+    if not count:
+        del _told[cls]
+        if (
+            cls.__dict__.get("__setattr__") is not ours
+        ):  # somebody has put theirs around ours, which does no harm
+            return
+        if before is None:
+            del cls.__setattr__
+        else:
+            cls.__setattr__ = before
+
+
+def _try_again(thing: Any) -> None:
+    waiting = _lacking[id(thing)]
+    tries = waiting[:]
+    waiting.clear()
+    for restoration, number in tries:
+        restoration.match(thing, number)
+    if not waiting:
+        _forget(id(thing), type(thing))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What `restore` returns
+
+
+class CheckpointLoadStatus:
+    """What became of a checkpoint that was restored."""
+
+    def __init__(self, restoration: Restoration, root: Any) -> None:
+        self._restoration, self._root = restoration, root
+        restoration.match(root, 0)
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """Raise AssertionError unless all values were restored and all variables got one."""
+        self._restoration.match(self._root, 0)
+        unclaimed = self._restoration.unclaimed()
+        if unclaimed:
+            raise AssertionError(f"the checkpoint has values that no object has taken: {_listed(unclaimed)}")
+        return self.assert_existing_objects_matched()
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """Raise AssertionError unless all variables that exist got a value."""
+        self._restoration.match(self._root, 0)
+        unmatched = self._restoration.unmatched(self._root)
+        if unmatched:
+            raise AssertionError(f"the checkpoint has no value for {_listed(unmatched)}")
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """Raise AssertionError if no variable got a value."""
+        if not self._restoration.any():
+            raise AssertionError("the checkpoint has no value for any of the objects")
+        return self
+
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Say that not all values will be used. (Nothing complains here unless asked.)"""
+        return self
+
+
+class InitializationOnlyStatus:
+    """What `restore(None)` returns: there was no checkpoint."""
+
+    def assert_consumed(self) -> InitializationOnlyStatus:
+        """Raise AssertionError."""
+        raise AssertionError("there was no checkpoint to restore: the path was None")
+
+    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
+
+    def expect_partial(self) -> InitializationOnlyStatus:
+        """Nothing was expected."""
+        return self
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

@@ -1,0 +1,288 @@
+"""After `compat.install()` `tensorflow` is gradtape; a name that is not here is answered by what would work."""
+
+import importlib
+import importlib.util
+import pickle
+import pydoc
+import sys
+import types
+
+import pytest
+
+import gradtape as tf
+from gradtape import compat, missing, surface
+from gradtape.compat import internals, v1, views
+
+
+@pytest.fixture
+def tensorflow():
+    compat.install()
+    yield importlib.import_module("tensorflow")
+    compat.uninstall()
+
+
+def run(source):
+    namespace = {}
+    exec(source, namespace)
+    return namespace.get("result")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import tensorflow\nresult = tensorflow.GradientTape", tf.GradientTape),
+        ("import tensorflow as tf\nresult = tf.Variable", tf.Variable),
+        ("from tensorflow import GradientTape as result", tf.GradientTape),
+        ("import tensorflow.math\nresult = tensorflow.math.log", tf.math.log),
+        ("import tensorflow.math as m\nresult = m.log", tf.math.log),
+        ("from tensorflow.math import log as result", tf.math.log),
+        ("from tensorflow.nn.experimental import stateless_dropout as result", tf.nn.experimental.stateless_dropout),
+        ("import tensorflow.experimental.numpy as tnp\nresult = tnp.float32", tf.experimental.numpy.float32),
+        ("import tensorflow.compat.v2 as tf\nresult = tf.nn.relu", tf.nn.relu),
+        ("import tensorflow.compat.v1 as tf\nresult = tf.log", tf.math.log),
+        ("from tensorflow import keras\nresult = keras.optimizers.SGD", tf.optimizers.SGD),
+        ("from tensorflow.keras.optimizers import SGD as result", tf.optimizers.SGD),
+        ("from tensorflow.keras import optimizers as o\nresult = o.SGD", tf.optimizers.SGD),
+        ("from tensorflow.python.eager.backprop import GradientTape as result", tf.GradientTape),
+        ("from tensorflow.python.eager import backprop\nresult = backprop.GradientTape", tf.GradientTape),
+        ("from tensorflow.python.framework import ops\nresult = ops.EagerTensor", tf.Tensor),
+        ("from tensorflow.python.framework import dtypes\nresult = dtypes.float32", tf.float32),
+        ("from tensorflow.python.ops import math_ops\nresult = math_ops.reduce_sum", tf.reduce_sum),
+        ("from tensorflow.python.ops import math_ops\nresult = math_ops.log", tf.math.log),
+        ("from tensorflow.python.ops import array_ops\nresult = array_ops.where_v2", tf.where),
+        ("from tensorflow.python.ops import array_ops\nresult = array_ops.newaxis", None),
+        ("from tensorflow.python.ops import linalg_ops\nresult = linalg_ops.matrix_inverse", tf.linalg.inv),
+        ("from tensorflow.python.ops import nn_ops\nresult = nn_ops.relu", tf.nn.relu),
+        ("from tensorflow.python.ops.gradient_checker_v2 import compute_gradient as result", tf.test.compute_gradient),
+        ("from tensorflow.python.platform import test\nresult = test.is_gpu_available", tf.test.is_gpu_available),
+        ("import tensorflow.python.util.nest as nest\nresult = nest.flatten", tf.nest.flatten),
+        ("from tensorflow.python.client import device_lib as d\nresult = d.list_local_devices",
+         tf.config.list_logical_devices),
+        ("import tensorflow as tf\nresult = tf.version.VERSION == tf.__version__", True),
+        ("import tensorflow as tf, tensorflow.nn\nresult = tf.nn is tensorflow.nn", True),
+        ("from tensorflow import *\nresult = GradientTape", tf.GradientTape),
+    ],
+)  # fmt: skip
+def test_every_form_of_import_gives_gradtape(tensorflow, source, expected):
+    result = run(source)
+    assert result is expected or result == expected
+
+
+def test_the_module_says_what_it_is(tensorflow):
+    assert tensorflow.__name__ == tensorflow.__spec__.name == "tensorflow"
+    assert int(tensorflow.__version__.split(".")[0]) >= 2
+    assert [int(part) for part in tensorflow.__version__.split(".")]
+    assert "gradtape" in repr(tensorflow) and "gradtape" in pydoc.render_doc(tensorflow.nn)
+    assert {"GradientTape", "nn", "math", "python"} <= set(dir(tensorflow))
+    assert importlib.util.find_spec("tensorflow").origin == "gradtape"
+
+
+def test_values_are_the_same_under_both_names(tensorflow):
+    assert isinstance(tensorflow.constant(1.0), tf.Tensor)
+    again = pickle.loads(pickle.dumps(tensorflow.Variable(2.0)))
+    assert isinstance(again, tensorflow.Variable) and float(again) == 2.0
+
+
+def test_internal_modules_do_not_show(tensorflow):
+    for name in ("tape", "primitive", "ops", "cli", "surface", "import_module"):
+        assert not hasattr(tensorflow, name), name
+
+
+def test_uninstalling_leaves_nothing_behind(tensorflow):
+    importlib.import_module("tensorflow.nn")
+    compat.install()  # twice is once
+    compat.uninstall()
+    assert not [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]
+    assert not [finder for finder in sys.meta_path if isinstance(finder, views.Finder)]
+
+
+def test_tensorflow_itself_must_not_be_imported_already(monkeypatch):
+    real = types.ModuleType("tensorflow")
+    real.__file__ = "/somewhere/tensorflow/__init__.py"
+    monkeypatch.setitem(sys.modules, "tensorflow", real)
+    with pytest.raises(RuntimeError, match=r"imported already, from /somewhere.*restart the kernel"):
+        compat.install()
+    compat.uninstall()
+    assert sys.modules["tensorflow"] is real
+
+
+def test_a_notebook_loads_it_as_an_extension():
+    tf.load_ipython_extension(None)
+    assert importlib.import_module("tensorflow").GradientTape is tf.GradientTape
+    tf.unload_ipython_extension(None)
+    assert "tensorflow" not in sys.modules
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is not here
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import tensorflow.lite", "no tf.lite: gradtape exports no models"),
+        ("from tensorflow import placeholder", "no tf.placeholder: pass the value itself"),
+        ("from tensorflow.linalg import softmaxx", "no tf.linalg.softmaxx. Near it: tf.math.softmax"),
+        (
+            "from tensorflow.keras.layers import Dense",
+            "no tf.keras.layers: Keras comes later.*tf.keras.optimizers",
+        ),
+        ("from tensorflow.keras import layers", "no tf.keras.layers: Keras comes later"),
+        ("from tensorflow.python.ops import nonsense", "no tf.python.ops.nonsense"),
+        ("import tensorflow.compat.v3", "no tf.compat.v3"),
+        ("from tensorflow import tape", "no tf.tape"),
+    ],
+)
+def test_an_import_of_what_is_not_here_says_what_to_do(tensorflow, source, message):
+    with pytest.raises(ImportError, match=message):
+        run(source)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("log", "no tf.log: it is tf.math.log"),
+        ("matrix_inverse", "it is tf.linalg.inv"),
+        ("Session", "there are no sessions"),
+        ("contrib.layers", "no tf.contrib: it ended with TensorFlow 1"),
+        ("experimental.nump", "Near it: tf.experimental.numpy"),
+        ("reduce_summ", "Near it: tf.reduce_sum"),
+        ("nn.softmaxx", "Near it: tf.nn.softmax"),
+        ("linalg.softmax", "Near it: tf.math.softmax, tf.nn.softmax"),
+        ("io.decode_png", "no tf.io: read and write files"),
+        ("keras.layers.Dense", "no tf.keras.layers: Keras comes later.*a few lines with tf.Variable"),
+        ("keras.relu", "there is tf.nn.relu"),
+        ("compat.v1.Session", "no tf.compat.v1.Session: there are no sessions"),
+        ("compat.v1.image.resize", "use tf.image.resize"),
+        ("qwertyuiop", "no tf.qwertyuiop$"),
+    ],
+)
+@pytest.mark.parametrize("name", ["gradtape", "tensorflow"])
+def test_a_missing_name_says_what_to_do(tensorflow, name, path, message):
+    if path.startswith("io") and hasattr(tf, "io"):
+        pytest.skip("there is a tf.io by now")
+    with pytest.raises(AttributeError, match=message) as error:
+        run(f"import {name} as tf\ntf.{path}")
+    assert type(error.value) is AttributeError
+
+
+def namespaces(module, seen):
+    seen[module.__name__] = module
+    for name in surface.names(module):
+        value = getattr(module, name)
+        if isinstance(value, types.ModuleType) and value.__name__ not in seen:
+            namespaces(value, seen)
+    return seen
+
+
+def test_every_namespace_answers_for_what_it_lacks():
+    found = namespaces(tf, {})
+    assert len(found) > 25
+    for module in found.values():
+        with pytest.raises(AttributeError, match=r"gradtape has no tf\..*no_such_name"):
+            module.no_such_name
+
+
+def test_asking_is_cheap(monkeypatch):
+    monkeypatch.setattr(
+        missing, "sentence", lambda path: pytest.fail("the text is made only when it is read")
+    )
+    assert not hasattr(tf, "contrib")
+    assert getattr(tf.nn, "rnn", None) is None
+
+
+def test_what_errors_recommend_is_there():
+    known = surface.dotted_names()
+    assert "reduce_sum" in known and "math.log" in known and "experimental.numpy.sum" in known
+    assert not set(missing.RENAMED) & set(known)
+    gone = {new for old, new in missing.RENAMED.items() if new not in known and not old.startswith("train.")}
+    assert not gone
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# TensorFlow 1's names, and TensorFlow's own modules
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("reduce_sum([[1.0, 2.0]], reduction_indices=1, keep_dims=True)", [[3.0]]),
+        ("reduce_sum([[1.0, 2.0]], 0)", [1.0, 2.0]),
+        ("math.reduce_max([[1.0, 2.0]], axis=1)", [2.0]),
+        ("argmax([[1.0, 2.0]], dimension=1)", [1]),
+        ("arg_max([[1.0, 2.0]], 1)", [1]),
+        ("expand_dims([1.0], dim=0)", [[1.0]]),
+        ("squeeze([[1.0]], squeeze_dims=[0])", [1.0]),
+        ("nn.softmax([[1.0, 2.0]], dim=0)", [[1.0, 1.0]]),
+        ("nn.in_top_k([[0.1, 0.9]], [1], 1)", [True]),
+        ("transpose([[1.0, 2.0]], name='t')", [[1.0], [2.0]]),
+        ("pad([1.0], [[0, 1]], 'CONSTANT', None, 7.0)", [1.0, 7.0]),
+        ("convert_to_tensor(1.0, preferred_dtype='float64')", 1.0),
+        ("zeros_like(tensor=[1.0])", [0.0]),
+        ("to_int32(2.5)", 2),
+        ("diag([1.0, 2.0])", [[1.0, 0.0], [0.0, 2.0]]),
+        ("matrix_inverse([[2.0]])", [[0.5]]),
+        ("log([1.0])", [0.0]),
+        ("nn.dropout([1.0], keep_prob=1.0)", [1.0]),
+    ],
+)
+def test_tensorflow_1_takes_its_own_arguments(expression, expected):
+    assert eval(f"v1.{expression}").numpy().tolist() == expected
+
+
+def test_the_switches_of_tensorflow_1():
+    v1.enable_eager_execution()
+    v1.enable_v2_behavior()
+    before = v1.logging.get_verbosity()
+    v1.logging.set_verbosity(v1.logging.ERROR)
+    assert v1.logging.get_verbosity() == v1.logging.ERROR
+    v1.logging.set_verbosity(before)
+    with pytest.raises(tf.errors.UnimplementedError, match="everything behaves as in TensorFlow 2"):
+        v1.disable_v2_behavior()
+    with pytest.raises(ValueError, match="one of keep_prob and rate"):
+        v1.nn.dropout([1.0])
+    with pytest.raises(TypeError):
+        v1.reduce_sum([1.0], nonsense=1)
+    v1.assert_equal(1, 1, data=[1], message="equal")
+
+
+def test_labels_get_no_gradient_in_tensorflow_1():
+    labels, logits = tf.constant([[0.5, 0.5]]), tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch([labels, logits])
+        loss = v1.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    of_labels, of_logits = tape.gradient(loss, [labels, logits])
+    assert of_labels is None and of_logits is not None
+
+
+def test_every_old_order_names_arguments_that_exist():
+    for path, order in v1._ORDER.items():
+        function = v1
+        for name in path.split("."):
+            function = getattr(function, name)
+        function = function.__wrapped__
+        known = function.__code__.co_varnames[
+            : function.__code__.co_argcount + function.__code__.co_kwonlyargcount
+        ]
+        new = {both.partition("=")[2] if "=" in both else both for both in order.split()} - {""}
+        assert new <= set(known), path
+
+
+def test_the_modules_of_tensorflow_s_own_show_something():
+    later = {"data.ops.dataset_ops", "eager.def_function", "module.module"}
+    later.add("eager.polymorphic_function.polymorphic_function")
+    for path in set(internals._SHOWS) - later:
+        module = internals.internals()
+        for name in path.split("."):
+            assert name in dir(module)
+            module = getattr(module, name)
+        assert dir(module), path
+        assert all(hasattr(module, name) for name in dir(module))
+
+
+def test_texts_and_bytes():
+    assert compat.as_bytes("a") == compat.as_bytes(b"a") == compat.as_bytes(bytearray(b"a")) == b"a"
+    assert compat.as_text(b"a") == compat.as_str("a") == compat.as_str_any(b"a") == "a"
+    for function in (compat.as_bytes, compat.as_text):
+        with pytest.raises(TypeError, match="text or bytes"):
+            function(1)
