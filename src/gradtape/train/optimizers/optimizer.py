@@ -24,6 +24,8 @@ from .. import schedules
 from . import gradients as g
 from .state import SMALL, Advance, Pack, Slot, write
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 class Options(TypedDict, total=False):
     """What every optimizer takes besides its own arguments; `Optimizer` says what they mean."""
@@ -524,8 +526,13 @@ class Optimizer:
 
     def _advance(self, dtype: Any, rate: Any, step: Any, decays: bool) -> Advance:
         """The rule for one dtype, with its constants, and weight decay before it."""
-        own_rate = rate.astype(dtype)[()]
-        constants = self._constants(own_rate, step.astype(dtype), dtype.type)
+        # In 16 bits 1 - 0.999 is 0 or far off: constants are computed in 32.
+        wide = dtype if dtype.itemsize > 2 else _FLOAT32
+        wide_rate = rate.astype(wide)[()]
+        constants = self._constants(wide_rate, step.astype(wide), wide.type)
+        own_rate = wide_rate
+        if wide is not dtype:
+            own_rate, *constants = (constant.astype(dtype) for constant in (wide_rate, *constants))
         if self.weight_decay is None or not decays:
             return lambda value, gradient, state: self._rule(value, gradient, state, constants)
         decay = dtype.type(self.weight_decay)
@@ -539,9 +546,9 @@ class Optimizer:
     def _before_update(self, step: Any) -> None:
         """What changes once an update, not once a variable."""
 
-    def _constants(self, rate: Any, step: Any, scalar: Any) -> Any:
-        """What a rule needs that is the same for all elements; `scalar` makes a number of the variable's dtype."""
-        return rate
+    def _constants(self, rate: Any, step: Any, scalar: Any) -> Sequence[Any]:
+        """What a rule needs that is the same for all elements; `scalar` makes a number of the dtype to compute in."""
+        return (rate,)
 
     def _rule(self, value: Any, gradient: Any, state: list[Any], constants: Any) -> tuple[Any, list[Any]]:
         """The new value and state of a variable: see `rules`."""
