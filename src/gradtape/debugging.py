@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
+from .engine import is_traced, xp
 from .errors import DTypeError, InvalidArgumentError
 from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
-from .ops.printing import Assert
+from .ops.printing import Assert, demand
 from .primitive import Listener, Primitive, local
 from .settings import settings
-from .tensor import Tensor, convert, is_tensor
+from .tensor import Tensor, convert, is_tensor, wrap
 
 __all__ = [
     "Assert",
@@ -66,15 +68,23 @@ def _hold(
         raise DTypeError(f"{name}: x is {left.dtype.name} and y is {right.dtype.name}: cast one")
     a, b = left._array, right._array
     try:
-        wrong = ~holds(a, b)
+        np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         raise InvalidArgumentError(
             f"{name}: the shapes {list(a.shape)} and {list(b.shape)} of x and y do not broadcast"
         ) from None
-    if wrong.any():
+
+    def error(a: Any, b: Any) -> InvalidArgumentError:
+        wrong = ~holds(a, b)
         a, b = np.broadcast_to(a, wrong.shape), np.broadcast_to(b, wrong.shape)
         text = f"{name}: {relation} does not hold{_where(wrong, a, b, summarize)}"
-        raise InvalidArgumentError(_with(message, text))
+        return InvalidArgumentError(_with(message, text))
+
+    right = holds(a, b).all()
+    if is_traced(right):
+        demand(right, error, [a, b])
+    elif not right:
+        raise error(a, b)
 
 
 def _with(message: Any, text: str) -> str:
@@ -98,7 +108,7 @@ def assert_equal(x: Any, y: Any, message: Any = None, summarize: Any = None, nam
 
     >>> assert_equal([1, 2], [1, 2])
     """
-    _hold("assert_equal", "x == y", np.equal, x, y, message, summarize)
+    _hold("assert_equal", "x == y", operator.eq, x, y, message, summarize)
 
 
 def assert_none_equal(
@@ -108,7 +118,7 @@ def assert_none_equal(
 
     >>> assert_none_equal([1, 2], [2, 1])
     """
-    _hold("assert_none_equal", "x != y", np.not_equal, x, y, message, summarize)
+    _hold("assert_none_equal", "x != y", operator.ne, x, y, message, summarize)
 
 
 def assert_less(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -116,7 +126,7 @@ def assert_less(x: Any, y: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_less([1, 2], 3)
     """
-    _hold("assert_less", "x < y", np.less, x, y, message, summarize)
+    _hold("assert_less", "x < y", operator.lt, x, y, message, summarize)
 
 
 def assert_less_equal(
@@ -126,7 +136,7 @@ def assert_less_equal(
 
     >>> assert_less_equal([1, 2], 2)
     """
-    _hold("assert_less_equal", "x <= y", np.less_equal, x, y, message, summarize)
+    _hold("assert_less_equal", "x <= y", operator.le, x, y, message, summarize)
 
 
 def assert_greater(
@@ -136,7 +146,7 @@ def assert_greater(
 
     >>> assert_greater([1, 2], 0)
     """
-    _hold("assert_greater", "x > y", np.greater, x, y, message, summarize)
+    _hold("assert_greater", "x > y", operator.gt, x, y, message, summarize)
 
 
 def assert_greater_equal(
@@ -146,7 +156,7 @@ def assert_greater_equal(
 
     >>> assert_greater_equal([1, 2], 1)
     """
-    _hold("assert_greater_equal", "x >= y", np.greater_equal, x, y, message, summarize)
+    _hold("assert_greater_equal", "x >= y", operator.ge, x, y, message, summarize)
 
 
 def assert_near(
@@ -170,14 +180,14 @@ def assert_near(
     kind = left.dtype.real_dtype.numpy_dtype
     precision = 10 * np.asarray(ml_dtypes.finfo(kind).eps, kind)
     relative, absolute = (
-        precision if tolerance is None else np.asarray(convert(tolerance)._array, kind)
+        precision if tolerance is None else convert(tolerance)._array.astype(kind)
         for tolerance in (rtol, atol)
     )
     relation = f"|x - y| < {absolute} + {relative} * |y|"
     _hold(
         "assert_near",
         relation,
-        lambda a, b: np.abs(a - b) < absolute + relative * np.abs(b),
+        lambda a, b: abs(a - b) < absolute + relative * abs(b),
         x,
         y,
         message,
@@ -197,7 +207,7 @@ def assert_positive(x: Any, message: Any = None, summarize: Any = None, name: st
 
     >>> assert_positive([1, 2])
     """
-    _against_zero("assert_positive", "x > 0", np.greater, x, message, summarize)
+    _against_zero("assert_positive", "x > 0", operator.gt, x, message, summarize)
 
 
 def assert_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -205,7 +215,7 @@ def assert_negative(x: Any, message: Any = None, summarize: Any = None, name: st
 
     >>> assert_negative([-1, -2])
     """
-    _against_zero("assert_negative", "x < 0", np.less, x, message, summarize)
+    _against_zero("assert_negative", "x < 0", operator.lt, x, message, summarize)
 
 
 def assert_non_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -213,7 +223,7 @@ def assert_non_negative(x: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_non_negative([0, 1])
     """
-    _against_zero("assert_non_negative", "x >= 0", np.greater_equal, x, message, summarize)
+    _against_zero("assert_non_negative", "x >= 0", operator.ge, x, message, summarize)
 
 
 def assert_non_positive(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -221,7 +231,7 @@ def assert_non_positive(x: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_non_positive([0, -1])
     """
-    _against_zero("assert_non_positive", "x <= 0", np.less_equal, x, message, summarize)
+    _against_zero("assert_non_positive", "x <= 0", operator.le, x, message, summarize)
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
@@ -427,14 +437,21 @@ class _NumericsChecker(Listener):
     def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
         if primitive.name in _MOVES:
             return
+
+        def error(array: Any, *arrays: Any) -> InvalidArgumentError:
+            given = [wrap(a) for a in arrays]
+            shown = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in given)
+            return InvalidArgumentError(
+                f"{not_finite(array)} in the result of {primitive.name}({shown}), of shape {list(array.shape)} and "
+                f"dtype {dtypes.of(array).name}: {_counts(array)}. Its inputs: {', '.join(str(x) for x in given)}"
+            )
+
         for o in out if primitive.multiple else (out,):
-            found = not_finite(o._array)
-            if found:
-                shown = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in inputs)
-                raise InvalidArgumentError(
-                    f"{found} in the result of {primitive.name}({shown}), of shape {list(o.shape)} and dtype "
-                    f"{o.dtype.name}: {_counts(o._array)}. Its inputs: {', '.join(str(x) for x in inputs)}"
-                )
+            arrays = [o._array, *[x._array for x in inputs]]
+            if is_traced(o._array) and dtypes.is_differentiable(o._array):
+                demand(xp(o._array).isfinite(o._array).all(), error, arrays)
+            elif not is_traced(o._array) and not_finite(o._array):
+                raise error(*arrays)
 
 
 def _counts(array: Any) -> str:

@@ -75,8 +75,9 @@ class Restoration:
     def _wait(self, incomplete: list[tuple[Any, int]]) -> None:
         lacking = self._lacking()
         for thing, number in incomplete:
-            if number in lacking:
-                _waiting_for(thing).append((self, number))
+            waiting = _waiting_for(thing) if number in lacking else []
+            if number in lacking and (self, number) not in waiting:
+                waiting.append((self, number))
 
     # -- what a status asks -------------------------------------------------------------------------------------------
 
