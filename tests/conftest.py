@@ -2,6 +2,9 @@
 
 import os
 
+# What makes the files in tests/data needs other libraries.
+collect_ignore = ["data"]
+
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )

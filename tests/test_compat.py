@@ -233,8 +233,10 @@ def test_tensorflow_1_takes_its_own_arguments(expression, expected):
 def test_the_switches_of_tensorflow_1():
     v1.enable_eager_execution()
     v1.enable_v2_behavior()
+    before = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.ERROR)
     assert v1.logging.get_verbosity() == v1.logging.ERROR
+    v1.logging.set_verbosity(before)
     with pytest.raises(tf.errors.UnimplementedError, match="everything behaves as in TensorFlow 2"):
         v1.disable_v2_behavior()
     with pytest.raises(ValueError, match="one of keep_prob and rate"):

@@ -259,9 +259,7 @@ class Program:
 def store(variables: list[Variable], arrays: list[Any]) -> None:
     """Put what a program computed for them into variables."""
     for variable, array in zip(variables, arrays, strict=True):
-        variable._tensor = tensor = _new(Tensor)
-        tensor._device = array
-        tensor._key = variable._key
+        variable._tensor = from_device(array, variable._key)
 
 
 class Values:

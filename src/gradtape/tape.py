@@ -33,6 +33,13 @@ class UnconnectedGradients(enum.Enum):
     NONE = "none"
     ZERO = "zero"
 
+    @classmethod
+    def of(cls, value: Any) -> UnconnectedGradients:
+        """The choice a value stands for: one of the two, or its name."""
+        if isinstance(value, cls) or (isinstance(value, str) and value in ("none", "zero")):
+            return cls(value)
+        raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
+
 
 class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
@@ -63,6 +70,8 @@ class GradientTape(Listener):
         self._known: set[int] = set()  # keys of all tensors that depend on something watched
         self._watched: set[int] = set()  # keys of what is watched itself
         self._variables: dict[int, Any] = {}
+        # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
+        self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -108,6 +117,7 @@ class GradientTape(Listener):
                 mask += 1
         plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
         if plan is None:
+            self._note_dead_end(primitive, inputs, out)
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
@@ -118,6 +128,11 @@ class GradientTape(Listener):
                 key = out._key = next_key()
             known.add(key)
         self._records.append(plan.record(plan, key, inputs, attributes, out))
+
+    def _note_dead_end(self, primitive: Primitive, inputs: tuple[Tensor, ...], out: Any) -> None:
+        given = tuple([x._key for x in inputs if x._key in self._known])
+        made = tuple([key_of(o) for o in (out if primitive.multiple else (out,))])
+        self._dead_ends.append((primitive.name, given, made))
 
     def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
@@ -222,9 +237,9 @@ class GradientTape(Listener):
         for t in targets:
             if type(t) is not Tensor:
                 _check_target(t)
-        found = self._sweep(_seeds(targets, output_gradients), keys)
         if unconnected_gradients is not UnconnectedGradients.NONE:
-            unconnected_gradients = UnconnectedGradients(unconnected_gradients)
+            unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
+        found = self._sweep(_seeds(targets, output_gradients), keys)
         results = [
             _finish(found.get(key), source, unconnected_gradients) for key, source in zip(keys, flat_sources)
         ]
@@ -255,7 +270,7 @@ class GradientTape(Listener):
         array([[2., 0.],
                [0., 4.]], dtype=float32)
         """
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
         target = _one_target(target, "jacobian")
         flat_sources = nest.flatten(sources)
         for source in flat_sources:
@@ -294,7 +309,7 @@ class GradientTape(Listener):
         >>> tape.batch_jacobian(y, x).shape
         TensorShape([2, 2, 2])
         """
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
         target = _one_target(target, "batch_jacobian")
         _check_source(source, "batch_jacobian")
         array, by = _value(target), _value(source)
@@ -338,6 +353,48 @@ class GradientTape(Listener):
             stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
         return stacks
 
+    # -- understanding ------------------------------------------------------------------------------------------------
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
+
+        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
+        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.explain(y, x).reason
+        <Reason.NOT_WATCHED: 'never watched'>
+        """
+        from .explain import explain
+
+        return explain(self, target, sources)
+
+    def summary(self) -> Any:
+        """A table of what was recorded: operations, shapes, dtypes, bytes kept, and times where they were measured.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.summary().bytes
+        8
+        """
+        from .explain.summary import summarize
+
+        return summarize(self)
+
+    def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
+        """Write an SVG picture of what was recorded: shapes, gradients' norms as line widths, broken paths in red.
+
+        `target` is what to differentiate, by default what was computed last; `sources` narrow it to paths from them.
+        """
+        from .explain.plot import plot
+
+        plot(self, path, target, sources)
+
     def __getattr__(self, name: str) -> Any:
         if name == "gradients":
             raise AttributeError(
@@ -379,7 +436,7 @@ class GradientTape(Listener):
         elif not consume:
             records = records.copy()
         if consume:
-            self._records, self._known, self._watched = [], set(), set()
+            self._records = []  # the numbers in _known and _watched stay, for `explain`
         if here.tapes:
             return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
         with np.errstate(all="ignore"):
@@ -609,8 +666,8 @@ def _arrange(
 
 def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
     """The rows of a Jacobian in pieces that are swept at once: where each starts, and how many rows it has."""
-    if at_once is not None and at_once < 1:
-        raise ValueError(f"parallel_iterations must be at least 1, not {at_once}")
+    if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
+        raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
     step = size if at_once is None else at_once
     return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
 

@@ -66,6 +66,18 @@ class Trace:
 
         return flow
 
+    @property
+    def calls(self) -> Any:
+        """Calls of Python while the program runs: the module `calls`."""
+        from . import calls
+
+        return calls
+
+    @property
+    def replays(self) -> bool:
+        """Is this part run again, for a gradient? Then what it shows to the world was shown."""
+        return self._draws_like is not None or (self.parent is not None and self.parent.replays)
+
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def read(self, variable: Variable) -> Tensor:
@@ -103,6 +115,15 @@ class Trace:
             return self.input(np.zeros(2, np.uint64), ("random", 0))
         seed = source.random()
         return seed if self.turn is None else _mixed(seed, self.turn)
+
+    def place(self, own: int) -> tuple[Any, Any]:
+        """The key and counter from which the next random operation, with a seed of its own, draws."""
+        seed = self.random()
+        number = self.root.draws
+        self.root.draws += 1
+        key = seed[0] ^ np.uint64(own << 32)
+        high = seed[1] + np.uint64(number * 0x9E3779B97F4A7C15 % (1 << 64))
+        return key, jax.numpy.stack([jax.numpy.zeros((), np.uint64), high])
 
     def create(self, variable: Variable, tensor: Tensor) -> Tensor:
         """A variable is made inside the function. Returns what is to be in it until the function has run."""

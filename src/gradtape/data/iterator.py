@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..optional import Optional
 from ..primitive import local
-from .stage import Cursor, Session, Stage
+from .stage import Cursor, Session, Stage, resume
 
 
 class Iterator:
@@ -33,11 +33,12 @@ class Iterator:
 
     def __next__(self) -> Any:
         here = local.here
-        listening, here.tapes = here.tapes, []  # no gradient flows through a dataset
+        before = here.tapes, here.trace
+        here.tapes, here.trace = [], None  # no gradient flows through a dataset, nor is it part of a @function
         try:
             got = self._cursor.some(1)
         finally:
-            here.tapes = listening
+            here.tapes, here.trace = before
         if not got:
             raise StopIteration
         self._given += 1
@@ -69,6 +70,7 @@ class Iterator:
     def _prepare_state(self, state: Any) -> Callable[[], None]:
         """Find a saved position. Nothing has changed before the function this returns is called."""
         given, session = state["given"], Session(self._stage, state["orders"])
+        settle = resume(self._stage, state["orders"])
         cursor = self._stage.open(session)
         passed = cursor.skip(given)
         if passed < given:
@@ -77,7 +79,7 @@ class Iterator:
             )
 
         def go() -> None:
-            session.settle()
+            settle()
             self._session, self._cursor, self._given = session, cursor, given
 
         return go

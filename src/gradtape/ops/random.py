@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..primitive import local
 from ..settings import settings
 from ..tensor import Tensor
 from . import distributions, philox
@@ -40,6 +41,9 @@ class _Seeds:
     def reserve(self, operation: Any, seed: Any, count: int) -> Place:
         """A place for an operation that may use `count` blocks, which nobody else gets then."""
         own = None if seed is None else static_number(f"random.{operation[0]}: seed", seed)
+        if local.here.trace is not None:
+            place: Place = local.here.trace.place(0 if own is None else own % _MAX_SEED + 1)
+            return place
         with self.lock:
             if own is None:
                 return self._next(count)
