@@ -18,10 +18,7 @@ import gradtape as tf
 
 HERE = Path(__file__).parent
 AREA = "ops"  # the operations; the other areas come later
-REFUSED = (
-    "Graph",
-    "config.experimental_connect_to_cluster",
-)  # there only to say that gradtape has no such thing
+REFUSED = ("Graph",)  # there only to say that gradtape has no such thing
 SETTINGS = ("config.", "random.set_seed")  # calling these would change something
 
 
@@ -120,7 +117,7 @@ def _calls() -> list[tuple[Any, Callable[[], tuple[Any, ...]]]]:
         (x, lambda: (lambda v: v * v, x)), (x, lambda: ([x], "check")), (x, lambda: (x, "check")),
         (x, lambda: (x, 0.5, [1, 2])), (vector, lambda: ([vector[0] > 0.5], [vector[:1]], vector[0])),
         (x, lambda: ([x],)), (x, lambda: ((x, x), )), (x, lambda: (ids, x)),
-        (x, lambda: (x, [1, 2, 3], 1, 0)), (depth, lambda: (depth, 2)),
+        (x, lambda: (x, [1, 2, 3], 1, 0)), (depth, lambda: (depth, 2)), (x, lambda: (2, 3)),
         (f32, lambda: ([3], f32[0, 0, 0])), (f32, lambda: ([3], [1, 2], f32[0, 0, 0])),
         (f32, lambda: ([3], [1, 2], f32[0, 0, 0], f32[0, 0, 1])),
     ]  # fmt: skip

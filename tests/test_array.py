@@ -262,7 +262,7 @@ BAD = {
         "does not divide into blocks of 3 x 3",
     ),
     "depth, channels": (lambda: tf.nn.depth_to_space(IMAGES, 2), Invalid, "3 channels do not divide"),
-    "depth, format": (lambda: tf.nn.space_to_depth(IMAGES, 2, "HWC"), Invalid, "must be NHWC or NCHW"),
+    "depth, format": (lambda: tf.nn.space_to_depth(IMAGES, 2, "HWC"), Invalid, "must be 'NHWC' or 'NCHW'"),
 }
 
 

@@ -368,6 +368,55 @@ def test_an_optimizer_that_makes_its_state_at_its_first_step_gets_it(tmp_path):
     assert resumed.v.numpy() == straight.v.numpy()
 
 
+class Line(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(tf.zeros((4, 2)))
+        self.scales = [tf.Variable(1.0), tf.Variable(2.0)]
+
+    def __call__(self, x):
+        return (x @ self.w) * self.scales[0] + self.scales[1]
+
+
+class Training:
+    """A model, an optimizer and a shuffled dataset, as a user has them."""
+
+    def __init__(self, optimizer, compiled):
+        x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+        data = Dataset.from_tensor_slices((x, x[:, :2] - x[:, 2:])).shuffle(40).repeat().batch(8)
+        self.checkpoint = Checkpoint(model=Line(), optimizer=optimizer(), iterator=iter(data))
+        self.step = tf.function(self._step) if compiled else self._step
+
+    def _step(self, x, y):
+        model = self.checkpoint.model
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x) - y))
+        variables = model.trainable_variables
+        self.checkpoint.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return loss
+
+    def run(self, steps):
+        return [float(self.step(*next(self.checkpoint.iterator))) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+@pytest.mark.parametrize("name", ["Adam", "SGD", "RMSprop", "Ftrl"])
+def test_a_training_resumed_goes_on_to_the_bit(tmp_path, name, compiled):
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimizer = lambda: getattr(tf.optimizers, name)(0.05, **options)
+    straight = Training(optimizer, compiled)
+    straight.run(7)
+    path = straight.checkpoint.save(prefix(tmp_path))
+    resumed = Training(optimizer, compiled)
+    status = resumed.checkpoint.restore(path)
+    assert resumed.run(9) == straight.run(9)
+    status.assert_consumed()
+    resumed.checkpoint.restore(path).assert_consumed()
+    again = resumed.run(9)
+    straight.checkpoint.restore(path)
+    assert again == straight.run(9)
+
+
 def test_a_late_value_that_does_not_fit_is_refused(tmp_path):
     checkpoint = Checkpoint()
     checkpoint.read(Checkpoint(v=tf.Variable([1.0])).write(prefix(tmp_path)))

@@ -101,8 +101,19 @@ BAD = {
     ),
     "details": (lambda: experimental.get_device_details(3), ValueError, "takes a PhysicalDevice"),
     "memory": (lambda: experimental.get_memory_info("CPU:0"), ValueError, "nothing is counted"),
-    "policy": (lambda: experimental.set_device_policy("x"), ValueError, "must be one of"),
-    "cluster": (lambda: config.experimental_connect_to_cluster({}), errors.UnimplementedError, "one process"),
+    "policy": (lambda: experimental.set_device_policy("x"), ValueError, "must be None, "),
+    "cluster": (
+        lambda: config.experimental_connect_to_cluster({"worker": ["a:1", "b:1"]}),
+        errors.UnimplementedError,
+        "one process",
+    ),
+    "no cluster": (lambda: config.experimental_connect_to_cluster(None), ValueError, "takes a cluster"),
+    "host": (
+        lambda: config.experimental_connect_to_host("a:1"),
+        errors.UnimplementedError,
+        "cannot reach 'a:1'",
+    ),
+    "no host": (lambda: config.experimental_connect_to_host(), ValueError, "at least one remote_host"),
 }
 
 

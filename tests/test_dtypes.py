@@ -144,7 +144,6 @@ def test_size_and_real_part(dtype, size, real):
         ("half", tf.float16),
         ("float", tf.float32),
         ("double", tf.float64),
-        ("<f8", tf.float64),
         (np.dtype(">i4"), tf.int32),
     ],
 )

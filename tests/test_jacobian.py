@@ -190,7 +190,9 @@ def test_parallel_iterations_must_be_positive(method, wrong):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    with pytest.raises(ValueError, match=f"parallel_iterations must be at least 1, not {wrong}"):
+    with pytest.raises(
+        ValueError, match=f"parallel_iterations must be an integer of at least 1, not {wrong}"
+    ):
         getattr(tape, method)(y, x, parallel_iterations=wrong)
 
 

@@ -561,7 +561,7 @@ BAD = {
     "band_part of a vector": (lambda: la.band_part([1.0], 0, 0), INVALID, "band_part: .* two axes"),
     "diag_part": (lambda: la.diag_part(ONES, k=2), INVALID, r"diag_part: .*\[2, 2\] have no diagonal 2"),
     "diag_part, upside down": (lambda: la.diag_part(ONES, k=(1, 0)), INVALID, r"diag_part: k must be .* \[1, 0\]"),
-    "diag_part, aligned": (lambda: la.diag_part(ONES, align="UP"), INVALID, "align must be RIGHT_LEFT.* 'UP'"),
+    "diag_part, aligned": (lambda: la.diag_part(ONES, align="UP"), INVALID, "align must be 'RIGHT_LEFT'.* 'UP'"),
     "diag, padded": (lambda: la.diag([1.0], padding_value=[1.0]), INVALID, "diag: padding_value must be a scalar"),
     "diag": (lambda: la.diag([1.0, 2.0], num_rows=1), INVALID, "diag: .* 1 rows .* need 2 rows"),
     "diag of several": (lambda: la.diag([1.0, 2.0], k=(0, 1)), INVALID, "diag: .* names 2 diagonals"),

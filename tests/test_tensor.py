@@ -419,7 +419,8 @@ def test_tensors_of_different_dtypes_do_not_mix(operate, x, y, names):
     ) as error:
         operate(x, y)
     assert isinstance(error.value, TypeError)
-    assert f"Use cast(x, '{names.split()[0]}')" in str(error.value)
+    advice = "A string is no number" if "string" in names else f"Use cast(x, '{names.split()[0]}')"
+    assert advice in str(error.value)
 
 
 @pytest.mark.parametrize("value", [None, object(), {"a": 1}])

@@ -15,6 +15,7 @@ from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
 from .ops.printing import Assert, demand
+from .ops.scalars import integer, number
 from .primitive import Listener, Primitive, local
 from .settings import settings
 from .tensor import Tensor, convert, is_tensor, wrap
@@ -67,6 +68,9 @@ def _hold(
     if left.dtype is not right.dtype:
         raise DTypeError(f"{name}: x is {left.dtype.name} and y is {right.dtype.name}: cast one")
     a, b = left._array, right._array
+    shown = 3 if summarize is None else integer(name, "summarize", summarize)
+    if holds in _ORDERS and a.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: takes real numbers, not {left.dtype.name}, which has no order")
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
@@ -77,7 +81,7 @@ def _hold(
     def error(a: Any, b: Any) -> InvalidArgumentError:
         wrong = ~holds(a, b)
         a, b = np.broadcast_to(a, wrong.shape), np.broadcast_to(b, wrong.shape)
-        text = f"{name}: {relation} does not hold{_where(wrong, a, b, summarize)}"
+        text = f"{name}: {relation} does not hold{_where(wrong, a, b, shown)}"
         return InvalidArgumentError(_with(message, text))
 
     right = holds(a, b).all()
@@ -87,13 +91,15 @@ def _hold(
         raise error(a, b)
 
 
+_ORDERS = (np.less, np.less_equal, np.greater, np.greater_equal)
+
+
 def _with(message: Any, text: str) -> str:
-    return f"{message}\n{text}" if message else text
+    return text if message is None else f"{message}\n{text}"
 
 
-def _where(wrong: Any, a: Any, b: Any, summarize: Any) -> str:
+def _where(wrong: Any, a: Any, b: Any, count: int) -> str:
     """The first places where an assertion fails, and what is there."""
-    count = 3 if summarize is None else summarize
     places = np.argwhere(wrong)
     shown = places if count < 0 else places[:count]
     if not wrong.ndim:
@@ -180,8 +186,8 @@ def assert_near(
     kind = left.dtype.real_dtype.numpy_dtype
     precision = 10 * np.asarray(ml_dtypes.finfo(kind).eps, kind)
     relative, absolute = (
-        precision if tolerance is None else convert(tolerance)._array.astype(kind)
-        for tolerance in (rtol, atol)
+        precision if tolerance is None else np.asarray(number("assert_near", what, tolerance), kind)
+        for what, tolerance in (("rtol", rtol), ("atol", atol))
     )
     relation = f"|x - y| < {absolute} + {relative} * |y|"
     _hold(
@@ -311,7 +317,14 @@ def assert_shapes(
     >>> assert_shapes([(convert([[1, 2], [3, 4]]), ("N", "D")), (convert([5, 6]), ("D",))])
     """
     lengths: dict[Any, tuple[int, str]] = {}
-    for x, shape in shapes.items() if isinstance(shapes, dict) else shapes:
+    pairs = (
+        list(shapes.items() if isinstance(shapes, dict) else shapes)
+        if hasattr(shapes, "__iter__")
+        else [shapes]
+    )
+    if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        raise ValueError(f"assert_shapes: takes pairs of a tensor and its shape, not {shapes!r}")
+    for x, shape in pairs:
         tensor = convert(x.deref() if hasattr(x, "deref") else x)
         if not hasattr(shape, "__iter__") and not hasattr(shape, "__getitem__"):
             raise ValueError(

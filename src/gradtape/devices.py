@@ -33,12 +33,14 @@ _configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
 
 
 def _of_type(devices: Any, device_type: str | None) -> list[Any]:
+    if device_type is not None and not isinstance(device_type, str):
+        raise ValueError(f"a type of device is a text, such as 'CPU', not {device_type!r}")
     return [d for d in devices if device_type in (None, d.device_type)]
 
 
 def check_known(device: Any) -> None:
     """Raise unless there is this device."""
-    if device != _CPU:
+    if not isinstance(device, PhysicalDevice) or device != _CPU:
         raise ValueError(f"there is no device {device!r}: config.list_physical_devices() shows {[_CPU]}")
 
 
@@ -82,9 +84,9 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     )
     for device in chosen:
         check_known(device)
-        if device_type not in (None, device.device_type):
+        if not _of_type([device], device_type):
             raise ValueError(f"config.set_visible_devices: {device!r} is not of type {device_type!r}")
-    if device_type in (None, "CPU"):
+    if _of_type([_CPU], device_type):
         _visible[:] = chosen
 
 
@@ -108,7 +110,13 @@ def set_logical_device_configuration(
     >>> set_logical_device_configuration(list_physical_devices()[0], [LogicalDeviceConfiguration()])
     """
     check_known(device)
+    if not isinstance(logical_devices, (list, tuple)):
+        raise ValueError(f"config.set_logical_device_configuration: takes a list, not {logical_devices!r}")
     for configuration in logical_devices:
+        if not isinstance(configuration, LogicalDeviceConfiguration):
+            raise ValueError(
+                f"config.set_logical_device_configuration: {configuration!r} is no LogicalDeviceConfiguration"
+            )
         if any(setting is not None for setting in configuration[:2]):
             raise ValueError(
                 "config.set_logical_device_configuration: a CPU takes no memory_limit or priority"

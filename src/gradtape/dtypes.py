@@ -218,9 +218,10 @@ def as_dtype(type_value: Any) -> DType:
     if type(type_value) is DType:
         return type_value
     found = None
-    if isinstance(type_value, (str, type, np.dtype)):
-        found = _BY_NUMPY.get(type_value) or _BY_NAME.get(type_value) or _BY_PYTHON.get(type_value)
-        found = found or _from_numpy(type_value)
+    if isinstance(type_value, str):  # TensorFlow's names only: NumPy knows many more, such as "a" and "f4,f4"
+        found = _BY_NAME.get(type_value)
+    elif isinstance(type_value, (type, np.dtype)):
+        found = _BY_NUMPY.get(type_value) or _BY_PYTHON.get(type_value) or _from_numpy(type_value)
     elif type(type_value) is int:
         found = _BY_ENUM.get(type_value)
     if found is None:

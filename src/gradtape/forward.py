@@ -81,7 +81,7 @@ class ForwardAccumulator(Listener):
         self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
     ) -> Any:
         """The derivative along the given direction of `primals`, something the block computed (or a structure)."""
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
 
         def tangent_of(primal: Any) -> Any:
             if not isinstance(primal, (Tensor, Variable)):

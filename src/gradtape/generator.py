@@ -55,6 +55,8 @@ class Generator:
 
     def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
         if copy_from is not None:
+            if not isinstance(copy_from, Generator):
+                raise TypeError(f"Generator: copy_from must be a Generator, not {copy_from!r}")
             state, alg = copy_from.state.numpy(), copy_from.algorithm
         if state is None or alg is None:
             raise ValueError(
@@ -222,4 +224,6 @@ def set_global_generator(generator: Generator) -> None:
     >>> set_global_generator(Generator.from_seed(1))
     """
     global _global
+    if not isinstance(generator, Generator):
+        raise TypeError(f"set_global_generator: takes a Generator, not {generator!r}")
     _global = generator

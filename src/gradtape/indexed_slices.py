@@ -6,9 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .dtypes import DType
+from .errors import DTypeError
 from .primitive import Primitive
 from .shapes import TensorShape
 from .tensor import Tensor, convert
+
+
+def _lengths(dense_shape: Any) -> tuple[int, ...]:
+    try:
+        return tuple([n.__index__() for n in dense_shape])
+    except (AttributeError, TypeError):
+        raise DTypeError(
+            f"IndexedSlices: dense_shape must be a list of integers, not {dense_shape!r}"
+        ) from None
 
 
 class IndexedSlices:
@@ -36,7 +46,7 @@ class IndexedSlices:
         # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
         self._values = convert(values) if isinstance(values, (list, tuple)) else values
         self._indices = convert(indices) if isinstance(indices, (list, tuple)) else indices
-        self._dense_shape = None if dense_shape is None else tuple(int(n) for n in dense_shape)
+        self._dense_shape = None if dense_shape is None else _lengths(dense_shape)
 
     @property
     def values(self) -> Tensor:

@@ -39,6 +39,10 @@ class Initializer:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """The initializer that `get_config` described."""
+        if not isinstance(config, dict):
+            raise TypeError(
+                f"{cls.__name__}.from_config: takes what get_config gives, a dict, not {config!r}"
+            )
         return cls(**{key: value for key, value in config.items() if key != "dtype"})
 
     def __repr__(self) -> str:

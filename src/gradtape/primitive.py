@@ -18,7 +18,7 @@ from numpy import asarray, generic, ndarray
 
 from . import dtypes
 from .engine import as_array, xp
-from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .tensor import Tensor, convert, scalar, wrap
 
 
@@ -286,10 +286,11 @@ _BOOL = np.dtype(bool)
 
 def numbers(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     """For `settle`: numbers of any dtype, but no booleans."""
-    if arrays[0].dtype.kind in "bO":
+    if arrays[0].dtype.kind == "O":
+        raise DTypeError(f"{primitive.name} takes numbers, not strings")
+    if arrays[0].dtype.kind == "b":
         raise DTypeError(
-            f"{primitive.name} does not take dtype {dtypes.of(arrays[0]).name}: cast to a number first, "
-            "as in cast(x, 'float32')"
+            f"{primitive.name} does not take dtype bool: cast to a number first, as in cast(x, 'float32')"
         )
     return result
 
@@ -300,6 +301,24 @@ def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
         raise DTypeError(
             f"{primitive.name} takes floating or complex tensors, not {dtypes.of(arrays[0]).name}: "
             "use cast(x, 'float32'), or write 2.0 for 2"
+        )
+    return result
+
+
+def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """For what needs an order: real numbers, neither complex nor booleans nor strings."""
+    if arrays[0].dtype.kind in "bcO":
+        raise DTypeError(
+            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
+        )
+    return result
+
+
+def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """Floating dtypes only."""
+    if not dtypes.is_differentiable(arrays[0]) or arrays[0].dtype.kind == "c":
+        raise DTypeError(
+            f"{primitive.name} takes floating tensors, not {dtypes.of(arrays[0]).name}: use cast(x, 'float32')"
         )
     return result
 
@@ -343,9 +362,11 @@ def _common_dtype(inputs: Iterable[Any]) -> Any:
 
 def _dtypes_differ(primitive: Primitive, arrays: list[Any]) -> DTypeError:
     names = list(dict.fromkeys(dtypes.of(array).name for array in arrays))
+    advice = (
+        "A string is no number" if "string" in names else f"Use cast(x, {names[0]!r}) to bring them together"
+    )
     return DTypeError(
-        f"{primitive.name}: tensors of different dtypes do not mix: {' and '.join(names)}. "
-        f"Use cast(x, {names[0]!r}) to bring them together"
+        f"{primitive.name}: tensors of different dtypes do not mix: {' and '.join(names)}. {advice}"
     )
 
 
@@ -357,10 +378,17 @@ def recover(
         # A finalizer or signal handler computes while an operation of this thread is under way.
         with np.errstate(all="ignore"):
             return primitive.forward(*arrays, **(attributes or {}))
-    if isinstance(error, (OpError, MemoryError)) or not isinstance(
-        error, (ValueError, TypeError, IndexError)
-    ):
+    if isinstance(error, MemoryError) and not isinstance(error, OpError):
+        raise ResourceExhaustedError(f"{primitive.name}: {error}") from error
+    if isinstance(error, OpError):
         raise error
+    if any(a.dtype.kind == "O" for a in arrays):
+        raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
+    if not isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
+        raise error
+    if isinstance(error, TypeError) and "ufunc" in str(error):
+        names = " and ".join(dict.fromkeys(dtypes.of(a).name for a in arrays))
+        raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from error
     shapes = " and ".join(f"{dtypes.of(a).name}{list(a.shape)}" for a in arrays)
     details = "".join(f", {name}={value!r}" for name, value in (attributes or {}).items())
     if isinstance(error, IndexError):

@@ -135,7 +135,7 @@ class TensorShape(tuple[Any, ...]):
 
         >>> TensorShape([2, 3]).assert_has_rank(2)
         """
-        if self.rank not in (None, rank):
+        if self.rank not in (None, _rank(rank)):
             raise ValueError(f"shape {self} has rank {self.rank}; rank {rank} is needed")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
@@ -164,7 +164,7 @@ class TensorShape(tuple[Any, ...]):
         >>> TensorShape([2, 3]).with_rank_at_least(1)
         TensorShape([2, 3])
         """
-        if self.rank is not None and self.rank < rank:
+        if self.rank is not None and self.rank < _rank(rank):
             raise ValueError(f"shape {self} has rank {self.rank}; a rank of at least {rank} is needed")
         return self
 
@@ -174,7 +174,7 @@ class TensorShape(tuple[Any, ...]):
         >>> TensorShape([2, 3]).with_rank_at_most(2)
         TensorShape([2, 3])
         """
-        if self.rank is not None and self.rank > rank:
+        if self.rank is not None and self.rank > _rank(rank):
             raise ValueError(f"shape {self} has rank {self.rank}; a rank of at most {rank} is needed")
         return self
 
@@ -231,9 +231,9 @@ class TensorShape(tuple[Any, ...]):
         return tuple.__new__(TensorShape, found) if type(key) is slice else found
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, tuple):
-            return tuple.__eq__(self, other)
         try:
+            if isinstance(other, tuple):
+                return tuple.__eq__(self, other)
             return tuple.__eq__(self, tuple(TensorShape(other)))  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return False
@@ -324,6 +324,13 @@ def _size(size: SupportsIndex | None, dims: object) -> int | None:
     if number < 0:
         raise ValueError(f"a size must be 0 or more, or None if unknown; got {number} in the shape {dims!r}")
     return number
+
+
+def _rank(rank: object) -> int:
+    try:
+        return index(rank)  # type: ignore[arg-type]  # whether it is a number is the question
+    except TypeError:
+        raise TypeError(f"a rank must be an integer, not {rank!r}") from None
 
 
 def _incompatible(a: TensorShape, b: TensorShape) -> ValueError:

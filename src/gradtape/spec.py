@@ -34,6 +34,8 @@ class TensorSpec:
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         """The same as another spec, perhaps under another name."""
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"TensorSpec.from_spec takes a TensorSpec, not {type(spec).__name__}")
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @property

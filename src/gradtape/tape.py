@@ -33,6 +33,13 @@ class UnconnectedGradients(enum.Enum):
     NONE = "none"
     ZERO = "zero"
 
+    @classmethod
+    def of(cls, value: Any) -> UnconnectedGradients:
+        """The choice a value stands for: one of the two, or its name."""
+        if isinstance(value, cls) or (isinstance(value, str) and value in ("none", "zero")):
+            return cls(value)
+        raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
+
 
 class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
@@ -230,9 +237,9 @@ class GradientTape(Listener):
         for t in targets:
             if type(t) is not Tensor:
                 _check_target(t)
-        found = self._sweep(_seeds(targets, output_gradients), keys)
         if unconnected_gradients is not UnconnectedGradients.NONE:
-            unconnected_gradients = UnconnectedGradients(unconnected_gradients)
+            unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
+        found = self._sweep(_seeds(targets, output_gradients), keys)
         results = [
             _finish(found.get(key), source, unconnected_gradients) for key, source in zip(keys, flat_sources)
         ]
@@ -263,7 +270,7 @@ class GradientTape(Listener):
         array([[2., 0.],
                [0., 4.]], dtype=float32)
         """
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
         target = _one_target(target, "jacobian")
         flat_sources = nest.flatten(sources)
         for source in flat_sources:
@@ -302,7 +309,7 @@ class GradientTape(Listener):
         >>> tape.batch_jacobian(y, x).shape
         TensorShape([2, 2, 2])
         """
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
         target = _one_target(target, "batch_jacobian")
         _check_source(source, "batch_jacobian")
         array, by = _value(target), _value(source)
@@ -659,8 +666,8 @@ def _arrange(
 
 def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
     """The rows of a Jacobian in pieces that are swept at once: where each starts, and how many rows it has."""
-    if at_once is not None and at_once < 1:
-        raise ValueError(f"parallel_iterations must be at least 1, not {at_once}")
+    if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
+        raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
     step = size if at_once is None else at_once
     return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
 

@@ -410,12 +410,12 @@ def _number(value: Any, dtype: Any) -> ndarray:
         )
     try:
         if (
-            isinstance(value, float) and abs(value) > 65504.0
+            isinstance(value, (float, int)) and abs(value) > 65504
         ):  # may be too much for float16, float32: then inf
             with np.errstate(over="ignore"):
                 return np.asarray(value, dtype)
         return np.asarray(value, dtype)
-    except OverflowError as error:
+    except (OverflowError, TypeError) as error:  # TypeError: a long integer for bfloat16
         if dtype.kind in "iu":  # TensorFlow wraps around
             return np.asarray(value & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").astype(dtype)
         raise InvalidArgumentError(f"{value!r} does not fit dtype {dtypes.as_dtype(dtype).name}") from error
@@ -621,12 +621,16 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     tensor = convert_to_tensor(value, dtype)
     if shape is None:
         return tensor
-    wanted = tuple(TensorShape(shape))
+    wanted = TensorShape(shape)
+    if not wanted.is_fully_defined():
+        raise InvalidArgumentError(f"constant: the shape {shape!r} leaves a length open; all must be known")
     array = tensor._array
+    if wanted.num_elements() >= 1 << 60:  # type: ignore[operator]  # it is fully defined
+        raise InvalidArgumentError(f"constant: the shape {wanted} is too large for any memory")
     if array.size == 1:
         return wrap(xp(array).full(wanted, array.reshape(()), array.dtype))
-    if array.size != np.prod(wanted, dtype=int):
-        raise InvalidArgumentError(
+    if array.size != wanted.num_elements():
+        raise DTypeError(  # TensorFlow's is a TypeError
             f"constant: {array.size} elements cannot fill the shape {wanted}; give one element or exactly as many"
         )
     return wrap(array.reshape(wanted))

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .missing import closed
+from .ops.scalars import number
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, convert_to_tensor, wrap
 
@@ -44,7 +45,9 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
             raise TypeError(
                 f"test.compute_gradient: argument {i} must be floating, not {argument.dtype.name}"
             )
-    step = 1.0 / 1024 if delta is None else float(delta)
+    step = 1.0 / 1024 if delta is None else number("test.compute_gradient", "delta", delta)
+    if not 0 < abs(step) < float("inf"):
+        raise ValueError(f"test.compute_gradient: delta, the step of the differences, must not be {step}")
     theoretical = _by_tape(f, arguments)
     return theoretical, tuple(_by_differences(f, arguments, i, step) for i in range(len(arguments)))
 

@@ -453,7 +453,8 @@ def _written(array: Any, index: Any, new: Any, way: str) -> Any:
     if way == "set":
         array[index] = new
     else:
-        getattr(np, {"max": "maximum", "min": "minimum"}.get(way, way)).at(array, index, new)
+        with np.errstate(all="ignore"):
+            getattr(np, {"max": "maximum", "min": "minimum"}.get(way, way)).at(array, index, new)
     return array
 
 

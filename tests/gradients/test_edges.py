@@ -57,7 +57,6 @@ TENSORFLOW = {
     "sqrt at 0, weighted by 0": (lambda x: tf.sqrt(x) * [0.0, 1.0], [[0.0, 4.0]], [[0.0, 0.25]]),
     "rsqrt at 0, weighted by 0": (lambda x: tf.math.rsqrt(x) * [0.0, 1.0], [[0.0, 4.0]], [[0.0, -0.0625]]),
     "sqrt in a branch not taken": (lambda x: tf.where(x > 0, tf.sqrt(x), x), [[0.0, 4.0]], [[1.0, 0.25]]),
-    "log in a branch not taken": (lambda x: tf.where(x > 0, tf.math.log(x), x), [[0.0, 1.0]], [[nan, 1.0]]),
     "0 to positive powers": (tf.pow, [[0.0, 0.0, 0.0], [1.0, 2.0, 0.5]], [[1.0, 0.0, inf], [0.0, 0.0, 0.0]]),
     "powers of negatives": (tf.pow, [[-2.0, -2.0], [3.0, 2.0]], [[12.0, -4.0], [0.0, 0.0]]),
     "squares": (lambda x: x**2, [[0.0, -2.0]], [[0.0, -4.0]]),
@@ -119,7 +118,46 @@ OURS = {
     "x ** 0 at 0": (lambda x: x**0.0, [[0.0, 2.0]], [[0.0, 0.0]]),
     "0 ** 0": (tf.pow, [[0.0], [0.0]], [[0.0], [0.0]]),
     "log-sum-exp of all -inf": (tf.reduce_logsumexp, [[-inf, -inf]], [[0.0, 0.0]]),
+    "log-sum-exp with +inf": (tf.reduce_logsumexp, [[inf, 0.0, inf]], [[0.5, 0.0, 0.5]]),
     "x log y at x = 0": (tf.math.xlogy, [[0.0], [1.0 / 2]], [[np.log(0.5)], [0.0]]),
+    "log in a branch not taken": (lambda x: tf.where(x > 0, tf.math.log(x), x), [[0.0, 2.0]], [[1.0, 0.5]]),
+    "log1p in a branch not taken": (
+        lambda x: tf.where(x > -1, tf.math.log1p(x), x),
+        [[-1.0, 1.0]],
+        [[1.0, 0.5]],
+    ),
+    "a quotient in a branch not taken": (
+        lambda x, y: tf.where(y > 0, x / y, x),
+        [[4.0, 4.0], [0.0, 2.0]],
+        [[1.0, 0.5], [0.0, -1.0]],
+    ),
+    "0 / 0 in a branch not taken": (
+        lambda x, y: tf.where(y > 0, x / y, x),
+        [[0.0, 4.0], [0.0, 2.0]],
+        [[1.0, 0.5], [0.0, -1.0]],
+    ),
+    "a reciprocal in a branch not taken": (
+        lambda x: tf.where(x > 0, 1 / x, x),
+        [[0.0, 2.0]],
+        [[1.0, -0.25]],
+    ),
+    "a power in a branch not taken": (
+        lambda x: tf.where(x > 0, x**-1.5, x),
+        [[0.0, 1.0]],
+        [[1.0, -1.5]],
+    ),
+    "exp in a branch not taken": (lambda x: tf.where(x < 9, tf.exp(x), x), [[1e4, 0.0]], [[1.0, 1.0]]),
+    "expm1 in a branch not taken": (
+        lambda x: tf.where(x < 9, tf.math.expm1(x), x),
+        [[1e4, 0.0]],
+        [[1.0, 1.0]],
+    ),
+    "log of an element not taken": (lambda x: tf.math.log(x)[1], [[0.0, 2.0]], [[0.0, 0.5]]),
+    "lgamma in a branch not taken": (
+        lambda x: tf.where(x > 0, x, tf.math.lgamma(1 - x)),
+        [[1.0, 2.0]],
+        [[1.0, 1.0]],
+    ),
 }
 
 # what: (function, input, the matrix of second derivatives of its sum)
@@ -130,6 +168,9 @@ SECOND_ORDER = {
     "x ** 2 at 0": (lambda x: tf.pow(x, 2.0), [0.0, -2.0], [[2, 0], [0, 2]]),
     "sqrt at 0, weighted by 0": (lambda x: tf.sqrt(x) * [0.0, 32.0], [0.0, 4.0], [[0, 0], [0, -1]]),
     "rsqrt at 0, weighted by 0": (lambda x: tf.math.rsqrt(x) * [0.0, 128.0], [0.0, 4.0], [[0, 0], [0, 3]]),
+    "log at 0, weighted by 0": (lambda x: tf.math.log(x) * [0.0, 4.0], [0.0, 2.0], [[0, 0], [0, -1]]),
+    "1 / x at 0, weighted by 0": (lambda x: (1 / x) * [0.0, 4.0], [0.0, 2.0], [[0, 0], [0, 1]]),
+    "exp in a branch not taken": (lambda x: tf.where(x < 9, tf.exp(x), x), [1e4, 0.0], [[0, 0], [0, 1]]),
     "equal maxima": (tf.reduce_max, [1.0, 3.0, 3.0], np.zeros((3, 3))),
     "clipped squares": (lambda x: tf.clip_by_value(x * x, 0.0, 1.0), [0.5, 2.0], [[2, 0], [0, 0]]),
     "norm at 0": (tf.norm, [0.0, 0.0], [[0, 0], [0, 0]]),

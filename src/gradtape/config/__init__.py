@@ -82,17 +82,43 @@ def get_soft_device_placement() -> bool:
     return settings.soft_device_placement
 
 
-def experimental_connect_to_cluster(*args: Any, **kwargs: Any) -> None:
-    """Not here: gradtape runs in one process."""
-    raise UnimplementedError(
-        "config.experimental_connect_to_cluster: gradtape runs in one process, without clusters"
-    )
+def experimental_connect_to_cluster(
+    cluster_spec_or_resolver: Any,
+    job_name: str = "localhost",
+    task_index: int = 0,
+    protocol: str | None = None,
+    make_master_device_default: bool = True,
+    cluster_device_filters: Any = None,
+) -> None:
+    """Connect to a cluster. One of at most one task is this process, to which there is nothing to do.
+
+    A cluster is a dict from jobs to the addresses of their tasks, or has `as_dict()`, or `cluster_spec()` which has.
+
+    Raises:
+        ValueError: for what is no cluster. UnimplementedError: for one of several tasks, which gradtape has not.
+
+    >>> experimental_connect_to_cluster({"worker": ["localhost:2222"]})
+    """
+    cluster = cluster_spec_or_resolver
+    cluster = cluster.cluster_spec() if hasattr(cluster, "cluster_spec") else cluster
+    jobs = cluster.as_dict() if hasattr(cluster, "as_dict") else cluster
+    if not isinstance(jobs, dict):
+        raise ValueError(
+            "config.experimental_connect_to_cluster: takes a cluster, that is jobs and the addresses of their tasks, "
+            f"not {cluster_spec_or_resolver!r}"
+        )
+    if sum(len(tasks) if isinstance(tasks, (list, tuple, dict)) else 1 for tasks in jobs.values()) > 1:
+        raise UnimplementedError(
+            f"config.experimental_connect_to_cluster: gradtape runs in one process, and {jobs!r} has several"
+        )
 
 
-def experimental_connect_to_host(*args: Any, **kwargs: Any) -> None:
+def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
     """Not here: gradtape runs in one process."""
+    if not isinstance(remote_host, (str, list, tuple)) or not remote_host:
+        raise ValueError("config.experimental_connect_to_host: give at least one remote_host")
     raise UnimplementedError(
-        "config.experimental_connect_to_host: gradtape runs in one process, without other hosts"
+        f"config.experimental_connect_to_host: gradtape runs in one process, and cannot reach {remote_host!r}"
     )
 
 

@@ -16,6 +16,7 @@ from ..devices import (
 from ..devices import get_logical_device_configuration as get_virtual_device_configuration
 from ..devices import set_logical_device_configuration as set_virtual_device_configuration
 from ..missing import closed
+from ..ops.scalars import choice
 from ..settings import settings
 
 __all__ = [
@@ -141,10 +142,7 @@ def set_device_policy(device_policy: str | None) -> None:
     >>> set_device_policy("silent")
     """
     known = (None, "silent", "silent_for_int32", "warn", "explicit")
-    if device_policy not in known:
-        raise ValueError(
-            f"config.experimental.set_device_policy: must be one of {known}, not {device_policy!r}"
-        )
+    choice("config.experimental.set_device_policy", "device_policy", device_policy, known)
 
 
 closed(__name__)

@@ -33,6 +33,8 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 
     >>> set_experimental_options({})
     """
+    if not isinstance(options, dict):
+        raise TypeError(f"config.optimizer.set_experimental_options: takes a dict, not {options!r}")
     settings.optimizer_options.update(options)
 
 

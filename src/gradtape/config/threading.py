@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..missing import closed
+from ..ops.scalars import integer
 from ..settings import settings
 
 __all__ = [
@@ -27,7 +28,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
     >>> set_inter_op_parallelism_threads(0)
     """
-    settings.inter_op_threads = int(num_threads)
+    settings.inter_op_threads = integer("set_inter_op_parallelism_threads", "num_threads", num_threads, 0)
 
 
 def get_intra_op_parallelism_threads() -> int:
@@ -44,7 +45,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
     >>> set_intra_op_parallelism_threads(0)
     """
-    settings.intra_op_threads = int(num_threads)
+    settings.intra_op_threads = integer("set_intra_op_parallelism_threads", "num_threads", num_threads, 0)
 
 
 closed(__name__)

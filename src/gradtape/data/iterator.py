@@ -33,11 +33,12 @@ class Iterator:
 
     def __next__(self) -> Any:
         here = local.here
-        listening, here.tapes = here.tapes, []  # no gradient flows through a dataset
+        before = here.tapes, here.trace
+        here.tapes, here.trace = [], None  # no gradient flows through a dataset, nor is it part of a @function
         try:
             got = self._cursor.some(1)
         finally:
-            here.tapes = listening
+            here.tapes, here.trace = before
         if not got:
             raise StopIteration
         self._given += 1

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DTypeError, InvalidArgumentError
 from ..missing import closed
 from ..tensor import Tensor, convert
 
@@ -22,7 +23,10 @@ def to_dlpack(tf_tensor: Any) -> Any:
     >>> from_dlpack(to_dlpack(tf.constant([1.0, 2.0]))).numpy()
     array([1., 2.], dtype=float32)
     """
-    return convert(tf_tensor).__dlpack__()
+    x = convert(tf_tensor)
+    if x.dtype.name in ("string", "bfloat16"):
+        raise DTypeError(f"to_dlpack: DLPack has no dtype {x.dtype.name}")
+    return x.__dlpack__()
 
 
 def from_dlpack(dlcapsule: Any) -> Tensor:
@@ -32,7 +36,12 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     array([0., 1., 2.])
     """
     held = dlcapsule if hasattr(type(dlcapsule), "__dlpack__") else _Capsule(dlcapsule)
-    return convert(np.from_dlpack(held))
+    try:
+        return convert(np.from_dlpack(held))
+    except (ValueError, BufferError, RuntimeError) as error:
+        raise InvalidArgumentError(
+            f"from_dlpack: {type(dlcapsule).__name__} cannot be read: {error}"
+        ) from error
 
 
 class _Capsule:

@@ -14,13 +14,16 @@ import numpy as np
 
 from .. import dtypes
 from .. import math as _tf
+from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ..missing import closed
 from ..ops import array as _array
 from ..ops.arrange import repeat as _repeat
 from ..ops.arrange import reverse as _reverse
+from ..ops.creation import linspace_nd as _linspace
 from ..ops.creation import ones as _ones
 from ..ops.creation import zeros as _zeros
 from ..ops.linalg import matmul as _matmul
+from ..ops.scalars import integer as _integer
 from ..tensor import Tensor, convert, is_tensor
 
 ndarray = Tensor
@@ -44,8 +47,19 @@ def _kind(x: Any) -> Any:
 
 def _together(*xs: Any) -> list[Tensor]:
     """The values as tensors of the dtype that NumPy's promotion gives."""
-    common = np.result_type(*[_kind(x) for x in xs])
+    common = _promoted(xs)
     return [array(x, common) for x in xs]
+
+
+def _promoted(xs: Any) -> Any:
+    """The dtype that NumPy's promotion gives."""
+    if not xs:
+        raise InvalidArgumentError("experimental.numpy: at least one array is needed, and none was given")
+    kinds = [_kind(x) for x in xs]
+    try:
+        return np.result_type(*kinds)
+    except TypeError:
+        raise DTypeError(f"experimental.numpy: {kinds} have no dtype in common: cast one") from None
 
 
 def _inexact(x: Any) -> Tensor:
@@ -63,7 +77,10 @@ def finfo(dtype: Any) -> Any:
     """
     import ml_dtypes
 
-    return ml_dtypes.finfo(dtypes.as_dtype(dtype).numpy_dtype)
+    known = dtypes.as_dtype(dtype)
+    if not (known.is_floating or known.is_complex):
+        raise DTypeError(f"finfo: takes a floating dtype, not {known.name}")
+    return ml_dtypes.finfo(known.numpy_dtype)
 
 
 def iinfo(dtype: Any) -> Any:
@@ -72,7 +89,10 @@ def iinfo(dtype: Any) -> Any:
     >>> iinfo("int8").max
     127
     """
-    return np.iinfo(dtypes.as_dtype(dtype).numpy_dtype)
+    known = dtypes.as_dtype(dtype)
+    if not known.is_integer:
+        raise DTypeError(f"iinfo: takes an integer dtype, not {known.name}")
+    return np.iinfo(known.numpy_dtype)
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -81,11 +101,14 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     >>> result_type(convert(1.0), 1)
     tf.float32
     """
-    return dtypes.as_dtype(np.result_type(*[_kind(x) for x in arrays_and_dtypes]))
+    return dtypes.as_dtype(_promoted(arrays_and_dtypes))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Making
+
+
+_MOST_AXES = 64  # of a NumPy array
 
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
@@ -97,14 +120,22 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     if is_tensor(val) or (isinstance(val, (list, tuple)) and builtins.any(is_tensor(v) for v in val)):
         tensor = convert(val)
     else:
-        tensor = convert(np.asarray(val))
+        tensor = convert(_plain(val))
     if dtype is not None:
         tensor = _array.cast(tensor, dtypes.as_dtype(dtype))
-    return (
-        _array.reshape(tensor, (1,) * (ndmin - tensor.ndim) + tuple(tensor.shape))
-        if tensor.ndim < ndmin
-        else tensor
-    )
+    rank = _integer("array", "ndmin", ndmin)
+    if not rank <= _MOST_AXES:
+        raise InvalidArgumentError(f"array: ndmin must be at most {_MOST_AXES}, not {rank}")
+    missing = rank - tensor.ndim
+    return _array.reshape(tensor, (1,) * missing + tuple(tensor.shape)) if missing > 0 else tensor
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's array of a value; where it has none, the value, which will be refused."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError):
+        return value
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
@@ -116,13 +147,18 @@ def asarray(a: Any, dtype: Any = None) -> Tensor:
     return array(a, dtype)
 
 
+def _float64(dtype: Any) -> Any:
+    """Python's `float` is NumPy's float64."""
+    return float64 if dtype is float else dtype
+
+
 def zeros(shape: Any, dtype: Any = float) -> Tensor:
     """Zeros, of float64 by default.
 
     >>> zeros(2).numpy()
     array([0., 0.])
     """
-    return _zeros(shape, np.dtype(dtype) if dtype is float else dtype)
+    return _zeros(shape, _float64(dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> Tensor:
@@ -131,7 +167,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
     >>> ones(2).numpy()
     array([1., 1.])
     """
-    return _ones(shape, np.dtype(dtype) if dtype is float else dtype)
+    return _ones(shape, _float64(dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
@@ -180,8 +216,17 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     array([0, 1, 2])
     """
     ends = (0, start) if stop is None else (start, stop)
-    first, last, by = (np.asarray(v)[()] for v in (*ends, step))
-    made: Any = np.arange(first, last, by)  # type: ignore[call-overload]
+    parts = [array(v)._array for v in (*ends, step)]
+    given = ", ".join(str(part.tolist()) for part in parts)
+    if builtins.any(part.ndim or part.dtype.kind in "bcO" for part in parts):
+        raise DTypeError(f"arange: start, stop and step must be one real number each, not {given}")
+    if not builtins.all(np.isfinite(part) for part in parts) or not parts[-1]:
+        raise InvalidArgumentError(f"arange: {given} make no range: all must be finite, and step not 0")
+    first, last, by = (part[()] for part in parts)
+    try:
+        made: Any = np.arange(first, last, by)
+    except (MemoryError, ValueError) as error:
+        raise ResourceExhaustedError(f"arange: no memory for {given}: {error}") from error
     return array(made, dtype)
 
 
@@ -191,7 +236,7 @@ def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = float) -> Tensor
     >>> linspace(0, 1, 3).numpy()
     array([0. , 0.5, 1. ])
     """
-    return array(np.linspace(np.asarray(start), np.asarray(stop), num), np.dtype(dtype))
+    return _array.cast(_linspace(array(start, float64), array(stop, float64), num), _float64(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
@@ -200,7 +245,11 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     >>> eye(2).numpy()
     array([[1., 0.], [0., 1.]])
     """
-    return array(np.eye(N, M, k, np.dtype(dtype)))
+    rows = _integer("eye", "N", N, 0)
+    columns = rows if M is None else _integer("eye", "M", M, 0)
+    diagonal = _integer("eye", "k", k)
+    _array.new_shape("eye", (rows, columns))
+    return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 
 def identity(n: int, dtype: Any = float) -> Tensor:
@@ -358,7 +407,7 @@ def tile(a: Any, reps: Any) -> Tensor:
     >>> tile([1, 2], 2).numpy()
     array([1, 2, 1, 2])
     """
-    times = list(np.atleast_1d(np.asarray(reps)))
+    times = list(_array.static_shape("tile", reps))
     x = _at_least(array(a), len(times))
     return _array.tile(x, [1] * (x.ndim - len(times)) + times)
 

@@ -143,18 +143,26 @@ xlogy = public(_e.xlogy, "x * log(y), and 0 where x is 0.\n\n>>> float(xlogy(0.0
 maximum = public(
     _e.maximum,
     "The larger of x and y; where they are equal the gradient goes to x.\n\n>>> float(maximum(1.0, 2.0))\n2.0",
+    real=True,
 )
 minimum = public(
     _e.minimum,
     "The smaller of x and y; where they are equal the gradient goes to x.\n\n>>> float(minimum(1.0, 2.0))\n1.0",
+    real=True,
 )
 floor = public(_e.floor, "Each element rounded down; no gradient.\n\n>>> float(floor(1.5))\n1.0")
 ceil = public(_e.ceil, "Each element rounded up; no gradient.\n\n>>> float(ceil(1.5))\n2.0")
 round = public(
-    _e.rint, "Each element rounded, halves to even; no gradient.\n\n>>> float(round(2.5))\n2.0", "round"
+    _e.rint,
+    "Each element rounded, halves to even; no gradient.\n\n>>> float(round(2.5))\n2.0",
+    "round",
+    real=True,
 )
 rint = public(
-    _e.rint, "Each element rounded, halves to even; no gradient.\n\n>>> float(rint(2.5))\n2.0", "rint"
+    _e.rint,
+    "Each element rounded, halves to even; no gradient.\n\n>>> float(rint(2.5))\n2.0",
+    "rint",
+    real=True,
 )
 nextafter = public(
     _e.nextafter,

@@ -26,6 +26,7 @@ from .elementwise import (
     tanh,
     zero_like,
 )
+from .public import ordered
 from .reduction import one_axis
 from .scalars import number as number_of
 from .special import erfc
@@ -94,7 +95,7 @@ def relu_(features: Any, name: str | None = None) -> Tensor:
     >>> relu_([-1.0, 2.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    return apply(relu, (features,))
+    return ordered(relu, features)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
@@ -103,7 +104,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     >>> relu6([-1.0, 2.0, 8.0]).numpy()
     array([0., 2., 6.], dtype=float32)
     """
-    return apply(relu6_, (features,))
+    return ordered(relu6_, features)
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
@@ -124,7 +125,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     >>> elu([-1.0, 2.0]).numpy()
     array([-0.63212055,  2.        ], dtype=float32)
     """
-    return apply(elu_, (features,))
+    return ordered(elu_, features)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
@@ -133,7 +134,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     >>> selu([-1.0, 2.0]).numpy()
     array([-1.1113307,  2.101402 ], dtype=float32)
     """
-    return apply(selu_, (features,))
+    return ordered(selu_, features)
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
@@ -174,4 +175,4 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """
     x = convert(features)
     a = one_axis("crelu", axis, x.ndim)
-    return apply(relu, (apply(concat_, (x, apply(negative, (x,))), {"axis": a}),))
+    return ordered(relu, apply(concat_, (x, apply(negative, (x,))), {"axis": a}))

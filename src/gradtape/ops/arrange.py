@@ -16,6 +16,7 @@ from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor, convert, wrap
+from ..variable import Variable
 from .array import (
     broadcast_to,
     cast,
@@ -31,6 +32,7 @@ from .array import (
 from .indexing import Index, block, getitem, take
 from .known import known, shape_known
 from .reduction import one_axis
+from .scalars import choice
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Primitives
@@ -171,6 +173,8 @@ def strided_slice(
             items.append(
                 slice(None if begin_mask >> i & 1 else first, None if end_mask >> i & 1 else last, step)
             )
+    if var is not None and not isinstance(var, Variable):
+        raise DTypeError(f"strided_slice: var must be the Variable that is sliced, not {var!r}")
     return take(convert(input_) if var is None else var, tuple(items))
 
 
@@ -351,7 +355,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     known("sequence_mask", "maxlen", limit._array)
     if limit.ndim:
         raise ValueError(f"sequence_mask: maxlen must be a scalar, not of shape {limit.shape}")
-    if not limit.dtype.is_numeric or not limit._array >= 0:
+    if not (limit.dtype.is_integer or limit.dtype.is_floating) or not 0 <= limit._array < np.inf:
         raise InvalidArgumentError(f"sequence_mask: maxlen must be a number of at least 0, not {maxlen!r}")
     given = cast(given, limit.dtype)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
@@ -491,6 +495,10 @@ def required_space_to_batch_paddings(
             f"required_space_to_batch_paddings: the shapes {list(lengths.shape)}, {list(block.shape)} and "
             f"{list(base.shape)} do not fit: they must be [n], [n] and [n, 2]"
         )
+    if any(part.dtype.kind not in "iu" for part in (lengths, block, base)) or (block < 1).any():
+        raise InvalidArgumentError(
+            f"required_space_to_batch_paddings: takes integers, and blocks of at least 1, not {block_shape!r}"
+        )
     extra = -(lengths + base.sum(axis=1)) % block
     zero = np.zeros_like(extra)
     return wrap((base + np.stack([zero, extra], 1)).astype(np.int32)), wrap(
@@ -501,8 +509,7 @@ def required_space_to_batch_paddings(
 def _square_blocks(name: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
     """The input with channels last, checked, and the side of its blocks."""
     x, size = convert(input), static_number(f"{name}: block_size", block_size)
-    if data_format not in ("NHWC", "NCHW"):
-        raise InvalidArgumentError(f"{name}: data_format must be NHWC or NCHW, not {data_format!r}")
+    choice(name, "data_format", data_format, ("NHWC", "NCHW"))
     if x.ndim != 4 or size < 2:
         raise InvalidArgumentError(
             f"{name}: takes images, of rank 4, and a block_size of at least 2; got shape {x.shape} and {size}"

@@ -48,6 +48,8 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
     lengths = static_shape(name, shape)
     if min(lengths, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a length must be 0 or more, in the shape {list(lengths)}")
+    if math.prod(lengths) >= 1 << 63 or max(lengths, default=0) >= 1 << 63:
+        raise InvalidArgumentError(f"{name}: the shape {list(lengths)} has more than 2**63 - 1 elements")
     return lengths
 
 
@@ -56,9 +58,12 @@ def static_number(what: str, value: Any) -> int:
     name, _, argument = what.partition(": ")
     array = known(name, argument, convert(value)._array)
     try:
-        return array.reshape(()).item().__index__()
+        number = array.reshape(()).item().__index__()
     except (AttributeError, ValueError, TypeError):
         raise DTypeError(f"{what} must be one integer, not {value!r}") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise InvalidArgumentError(f"{what} must fit 64 bits, and {number} does not")
+    return int(number)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -297,7 +302,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """
     x = convert(input)
     shape = x._array.shape
-    a = one_axis("expand_dims", int(axis), len(shape) + 1) + len(shape) + 1
+    a = one_axis("expand_dims", static_number("expand_dims: axis", axis), len(shape) + 1) + len(shape) + 1
     return apply(reshape_, (x,), {"shape": (*shape[:a], 1, *shape[a:])})
 
 
@@ -309,7 +314,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     x = convert(input)
     shape = x._array.shape
-    if axis is None or axis == []:
+    if axis is None or (isinstance(axis, list) and not axis):
         gone = {i for i, n in enumerate(shape) if n == 1}
     else:
         gone = {one_axis("squeeze", a, len(shape)) + len(shape) for a in static_shape("squeeze", axis)}
@@ -425,7 +430,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     """
     x = convert(value)
     a = one_axis("unstack", axis, x.ndim)
-    if num is not None and num != x._array.shape[a]:
+    if num is not None and static_number("unstack: num", num) != x._array.shape[a]:
         raise ValueError(f"unstack: axis {axis} has length {x._array.shape[a]}, not num={num}")
     return list(apply(unstack_, (x,), {"axis": a}))
 
@@ -442,7 +447,7 @@ def split(
     a = one_axis("split", axis, x.ndim)
     length = x._array.shape[a]
     if isinstance(num_or_size_splits, (int, np.integer)) or getattr(num_or_size_splits, "ndim", 1) == 0:
-        count = int(num_or_size_splits)
+        count = static_number("split: num_or_size_splits", num_or_size_splits)
         if count < 1 or length % count:
             raise InvalidArgumentError(
                 f"split: an axis of length {length} does not split into {count} equal parts"
@@ -492,9 +497,9 @@ def pad(
             f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, "
             f"not {widths.tolist()}"
         )
-    kind = mode.upper()
+    kind = str(mode).upper()
     if kind == "CONSTANT":
-        shape = tuple([int(n + b + a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
+        shape = tuple([n + int(b) + int(a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
         inside = Index(
             (..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)])
         )
@@ -540,7 +545,8 @@ def gather(
         if at._array.size:
             raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
         at = convert(at._array.astype(np.int32))
-    batch = int(batch_dims) if batch_dims >= 0 else int(batch_dims) + at.ndim
+    batch = static_number("gather: batch_dims", batch_dims)
+    batch += at.ndim if batch < 0 else 0
     if not 0 <= batch <= min(at.ndim, x.ndim):
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}"
@@ -622,7 +628,7 @@ def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -
 
     Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0.
     """
-    if policy.upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
+    if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
             f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
         )

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from .. import dtypes
+from ..errors import DTypeError, InvalidArgumentError
 from ..tensor import Tensor, convert, wrap
 from .known import shape_known
 from .scalars import integer, number
@@ -35,6 +36,8 @@ def _suppress(
     sigma: float,
 ) -> tuple[Any, Any]:
     """The boxes from the best down, each taken unless one before overlaps it, or (softly) overlaps took its score."""
+    if scores.dtype.kind in "bcO":
+        raise DTypeError(f"non_max_suppression: scores must be real numbers, not {dtypes.of(scores).name}")
     left, open_ = scores, scores > score_threshold
     chosen: list[int] = []
     while open_.any() and len(chosen) < most:

@@ -185,6 +185,10 @@ def compute_accidental_hits(
     """
     true = _true_classes("compute_accidental_hits", true_classes, num_true)
     drawn = convert(sampled_candidates)._array
+    if drawn.ndim != 1 or drawn.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"compute_accidental_hits: sampled_candidates must be a list of integers, not {sampled_candidates!r}"
+        )
     for array in (true, drawn):
         shape_known(
             "compute_accidental_hits",

@@ -8,6 +8,7 @@ from ..indexed_slices import IndexedSlices
 from ..primitive import apply
 from ..tensor import Tensor, convert
 from .elementwise import clip, divide_no_nan, maximum
+from .public import ordered
 from .reduction import reduce_euclidean_norm
 
 
@@ -18,7 +19,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = convert(t)
-    return apply(clip, (x, clip_value_min, clip_value_max))
+    return ordered(clip, x, clip_value_min, clip_value_max)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -35,12 +36,18 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return apply(divide_no_nan, (x * limit, apply(maximum, (length, limit))))
 
 
+def _listed(name: str, t_list: Any) -> None:
+    if not isinstance(t_list, (list, tuple)):
+        raise TypeError(f"{name}: t_list must be a list of tensors, not {t_list!r}")
+
+
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The norm of all tensors taken together; None entries count as nothing.
 
     >>> float(global_norm([[3.0], [4.0]]))
     5.0
     """
+    _listed("global_norm", t_list)
     rows = [t.values if isinstance(t, IndexedSlices) else convert(t) for t in t_list if t is not None]
     if not rows:
         raise ValueError("global_norm: needs at least one tensor that is not None")
@@ -57,6 +64,7 @@ def clip_by_global_norm(
     >>> [t.numpy().tolist() for t in clipped], float(length)
     ([[0.6000000238418579], [0.800000011920929]], 5.0)
     """
+    _listed("clip_by_global_norm", t_list)
     length: Any = global_norm(t_list) if use_norm is None else convert(use_norm)
     limit: Any = convert(clip_norm, None, length._array.dtype)
     scale: Any = limit / apply(maximum, (length, limit))

@@ -84,6 +84,8 @@ def real(input: Any, name: str | None = None) -> Tensor:
     1.0
     """
     x = convert(input)
+    if not x.dtype.is_numeric:
+        raise DTypeError(f"real takes numbers, not {x.dtype.name}")
     return apply(real_, (x,)) if x.dtype.is_complex else x
 
 

@@ -13,6 +13,7 @@ from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, cast, reshape, squeeze
 from .known import known, shape_known
+from .scalars import choice, integer
 from .segment import integers, segment_sum_
 
 
@@ -56,13 +57,18 @@ def bincount(
     >>> bincount([1, 1, 3]).numpy()
     array([0, 2, 0, 1], dtype=int32)
     """
-    if axis not in (None, 0, -1):
-        raise ValueError(f"bincount: axis must be None, 0 or -1, not {axis!r}")
+    choice("bincount", "axis", axis, (None, 0, -1))
     if weights is not None and binary_output:
         raise ValueError("bincount: give weights or binary_output, not both")
     at = convert(arr)._array
-    at = at if at.dtype.kind in "iu" else at.astype(np.int32)
-    size = _bins(at, minlength, maxlength)
+    if at.dtype.kind in "cO" or not (is_traced(at) or np.isfinite(at).all()):
+        raise DTypeError(f"bincount: arr must hold integers, not {arr!r}")
+    at = at.astype(np.int64)  # of uint64, what is beyond becomes negative
+    size = _bins(
+        at,
+        0 if minlength is None else integer("bincount", "minlength", minlength, 0),
+        None if maxlength is None else integer("bincount", "maxlength", maxlength, 0),
+    )
     rows = at.reshape(-1, at.shape[-1]) if axis == -1 and at.ndim > 1 else at.reshape(1, -1)
     inside = (rows >= 0) & (rows < size)
     ids = xp(rows).where(inside, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
@@ -82,23 +88,24 @@ def bincount(
     return reshape(total, shape)
 
 
-def _bins(at: Any, minlength: Any, maxlength: Any) -> int:
+def _bins(at: Any, least: int, most: int | None) -> int:
     """How many counts there are."""
-    least = 0 if minlength is None else int(minlength)
-    if maxlength is None or least < int(maxlength):
+    if most is None or least < most:
         shape_known("bincount", "arr", at, "give minlength and maxlength, both the number of counts")
-    if is_traced(at):
-        return int(maxlength)
+    if most is not None and is_traced(at):
+        return most
     if at.size and at.min() < 0:
         raise InvalidArgumentError(f"bincount: arr must hold numbers of at least 0, not {at.min()}")
     size = max(int(at.max()) + 1 if at.size else 0, least)
-    return size if maxlength is None else min(size, int(maxlength))
+    return size if most is None else min(size, most)
 
 
 def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor, Any, int]:
     x = convert(values)
+    if x._array.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: values must be real numbers, not {x.dtype.name}")
     ends = convert(value_range, None, x._array.dtype)
-    if ends._array.shape != (2,):
+    if ends._array.shape != (2,) or ends._array.dtype.kind in "bcO":
         raise InvalidArgumentError(
             f"{name}: value_range must be [low, high], not of shape {list(ends._array.shape)}"
         )
@@ -169,7 +176,7 @@ def confusion_matrix(
             shape_known("confusion_matrix", "labels and predictions", array, "give num_classes")
         n = int(max(true.max(initial=-1), given.max(initial=-1))) + 1
     else:
-        n = int(num_classes)
+        n = integer("confusion_matrix", "num_classes", num_classes, 0)
     bounds("confusion_matrix: labels", true, n)
     bounds("confusion_matrix: predictions", given, n)
     inside = (true >= 0) & (true < n) & (given >= 0) & (given < n)

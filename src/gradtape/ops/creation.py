@@ -8,12 +8,14 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import xp
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
 from .array import broadcast_to, cast, expand_dims, new_shape
 from .elementwise import select
 from .known import shape_known
+from .reduction import one_axis
+from .scalars import integer
 
 
 def _numpy(dtype: Any) -> Any:
@@ -27,7 +29,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
     array([0., 0.], dtype=float32)
     """
     fill = b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
-    return wrap(np.full(new_shape("zeros", shape), fill, _numpy(dtype)))
+    return _filled("zeros", shape, fill, dtype)
 
 
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
@@ -38,7 +40,15 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
     """
     if dtypes.as_dtype(dtype) is dtypes.string:
         raise DTypeError("ones: 1 is no string")
-    return wrap(np.ones(new_shape("ones", shape), _numpy(dtype)))
+    return _filled("ones", shape, 1, dtype)
+
+
+def _filled(name: str, shape: Any, value: Any, dtype: Any) -> Tensor:
+    lengths = new_shape(name, shape)
+    try:
+        return wrap(np.full(lengths, value, _numpy(dtype)))
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can tell
+        raise ResourceExhaustedError(f"{name}: no memory for the shape {list(lengths)}: {error}") from error
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
@@ -86,10 +96,12 @@ def eye(
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    unit = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=_numpy(dtype))
-    if batch_shape is None:
-        return wrap(unit)
-    return broadcast_to(unit, (*new_shape("eye", batch_shape), *unit.shape))
+    rows = integer("eye", "num_rows", num_rows, 0)
+    columns = rows if num_columns is None else integer("eye", "num_columns", num_columns, 0)
+    batch = () if batch_shape is None else new_shape("eye", batch_shape)
+    unit = _filled("eye", (rows, columns), 0, dtype)
+    np.fill_diagonal(unit._array, 1)
+    return broadcast_to(unit, (*batch, rows, columns)) if batch else unit
 
 
 def range_(
@@ -113,12 +125,21 @@ def range_(
         if dtype is None
         else _numpy(dtype)
     )
+    if kind.kind in "bcO" or any(p.dtype.kind in "bcO" for p in parts):
+        raise DTypeError(
+            f"range: start, limit and delta must be real numbers, not {', '.join(map(str, parts))}"
+        )
+    if not all(np.isfinite(p) for p in parts):
+        raise InvalidArgumentError(f"range: {', '.join(map(str, parts))} are not all finite")
     first, last, step = [p.astype(kind)[()] for p in parts]
     if step == 0:
         raise InvalidArgumentError("range: delta must not be 0")
     if (last < first) if step > 0 else (last > first):
         raise InvalidArgumentError(f"range: {last} is not reached from {first} in steps of {step}")
-    return wrap(np.arange(first, last, step, dtype=kind))
+    try:
+        return wrap(np.arange(first, last, step, dtype=kind))
+    except (MemoryError, ValueError) as error:
+        raise ResourceExhaustedError(f"range: no memory for {first} to {last} by {step}: {error}") from error
 
 
 def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
@@ -133,10 +154,13 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
         first, last = cast(first, "float64"), cast(last, "float64")
     if not first.dtype.is_floating:
         raise DTypeError(f"linspace takes numbers for its ends, not {first.dtype.name}")
-    count = int(num)
-    if count < 0:
-        raise InvalidArgumentError(f"linspace: num must be at least 0, not {count}")
-    a = axis if axis >= 0 else axis + first.ndim + 1
+    count = integer("linspace", "num", num, 0)
+    if first._array.shape != last._array.shape:
+        raise InvalidArgumentError(
+            f"linspace: start and stop must have one shape, not {list(first.shape)} and {list(last.shape)}"
+        )
+    a = one_axis("linspace", axis, first.ndim + 1) + first.ndim + 1
+    new_shape("linspace", (count, *first._array.shape))
     steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
     first, last = expand_dims(first, a), expand_dims(last, a)
     between: Any = first + (last - first) / max(count - 1, 1) * steps
@@ -161,12 +185,13 @@ def one_hot(
     at = convert(indices, None, np.dtype(np.int32))._array
     if at.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: indices must be integers, not {at.dtype}")
-    a = -1 if axis is None else int(axis)
+    a = -1 if axis is None else integer("one_hot", "axis", axis)
     if not -1 <= a <= at.ndim:
         raise InvalidArgumentError(
             f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
         )
-    hot = xp(at).moveaxis(at[..., None] == np.arange(int(depth)), -1, a)
+    places = np.arange(integer("one_hot", "depth", depth, 0))
+    hot = xp(at).moveaxis(at[..., None] == places, -1, a)
     values = [v for v in (on_value, off_value) if v is not None]
     kind = (
         _numpy(dtype)

@@ -155,7 +155,7 @@ def _decoder_inputs(name: str, inputs: Any, sequence_length: Any) -> tuple[Any, 
         raise InvalidArgumentError(
             f"{name}: inputs must be floating, of shape (time, batch, classes), not {x.dtype} of shape {list(x.shape)}"
         )
-    times = convert(sequence_length)._array
+    times = _whole(name, "sequence_length", sequence_length)
     for array in (x, times):
         shape_known(name, "inputs", array, "return them")
     if times.shape != (x.shape[1],) or (times > x.shape[0]).any():

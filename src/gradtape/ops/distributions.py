@@ -262,6 +262,7 @@ def categorical(name: str, reserve: Reserve, logits: Any, num_samples: Any, dtyp
         )
     if count < 0:
         raise InvalidArgumentError(f"{name}: num_samples must be at least 0, not {count}")
+    sizes(name, (*shape, count))
     reserved = shape[0] * (-(-count // 4) * 4) * 2
     return wrap(philox.categories(*reserve(reserved), rows._array, count).astype(kind.numpy_dtype))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply2
 from ..shapes import TensorShape
@@ -70,6 +71,8 @@ def _dropped(name: str, value: Any, rate: Any, noise_shape: Any, sampler: Callab
         sampler(shape=(0,), dtype=x.dtype)  # whatever is drawn next is the same with dropout and without
         return x
     drawn = convert(sampler(shape=_noise_shape(name, x, noise_shape), dtype=x.dtype))._array
+    if drawn.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: uniform_sampler must give real numbers, not {dtypes.of(drawn).name}")
     if fixed is not None:
         kept = drawn >= np.asarray(fixed, drawn.dtype)
         return apply2(multiply, x, kept.astype(x._array.dtype) * np.asarray(1 / (1 - fixed), x._array.dtype))

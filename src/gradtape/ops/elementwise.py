@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import binary, is_traced, threaded, unary, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply2, floats, numbers, primitive
+from ..primitive import Primitive, apply, apply2, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from ..variable import Variable
 
@@ -33,9 +33,44 @@ def _binary(function: Any, name: str | None = None, **options: Any) -> Primitive
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# An exact 0 stays 0: `where` and slices send zeros back to what they did not take, whose slope may be infinite there.
+
+
+def times(g: Any, slope: Any) -> Any:
+    """g * slope for a rule: 0 where g is, even if the slope is infinite or nan."""
+    out = g * slope
+    return out if without_nan(out) else multiply_no_nan(slope, g)
+
+
+def over(g: Any, y: Any) -> Any:
+    """g / y for a rule: 0 where g is, even if y is 0 or nan."""
+    out = g / y
+    return out if without_nan(out) else xdivy(g, y)
+
+
+def without_nan(x: Any) -> bool:
+    """Does an array, or a tensor, surely hold no nan? The sum of its squares tells, in 0.8 us; looking takes 2.5."""
+    array = x._array if type(x) is Tensor else x
+    if type(array) is not np.ndarray:
+        return isinstance(array, np.generic) and bool(array == array)
+    total = np.vdot(array, array)
+    return bool(total == total)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Arithmetic
 
-add = _binary(operator.add, "add", settle=numbers)
+
+def _sum(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """Numbers, or strings, which are joined."""
+    if arrays[0].dtype.kind == "O" and not result.ndim:  # NumPy gives bytes for two single strings
+        result = np.empty((), object)
+        result[()] = arrays[0].item() + arrays[1].item()
+        return result
+    return numbers(primitive, arrays, result)
+
+
+add = _binary(operator.add, "add", settle=_sum)
 add.rules(x=lambda g: g, y=lambda g: g)
 
 subtract = _binary(operator.sub, "subtract", settle=numbers)
@@ -53,7 +88,12 @@ def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 
 divide = _binary(operator.truediv, "divide", settle=_true_division)
-divide.rules(x=lambda g, y: g / y, y=lambda g, y, out: -(g * out) / y)
+divide.rules(x=lambda g, y: over(g, y), y=lambda g, y, out: _by_divisor(g, y, out))
+
+
+def _by_divisor(g: Any, y: Any, out: Any) -> Any:
+    by_y = -(g * out) / y
+    return by_y if without_nan(by_y) else -over(times(g, out), y)
 
 
 def _nonzero_divisor(name: str, y: Any) -> None:
@@ -112,7 +152,8 @@ divide_no_nan.rules(x=lambda g, y: divide_no_nan(g, y), y=lambda g, y, out: -div
 @primitive(elementwise=True, settle=floats)
 def multiply_no_nan(x, y):
     """x * y, and 0 where y is 0, even if x is infinite or nan."""
-    return xp(x, y).where(y == 0, zero_like(x), x * y)
+    out = x * y
+    return out if without_nan(out) else xp(x, y).where(y == 0, zero_like(x), out)
 
 
 multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multiply_no_nan(x, g))
@@ -124,7 +165,7 @@ square = _unary(unary(np.square), settle=numbers)
 square.rules(x=lambda g, x: (g + g) * x)
 
 sqrt = _unary(unary(np.sqrt), settle=floats)
-sqrt.rules(x=lambda g, out: xdivy(g, out + out))  # an exact 0 stays 0, even at sqrt(0), and at any order
+sqrt.rules(x=lambda g, out: over(g, out + out))
 
 
 @primitive(elementwise=True, settle=floats)
@@ -132,10 +173,10 @@ def rsqrt(x):
     return 1 / xp(x).sqrt(x)
 
 
-rsqrt.rules(x=lambda g, x, out: xdivy(g, (x + x) / -out))
+rsqrt.rules(x=lambda g, x, out: over(g, (x + x) / -out))
 
 reciprocal = _unary(unary(np.reciprocal), settle=numbers)
-reciprocal.rules(x=lambda g, out: -g * out * out)
+reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 
 @primitive(elementwise=True, settle=numbers)
@@ -160,7 +201,7 @@ def _raised(x: Any, exponent: int) -> Any:
 
 power = _binary(binary(np.power), settle=numbers)
 power.rules(
-    x=lambda g, x, y: g * _power_slope(x, y),
+    x=lambda g, x, y: times(g, _power_slope(x, y)),
     y=lambda g, x, out: g * multiply_no_nan(out, log_where_positive(x)),
 )
 
@@ -178,7 +219,7 @@ def xlogy(x, y):
     return m.where(nowhere, m.zeros_like(x), x * m.log(m.where(nowhere, m.ones_like(y), y)))
 
 
-xlogy.rules(x=lambda g, x, y: g * _log_for(x, y), y=lambda g, x, y: g * xdivy(x, y))
+xlogy.rules(x=lambda g, x, y: times(g, _log_for(x, y)), y=lambda g, x, y: times(g, xdivy(x, y)))
 
 
 def _log_for(x: Any, y: Any) -> Any:
@@ -190,12 +231,15 @@ def _log_for(x: Any, y: Any) -> Any:
 @primitive(elementwise=True, settle=floats)
 def xdivy(x, y):
     """x / y, and 0 where x is 0, whatever y."""
+    out = x / y
+    if without_nan(out):
+        return out
     nowhere = x == 0
     m = xp(x, y)
     return m.where(nowhere, m.zeros_like(x), x / m.where(nowhere, m.ones_like(y), y))
 
 
-xdivy.rules(x=lambda g, x, y: g * _reciprocal_for(x, y), y=lambda g, y, out: -(g * xdivy(out, y)))
+xdivy.rules(x=lambda g, x, y: times(g, _reciprocal_for(x, y)), y=lambda g, y, out: -times(g, xdivy(out, y)))
 
 
 def _reciprocal_for(x: Any, y: Any) -> Any:
@@ -212,7 +256,7 @@ def xlog1py(x, y):
     return m.where(nowhere, m.zeros_like(x), x * m.log1p(m.where(nowhere, m.ones_like(y), y)))
 
 
-xlog1py.rules(x=lambda g, x, y: g * _log1p_for(x, y), y=lambda g, x, y: g * xdivy(x, y + 1))
+xlog1py.rules(x=lambda g, x, y: times(g, _log1p_for(x, y)), y=lambda g, x, y: times(g, xdivy(x, y + 1)))
 
 
 def _log1p_for(x: Any, y: Any) -> Any:
@@ -236,16 +280,16 @@ def _has_log(x: Any) -> Any:
 
 
 exp = _unary(threaded(np.exp), settle=floats)
-exp.rules(x=lambda g, out: g * out)
+exp.rules(x=lambda g, out: times(g, out))
 
 expm1 = _unary(threaded(np.expm1), settle=floats)
-expm1.rules(x=lambda g, out: g * out + g)
+expm1.rules(x=lambda g, out: times(g, out) + g)
 
 log = _unary(threaded(np.log), settle=floats)
-log.rules(x=lambda g, x: g / x)
+log.rules(x=lambda g, x: over(g, x))
 
 log1p = _unary(threaded(np.log1p), settle=floats)
-log1p.rules(x=lambda g, x: g / (x + 1))
+log1p.rules(x=lambda g, x: over(g, x + 1))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trigonometric and hyperbolic
@@ -268,12 +312,12 @@ cosh.rules(x=lambda g, x: g * sinh(x))
 tanh = _unary(threaded(np.tanh), settle=floats)
 tanh.rules(x=lambda g, out: g - g * out * out)
 
-# Where a slope is infinite, an exact 0 stays 0, as for sqrt. (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
+# (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
 asin = _unary(unary(np.arcsin), "asin", settle=floats)
-asin.rules(x=lambda g, x: multiply_no_nan(rsqrt((1 - x) * (1 + x)), g))
+asin.rules(x=lambda g, x: times(g, rsqrt((1 - x) * (1 + x))))
 
 acos = _unary(unary(np.arccos), "acos", settle=floats)
-acos.rules(x=lambda g, x: -multiply_no_nan(rsqrt((1 - x) * (1 + x)), g))
+acos.rules(x=lambda g, x: -times(g, rsqrt((1 - x) * (1 + x))))
 
 atan = _unary(unary(np.arctan), "atan", settle=floats)
 atan.rules(x=lambda g, x: g / (1 + square(x)))
@@ -282,10 +326,10 @@ asinh = _unary(unary(np.arcsinh), "asinh", settle=floats)
 asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
 
 acosh = _unary(unary(np.arccosh), "acosh", settle=floats)
-acosh.rules(x=lambda g, x: multiply_no_nan(rsqrt(x - 1) * rsqrt(x + 1), g))
+acosh.rules(x=lambda g, x: times(g, rsqrt(x - 1) * rsqrt(x + 1)))
 
 atanh = _unary(unary(np.arctanh), "atanh", settle=floats)
-atanh.rules(x=lambda g, x: multiply_no_nan(reciprocal((1 - x) * (1 + x)), g))
+atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
 
 @primitive(elementwise=True, settle=floats)
@@ -338,14 +382,6 @@ softsign.rules(x=lambda g, x: g * square(reciprocal(abs_(x) + 1)))
 # Comparing and choosing
 
 
-def _ordered(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    if arrays[0].dtype.kind in "bcO":
-        raise DTypeError(
-            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
-        )
-    return result
-
-
 def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     if arrays[0].dtype.kind != "b":
         raise DTypeError(
@@ -354,10 +390,10 @@ def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-less = _binary(operator.lt, "less", settle=_ordered)
-less_equal = _binary(operator.le, "less_equal", settle=_ordered)
-greater = _binary(operator.gt, "greater", settle=_ordered)
-greater_equal = _binary(operator.ge, "greater_equal", settle=_ordered)
+less = _binary(operator.lt, "less", settle=reals)
+less_equal = _binary(operator.le, "less_equal", settle=reals)
+greater = _binary(operator.gt, "greater", settle=reals)
+greater_equal = _binary(operator.ge, "greater_equal", settle=reals)
 equal = _binary(operator.eq, "equal")
 not_equal = _binary(operator.ne, "not_equal")
 

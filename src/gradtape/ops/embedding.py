@@ -13,6 +13,7 @@ from .array import cast, concat, gather, reshape
 from .clip import clip_by_norm
 from .elementwise import divide_no_nan, sqrt, square
 from .known import known, shape_known
+from .scalars import choice, integer
 from .segment import segment_sum_
 
 
@@ -76,7 +77,9 @@ def embedding_lookup_sparse(
         raise InvalidArgumentError(f"{name}: sp_ids and sp_weights must have values at the same places")
     examples = where[:, 0].astype(np.int64)
     count = int(examples.max(initial=-1)) + 1
-    return _combined(name, params, ids, weights, examples, count, combiner or "mean", max_norm)
+    return _combined(
+        name, params, ids, weights, examples, count, "mean" if combiner is None else combiner, max_norm
+    )
 
 
 def safe_embedding_lookup_sparse(
@@ -114,7 +117,7 @@ def safe_embedding_lookup_sparse(
     if default_id is not None:
         empty = np.setdiff1d(np.arange(count), examples)
         examples = np.concatenate([examples, empty])
-        numbers = np.concatenate([numbers, np.full(len(empty), int(default_id), numbers.dtype)])
+        numbers = np.concatenate([numbers, np.full(len(empty), integer(name, "default_id", default_id, 0))])
         if weights is not None:
             weights = concat([weights, np.ones(len(empty), weights._array.dtype)], 0)
     rows = _combined(name, embedding_weights, numbers, weights, examples, count, combiner, max_norm)
@@ -130,14 +133,14 @@ def _parts(name: str, what: str, sparse: Any) -> tuple[Any, Tensor, tuple[int, .
             f"{name}: {what} must be a sparse tensor, with indices, values and dense_shape, not {type(sparse).__name__}"
         ) from None
     lengths = tuple(known(name, f"the shape of {what}", convert(shape)._array).tolist())
-    where = convert(indices)._array.reshape(-1, len(lengths))
+    where = convert(indices)._array
     for array in (where, convert(values)._array):
         shape_known(
             name, what, array, "look up a matrix of ids, padded, with embedding_lookup, and weight its rows"
         )
-    if where.dtype.kind not in "iu" or len(lengths) < 2:
+    if where.dtype.kind not in "iu" or len(lengths) < 2 or where.size % len(lengths):
         raise InvalidArgumentError(f"{name}: {what} must be a sparse matrix, not of shape {list(lengths)}")
-    return where, convert(values), lengths
+    return where.reshape(-1, len(lengths)), convert(values), lengths
 
 
 def _combined(
@@ -151,8 +154,7 @@ def _combined(
     max_norm: float | None,
 ) -> Any:
     """The weighted rows of each example, by number, combined."""
-    if combiner not in ("sum", "mean", "sqrtn"):
-        raise ValueError(f"{name}: combiner must be 'sum', 'mean' or 'sqrtn', not {combiner!r}")
+    choice(name, "combiner", combiner, ("sum", "mean", "sqrtn"))
     rows: Any = embedding_lookup(params, ids, max_norm)
     dtype = rows.dtype
     if dtype.size == 2:

@@ -89,6 +89,8 @@ def lstsq(
     tall = rows >= columns
     gram: Any = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
     weight: Any = cast(convert(l2_regularizer), a.dtype)
+    if weight.ndim:
+        raise InvalidArgumentError(f"lstsq: l2_regularizer must be one number, not of shape {weight.shape}")
     unit = np.eye(min(rows, columns), dtype=a._array.dtype)
     try:
         factor = apply(cholesky_, (gram + weight * unit,))

@@ -91,8 +91,8 @@ def matmul(
     >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
     array([[11.]], dtype=float32)
     """
-    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b or output_type)
-    if plain and getattr(a, "ndim", 0) == 2 == getattr(b, "ndim", 0):
+    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b)
+    if plain and output_type is None and getattr(a, "ndim", 0) == 2 == getattr(b, "ndim", 0):
         return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")

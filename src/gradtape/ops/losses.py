@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply2, floats, primitive
+from ..primitive import apply, apply2, floats, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import cast, concat, gather, reshape, together
 from .candidates import accidental_hits, log_uniform_candidate_sampler
@@ -17,6 +17,7 @@ from .elementwise import divide_no_nan, exp, log, negative, select, sigmoid, sof
 from .embedding import table
 from .linalg import matmul
 from .nn import softmax_cross_entropy_with_logits
+from .public import ordered
 from .reduction import reduce_sum
 from .scalars import integer
 
@@ -56,7 +57,7 @@ def sigmoid_cross_entropy_with_logits(
     if labels is None or logits is None:
         raise ValueError("sigmoid_cross_entropy_with_logits: give both labels and logits")
     x, target = _alike("sigmoid_cross_entropy_with_logits", "logits", logits, "labels", labels)
-    return apply(sigmoid_cross_entropy, (x, target))
+    return ordered(sigmoid_cross_entropy, x, target)
 
 
 def weighted_cross_entropy_with_logits(
@@ -80,7 +81,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     12.5
     """
     x = convert(t)
-    floats(Primitive.registry["square"], [x._array], None)
+    real_floats(square, [x._array], None)
     return reduce_sum(apply(square, (x,))) / 2
 
 

@@ -19,6 +19,7 @@ from .array import reshape_, static_shape, together
 from .elementwise import conj, select
 from .indexing import Index, getitem, place
 from .reduction import sum_, unbroadcast
+from .scalars import choice
 
 
 def array_of(x: Any) -> Any:
@@ -267,12 +268,9 @@ def _diagonals(name: str, k: Any) -> tuple[int, int]:
 
 
 def _alignment(name: str, align: str) -> str:
-    if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
-        raise InvalidArgumentError(
-            f"{name}: align must be RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT (where diagonals above and below "
-            f"the main one stand), not {align!r}"
-        )
-    return align
+    """Where diagonals above and below the main one stand."""
+    aligned: str = choice(name, "align", align, ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"))
+    return aligned
 
 
 def _check_diagonals(name: str, shape: tuple[int, ...], lower: int, upper: int) -> None:

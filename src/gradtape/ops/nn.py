@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, floats, primitive
+from ..primitive import apply, floats, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import bounds, broadcast_to, reshape_, transpose
 from .elementwise import exp
@@ -112,7 +112,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     array([0.5, 0.5], dtype=float32)
     """
     x = convert(logits)
-    floats(softmax_, [x._array], None)
+    real_floats(softmax_, [x._array], None)
     return apply(softmax_, (x,), {"axis": one_axis("softmax", -1 if axis is None else axis, x.ndim)})
 
 
@@ -123,7 +123,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
     array([-0.6931472, -0.6931472], dtype=float32)
     """
     x = convert(logits)
-    floats(log_softmax_, [x._array], None)
+    real_floats(log_softmax_, [x._array], None)
     return apply(log_softmax_, (x,), {"axis": one_axis("log_softmax", -1 if axis is None else axis, x.ndim)})
 
 
@@ -136,7 +136,7 @@ def softmax_cross_entropy_with_logits(
     array([0.6931472], dtype=float32)
     """
     x: Any = convert(logits)
-    floats(softmax_cross_entropy, [x._array], None)
+    real_floats(softmax_cross_entropy, [x._array], None)
     target: Any = convert(labels, None, x._array.dtype)
     if x._array.shape != target._array.shape:
         x, target = _alike(x, target)
@@ -170,7 +170,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     array([0.6931472], dtype=float32)
     """
     x = convert(logits)
-    floats(sparse_softmax_cross_entropy, [x._array], None)
+    real_floats(sparse_softmax_cross_entropy, [x._array], None)
     classes = convert(labels)
     if classes._array.dtype.kind not in "iu":
         raise DTypeError(

@@ -176,6 +176,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
             f"bias_add: data_format must be like 'N...C' or 'NC...', not {data_format!r}"
         )
     x, b = together("bias_add", [value, bias])
+    if not x.dtype.is_numeric:
+        raise DTypeError(f"bias_add takes numbers, not {x.dtype.name}")
     first = data_format is not None and str(data_format).startswith("NC")
     if x.ndim < 2 or b.ndim != 1 or b._array.shape[0] != x._array.shape[1 if first else -1]:
         raise InvalidArgumentError(

@@ -212,9 +212,13 @@ def _windows(
 
 def _max(name: str, *arguments: Any) -> Tensor:
     x, windows = _arguments(name, *arguments)
-    if x._array.dtype.kind == "c":
-        raise DTypeError(f"{name}: complex numbers have no largest: use cast(x, 'float32'), or abs(x)")
+    _ordered(name, x)
     return apply(max_pool_, (x,), {"windows": windows})
+
+
+def _ordered(name: str, x: Tensor) -> None:
+    if x._array.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: {x.dtype.name} has no largest: use cast(x, 'float32'), or abs(x)")
 
 
 def _average(name: str, *arguments: Any) -> Tensor:
@@ -367,6 +371,7 @@ def max_pool_with_argmax(
     2
     """
     x, windows = _arguments("max_pool_with_argmax", input, ksize, strides, padding, data_format, 2)
+    _ordered("max_pool_with_argmax", x)
     out = apply(max_pool_, (x,), {"windows": windows})
     shape = x._array.shape
     counted = shape if include_batch_in_index else (1, *shape[1:])

@@ -15,6 +15,7 @@ from ..engine import is_traced
 from ..errors import InvalidArgumentError
 from ..primitive import local
 from ..tensor import convert, is_tensor, wrap
+from .scalars import integer
 
 
 class _Text:
@@ -160,16 +161,17 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     >>> Assert(convert(1) < 2, ["one is less than two"])
     """
+    count = 3 if summarize is None else integer("Assert", "summarize", summarize)
 
     def error(*arrays: Any) -> InvalidArgumentError:
-        shown = "\n".join(_summary(array, 3 if summarize is None else summarize) for array in arrays)
+        shown = "\n".join(_summary(array, count) for array in arrays)
         return InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
 
     arrays = [convert(x)._array for x in data]
-    holds = getattr(condition, "_array", condition)
-    if is_traced(holds):
-        demand(holds, error, arrays)
-    elif not condition:
+    holds = convert(condition)
+    if is_traced(holds._array):
+        demand(holds._array, error, arrays)
+    elif not holds:
         raise error(*arrays)
 
 

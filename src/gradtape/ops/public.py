@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..primitive import Primitive, apply, apply2
+from ..primitive import Primitive, apply, apply2, reals
 from ..tensor import Tensor
 
 
+def ordered(primitive: Primitive, *inputs: Any) -> Tensor:
+    """`apply` for a primitive that puts numbers in order, which complex ones and strings have not."""
+    out: Tensor = apply(primitive, inputs)
+    if out._array.dtype.kind in "cO":
+        reals(primitive, [out._array], None)
+    return out
+
+
 def public(
-    primitive: Primitive, doc: str, name: str | None = None, arguments: tuple[str, ...] = ()
+    primitive: Primitive,
+    doc: str,
+    name: str | None = None,
+    arguments: tuple[str, ...] = (),
+    real: bool = False,
 ) -> Callable[..., Tensor]:
     """The function users call: takes values of any kind, and TensorFlow's `name`; returns a tensor.
 
-    Its arguments are called what the inputs are, or what `arguments` say.
+    Its arguments are called what the inputs are, or what `arguments` say. `real` refuses complex numbers.
     """
     names = arguments or primitive.inputs
     function: Callable[..., Tensor]
-    if names == ("x",):
+    if real and names == ("x",):
+
+        def function(x: Any, name: str | None = None) -> Tensor:
+            return ordered(primitive, x)
+
+    elif real:
+
+        def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+            out = apply2(primitive, x, y)
+            if out._array.dtype.kind in "cO":
+                reals(primitive, [out._array], None)
+            return out
+
+    elif names == ("x",):
 
         def function(x: Any, name: str | None = None) -> Tensor:
             return apply(primitive, (x,))

@@ -14,9 +14,21 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, floats, numbers, primitive
+from ..primitive import Primitive, apply, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
-from .elementwise import cast_like, conj, divide_no_nan, equal, exp, select, square, subtract
+from .elementwise import (
+    cast_like,
+    conj,
+    divide_no_nan,
+    equal,
+    exp,
+    isinf,
+    select,
+    square,
+    subtract,
+    without_nan,
+    zero_like,
+)
 from .known import known
 
 
@@ -24,9 +36,9 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes an argument names, as sorted negative numbers; None names all."""
     if axis is None:
         return tuple(range(-ndim, 0))
-    if isinstance(axis, Tensor) or hasattr(type(axis), "_read"):
+    if isinstance(axis, (Tensor, np.ndarray)) or hasattr(type(axis), "_read"):
         axis = known(name, "axis", convert(axis)._array).tolist()
-    if not isinstance(axis, (list, tuple, np.ndarray)):
+    if not isinstance(axis, (list, tuple)):
         return (one_axis(name, axis, ndim),)
     named = {one_axis(name, a, ndim) for a in axis}
     if len(named) != len(axis):
@@ -38,7 +50,7 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
     """One axis as a negative number."""
     try:
         a = axis.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise DTypeError(f"{name}: an axis must be an integer, not {axis!r}") from None
     if not -ndim <= a < ndim:
         raise IndexOutOfBoundsError(
@@ -293,9 +305,16 @@ def logsumexp(x, *, axis, keepdims):
 
 
 def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """exp(x - logsumexp(x)), and 0 where all of x is -inf. Divided by its sum, which rounding moves away from 1."""
+    """exp(x - logsumexp(x)), and 0 where all of x is -inf. Divided by its sum, which rounding moves away from 1.
+
+    Elements that are +inf share the whole.
+    """
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
-    weights = exp(select(equal(whole, -np.inf), x, x - whole))
+    behind = x - whole
+    if not without_nan(behind):
+        lowest = zero_like(x) - np.inf
+        behind = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), behind)
+    weights = exp(behind)
     total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)
     return divide_no_nan(weights, total)
 
@@ -456,7 +475,7 @@ def _centred(x: Tensor, axis: Any) -> Any:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = "int64", name: str | None = None
+    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Tensor:
     """How many elements along `axis` are not 0; of strings, how many are not empty.
 
@@ -491,5 +510,7 @@ def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
 
 def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert(value)
+    if x._array.dtype.kind in "cO":
+        reals(which, [x._array], None)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
     return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply
+from ..primitive import apply, reals
 from ..tensor import Tensor, convert
 from .array import bounds, cast, expand_dims, gather_, pad, reshape, static_shape, unstack
 from .elementwise import ceil, floor, select
@@ -90,6 +90,7 @@ def resize(
     x = as_images("resize", images)
     sizes = _new_size(x, size, preserve_aspect_ratio)
     choice("resize", "method", method, (*KERNELS, "nearest", "area"))
+    reals(resample, [x._array], None)
     if method != "nearest":
         x = cast(x, "float32")
     axes = (-3, -2) if sizes[0] < x._array.shape[-3] else (-2, -3)  # columns while there are fewer rows

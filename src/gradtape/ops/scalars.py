@@ -12,20 +12,31 @@ from .known import known
 
 def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
     """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
-    given = known(name, what, convert(value)._array)
-    if given.ndim or given.dtype.kind not in "iu":
+    given = _one(name, what, value)
+    if given is None or given.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
     if least is not None and given < least:
         raise InvalidArgumentError(f"{name}: {what} must be at least {least}, not {given}")
+    if not -(1 << 63) <= int(given) < 1 << 63:
+        raise InvalidArgumentError(f"{name}: {what} must fit 64 bits, and {given} does not")
     return int(given)
 
 
 def number(name: str, what: str, value: Any) -> float:
     """The argument `what` of the operation `name`, which must be one real number."""
-    given = known(name, what, convert(value)._array)
-    if given.ndim or given.dtype.kind in "bcO":
+    given = _one(name, what, value)
+    if given is None or given.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {what} must be one real number, not {value!r}")
     return float(given)
+
+
+def _one(name: str, what: str, value: Any) -> Any:
+    """The array of one value; None for what is none, or many."""
+    try:
+        array = convert(value)._array
+    except (ValueError, TypeError):
+        return None
+    return None if array.ndim else known(name, what, array)
 
 
 def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:

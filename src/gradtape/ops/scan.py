@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import xp
+from ..errors import DTypeError
 from ..primitive import apply, floats, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import along, reshape_, transpose_
@@ -170,6 +171,8 @@ def cumsum(
     array([1., 3., 6.], dtype=float32)
     """
     value = convert(x)
+    if value._array.dtype.kind == "O":
+        raise DTypeError("cumsum takes numbers, not strings")
     a = one_axis("cumsum", axis, value.ndim)
     return apply(cumsum_, (value,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})
 

@@ -17,7 +17,8 @@ from ..tensor import Tensor, convert
 from .array import along, bounds, gather_, reshape
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
 from .indexing import getitem, place
-from .known import known, shape_known
+from .known import shape_known
+from .scalars import integer
 
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -152,9 +153,16 @@ def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
 # The public functions: ids in order, one for each row of `data`
 
 
+def _rows(name: str, data: Any) -> Tensor:
+    x = convert(data)
+    if x._array.dtype.kind in "bO":
+        raise DTypeError(f"{name} takes numbers, not {x.dtype.name}")
+    return x
+
+
 def _in_order(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, dict[str, int]]:
     """The rows, their ids, and the attributes of the primitives."""
-    x, ids = convert(data), integers(name, "segment_ids", segment_ids)
+    x, ids = _rows(name, data), integers(name, "segment_ids", segment_ids)
     at = ids._array
     if at.ndim != 1 or x._array.shape[:1] != at.shape:
         raise InvalidArgumentError(
@@ -262,21 +270,17 @@ def _in_any_order(
     name: str, data: Any, segment_ids: Any, num_segments: Any
 ) -> tuple[Tensor, Tensor, dict[str, Any]]:
     """The rows in one axis, their ids as a vector, and the attributes of the primitives."""
-    x, ids = convert(data), integers(name, "segment_ids", segment_ids)
-    size = known(name, "num_segments", integers(name, "num_segments", num_segments)._array)
-    if size.ndim or size < 0:
-        raise InvalidArgumentError(
-            f"{name}: num_segments must be a number of at least 0, not {size.tolist()}"
-        )
+    x, ids = _rows(name, data), integers(name, "segment_ids", segment_ids)
+    size = integer(name, "num_segments", num_segments, 0)
     at = ids._array
     if x._array.shape[: at.ndim] != at.shape:
         raise InvalidArgumentError(
             f"{name}: the shape of segment_ids, {list(at.shape)}, must start that of data, {list(x._array.shape)}"
         )
     if not is_traced(at):
-        bounds(name, np.maximum(at, 0), int(size) if at.size else 1)
+        bounds(name, np.maximum(at, 0), size if at.size else 1)
     rest = x._array.shape[at.ndim :]
-    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": int(size), "behind": len(rest)}
+    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

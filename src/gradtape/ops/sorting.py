@@ -11,11 +11,12 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, floats, primitive
+from ..primitive import apply, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import reshape
 from .known import known, shape_known
 from .reduction import one_axis
+from .scalars import choice, integer
 from .segment import integers
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -153,9 +154,7 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 def _descending(name: str, direction: Any) -> bool:
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"{name}: direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}")
-    return bool(direction == "DESCENDING")
+    return bool(choice(name, "direction", direction, ("ASCENDING", "DESCENDING")) == "DESCENDING")
 
 
 def _comparable(name: str, value: Any) -> Tensor:
@@ -222,8 +221,8 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"in_top_k: predictions must be a matrix and targets have a number for each row, not of shapes "
             f"{list(x._array.shape)} and {list(at._array.shape)}"
         )
-    floats(in_top_k_, [x._array], None)
-    return apply(in_top_k_, (x, at), {"k": int(k)})
+    real_floats(in_top_k_, [x._array], None)
+    return apply(in_top_k_, (x, at), {"k": integer("in_top_k", "k", k)})
 
 
 def searchsorted(
@@ -236,8 +235,7 @@ def searchsorted(
     >>> searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 4.0]).numpy()
     array([1, 4], dtype=int32)
     """
-    if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
+    choice("searchsorted", "side", side, ("left", "right"))
     kind = as_dtype(out_type)
     if not kind.is_integer:
         raise DTypeError(f"searchsorted: out_type must be int32 or int64, not {kind.name}")

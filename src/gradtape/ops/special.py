@@ -26,11 +26,13 @@ from .elementwise import (
     log1p,
     multiply_no_nan,
     number,
+    over,
     reciprocal,
     select,
     sign,
     sin,
     square,
+    times,
     xlogy,
 )
 from .reduction import reduce_sum
@@ -87,22 +89,22 @@ erfc = _special("erfc", "erfc")
 erfc.rules(x=lambda g, x: -g * exp(-square(x)) * number(_TWO_OVER_ROOT_PI, g))
 
 erfinv = _special("erfinv", "erfinv")
-erfinv.rules(x=lambda g, out: g * exp(square(out)) / number(_TWO_OVER_ROOT_PI, g))
+erfinv.rules(x=lambda g, out: times(g, exp(square(out))) / number(_TWO_OVER_ROOT_PI, g))
 
 erfcinv = _special("erfcinv", "erfcinv")
-erfcinv.rules(x=lambda g, out: -g * exp(square(out)) / number(_TWO_OVER_ROOT_PI, g))
+erfcinv.rules(x=lambda g, out: -times(g, exp(square(out))) / number(_TWO_OVER_ROOT_PI, g))
 
 ndtri = _special("ndtri", "ndtri")
-ndtri.rules(x=lambda g, out: g * exp(square(out) / 2) * number(math.sqrt(2 * math.pi), g))
+ndtri.rules(x=lambda g, out: times(g, exp(square(out) / 2)) * number(math.sqrt(2 * math.pi), g))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Gamma and zeta
 
 lgamma = _special("lgamma", "gammaln")
-lgamma.rules(x=lambda g, x: g * digamma(x))
+lgamma.rules(x=lambda g, x: times(g, digamma(x)))
 
 digamma = _special("digamma", "digamma")
-digamma.rules(x=lambda g, x: g * polygamma(number(1, x), x))
+digamma.rules(x=lambda g, x: times(g, polygamma(number(1, x), x)))
 
 
 @primitive(elementwise=True)
@@ -117,7 +119,7 @@ def polygamma(a, x):
     return m.where(whole, m.where(a > 0, value, _scipy("digamma", x)), m.full_like(x, np.nan)).astype(x.dtype)
 
 
-polygamma.rules(x=lambda g, a, x: g * polygamma(a + 1, x))
+polygamma.rules(x=lambda g, a, x: times(g, polygamma(a + 1, x)))
 
 zeta = _special("zeta", "zeta", ("x", "q"))
 zeta.rules(q=lambda g, x, q: -g * x * zeta(x + 1, q))
@@ -281,20 +283,20 @@ bessel_i0.rules(x=lambda g, x: g * bessel_i1(x))
 bessel_i1.rules(x=lambda g, x, out: g * (bessel_i0(x) - _over(out, x)))
 bessel_i0e.rules(x=lambda g, x, out: g * (bessel_i1e(x) - sign(x) * out))
 bessel_i1e.rules(x=lambda g, x, out: g * (bessel_i0e(x) - _over(out, x) - sign(x) * out))
-bessel_k0.rules(x=lambda g, x: -g * bessel_k1(x))
+bessel_k0.rules(x=lambda g, x: -times(g, bessel_k1(x)))
 bessel_k1.rules(x=lambda g, x, out: -g * (bessel_k0(x) + out / x))
 bessel_k0e.rules(x=lambda g, x, out: g * (out - bessel_k1e(x)))
 bessel_k1e.rules(x=lambda g, x, out: g * (out * (1 - reciprocal(x)) - bessel_k0e(x)))
 bessel_j0.rules(x=lambda g, x: -g * bessel_j1(x))
 bessel_j1.rules(x=lambda g, x, out: g * (bessel_j0(x) - _over(out, x)))
-bessel_y0.rules(x=lambda g, x: -g * bessel_y1(x))
+bessel_y0.rules(x=lambda g, x: -times(g, bessel_y1(x)))
 bessel_y1.rules(x=lambda g, x, out: g * (bessel_y0(x) - out / x))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Integrals
 
 expint = _special("expint", "expi")
-expint.rules(x=lambda g, x: g * exp(x) / x)
+expint.rules(x=lambda g, x: over(times(g, exp(x)), x))
 
 dawsn = _special("dawsn", "dawsn")
 dawsn.rules(x=lambda g, x, out: g * (1 - (x + x) * out))

@@ -29,10 +29,10 @@ def algorithm_number(alg: Any) -> int:
     if isinstance(alg, str):
         by_name = {a.name.replace("_", "").lower(): a for a in Algorithm}
         alg = by_name.get(alg.strip().lower().replace("-", "").replace("_", ""), alg)
-    try:
-        found = Algorithm(alg.value if isinstance(alg, Algorithm) else alg)
-    except ValueError:
-        raise ValueError(f"alg must be 'philox' or 'auto_select', not {alg!r}") from None
+    known = {a.value: a for a in Algorithm}
+    found = alg if isinstance(alg, Algorithm) else known.get(alg) if type(alg) is int else None
+    if found is None:
+        raise ValueError(f"alg must be 'philox' or 'auto_select', not {alg!r}")
     if found is Algorithm.THREEFRY:
         raise UnimplementedError("alg: ThreeFry needs an XLA device; 'philox' and 'auto_select' work here")
     return found.value

@@ -94,9 +94,12 @@ class TensorArray:
 
     def _number(self, what: str, value: Any) -> int:
         try:
-            return value.__index__()
+            number: int = value.__index__()
         except (AttributeError, TypeError):
             raise TypeError(f"TensorArray: {what} must be an integer, not {value!r}") from None
+        if number >= 1 << 31:
+            raise OutOfRangeError(f"TensorArray: {what} must be below 2**31, and {number} is not")
+        return number
 
     def _place(self, doing: str, index: Any) -> int:
         i = self._number("an index", index)
@@ -259,7 +262,12 @@ class TensorArray:
         if self._whole is not None or _is_traced(indices):
             self._whole = tensor_scatter_nd_update(self.stack(), expand_dims(convert(indices), -1), value)
             return self
-        for i, tensor in zip(static_shape("TensorArray.scatter", indices), unstack(value), strict=True):
+        places, tensors = static_shape("TensorArray.scatter", indices), unstack(value)
+        if len(places) != len(tensors):
+            raise InvalidArgumentError(
+                f"TensorArray.scatter: {len(places)} indices for {len(tensors)} elements: there must be one for each"
+            )
+        for i, tensor in zip(places, tensors, strict=True):
             self.write(i, tensor)
         return self
 

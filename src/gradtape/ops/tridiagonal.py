@@ -19,6 +19,7 @@ from .indexing import Index, getitem, place
 from .lapack import each, in_single, lapack, matrices, not_invertible
 from .matrix import conjugate, diag_part, swap_last
 from .reduction import sum_
+from .scalars import choice
 from .solving import in_columns
 
 
@@ -87,6 +88,7 @@ tridiagonal_solve_.rules(
 
 def _compact(name: str, diagonals: Any, diagonals_format: str) -> Any:
     """The diagonals in the compact form, from any of the three."""
+    choice(name, "diagonals_format", diagonals_format, ("compact", "matrix", "sequence"))
     if diagonals_format == "matrix":
         (x,) = matrices(name, diagonals)
         return diag_part(x, k=(-1, 1), align="LEFT_RIGHT")

@@ -73,16 +73,25 @@ class Tap(NamedTuple):
 def taps(windows: Windows, shape: tuple[int, ...]) -> tuple[Tap, ...]:
     """The positions of the window, in order, each where it does not only meet padding."""
     along = [
-        [_meets(k, n, count, stride, dilation, before) for k in range(size)]
+        _met(n, count, size, stride, dilation, before)
         for n, count, size, stride, dilation, (before, _) in zip(shape, windows.fit(shape), *windows)
     ]
     found = []
-    for position in itertools.product(*[range(size) for size in windows.size]):
+    for position in itertools.product(*along):
         pairs = [met[k] for met, k in zip(along, position)]
-        if all(pair is not None for pair in pairs):
-            elements, into = zip(*[pair for pair in pairs if pair is not None]) if pairs else ((), ())
-            found.append(Tap(position, elements, into))
+        elements, into = zip(*pairs) if pairs else ((), ())
+        found.append(Tap(position, elements, into))
     return tuple(found)
+
+
+def _met(
+    n: int, count: int, size: int, stride: int, dilation: int, before: int
+) -> dict[int, tuple[slice, slice]]:
+    """Along one axis: what each position meets. Far outside there is only padding, however large the window is."""
+    first = max(0, (before - (count - 1) * stride) // dilation)
+    last = min(size - 1, (n - 1 + before) // dilation)
+    pairs = [(k, _meets(k, n, count, stride, dilation, before)) for k in range(first, last + 1)]
+    return {k: pair for k, pair in pairs if pair is not None}
 
 
 def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) -> tuple[slice, slice] | None:
