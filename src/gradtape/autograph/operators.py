@@ -184,19 +184,22 @@ def raised(error: Any) -> Any:
     """`raise error`: marks it as one that the user's code raises, and not one about the user's code."""
     if isinstance(error, type) and issubclass(error, Exception):
         error = error()
-    if isinstance(error, Exception):
-        error.raised_by_user__ = True  # type: ignore[attr-defined]
+    if isinstance(error, Exception) and local.here.trace is not None:
+        error.raised_at__ = local.here.trace.where()  # type: ignore[attr-defined]
     return error
 
 
 def _is_raised(error: Exception) -> bool:
-    return getattr(error, "raised_by_user__", False)
+    return hasattr(error, "raised_at__")
 
 
-def _demand(condition: Tensor, error: Exception) -> None:
+def _demand(condition: Tensor, error: Any) -> None:
     """Raise the error when the compiled function runs, unless the condition holds then."""
-    if not local.here.trace.replays:
-        demand(condition._array, lambda: error, [])
+    if local.here.trace.replays:
+        return
+    error.add_note(f"raised in {error.raised_at__}")
+    del error.raised_at__
+    demand(condition._array, lambda: error.with_traceback(None), [])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
