@@ -133,7 +133,9 @@ def _function(f: FunctionType) -> Any:
     module = f.__globals__.get("__name__") or ""
     if module in _TAKING_FUNCTIONS:
         return _Passing(f)
-    if _is_library(module) or f.__code__.co_flags & _NOT_ORDINARY:
+    code = f.__code__
+    in_a_docstring = code.co_filename.startswith("<doctest")  # that of a library's, and written for its users
+    if (_is_library(module) and not in_a_docstring) or code.co_flags & _NOT_ORDINARY:
         return f
     known = _converted.get(f)
     if known is None:

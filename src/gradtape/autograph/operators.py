@@ -116,8 +116,13 @@ def _both(x: Any, second: Callable[[], Any], combine: Any, way: int) -> Any:
         y = second()
         if _is_truth(x) and (isinstance(y, bool) or _is_truth(y)):
             return combine(truth(x), truth(y))
-    ways = (second, lambda: x) if way else (lambda: x, second)
-    return if_exp(x, *ways, "and" if way else "or")
+    first = lambda: x
+    try:
+        return if_exp(x, *((second, first) if way else (first, second)), "")
+    except TypeError:
+        # Operands of different kinds cannot be the result; whether they count as true can.
+        first, last = lambda: truth(x), lambda: truth(second())
+        return if_exp(x, *((last, first) if way else (first, last)), "")
 
 
 def _is_truth(x: Any) -> bool:

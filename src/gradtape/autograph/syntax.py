@@ -201,11 +201,11 @@ class _Prepared(ast.NodeTransformer):
         return _placed(ast.Assign([node.target], node.value), node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
+        self._take_options(node)
         if _names_values(node.test) and not node.orelse:
             # The test becomes a function, whose names are its own: test inside the loop.
             leave = _placed(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
-            node.test, node.body = ast.Constant(True), [leave, *node.body]
-        self._take_options(node)
+            node.test, node.body = _placed(ast.Constant(True), node.test), [leave, *node.body]
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
