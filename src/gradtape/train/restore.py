@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidArgumentError, OpError
+from ..primitive import outside
 from ..tensor import wrap
 from ..variable import Variable
 from .files import Saved
@@ -29,6 +30,12 @@ class Restoration:
 
     def match(self, thing: Any, number: int) -> None:
         """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
+        with (
+            outside()
+        ):  # an optimizer may make its state while a @function is traced: this is no part of that
+            self._match(thing, number)
+
+    def _match(self, thing: Any, number: int) -> None:
         changes: dict[int, tuple[Any, Callable[[], None]]] = {}
         lacking = self._lacking()
         waiting, seen, incomplete = [(thing, number)], set(), []
