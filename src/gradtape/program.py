@@ -17,6 +17,7 @@ from jax.extend.core import Var
 
 from . import dtypes, nest
 from .engine import is_traced
+from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .tape import GradientTape
@@ -273,7 +274,7 @@ class Values:
         reads = [traced.reads[key] for key in traced.code.variables]
         self.donated = [v for v in reads if v._key in in_place]
         self.kept = [v for v in reads if v._key not in in_place]
-        self.compiled = jax.jit(self._compute, donate_argnums=0)
+        self.compiled = _raising(jax.jit(self._compute, donate_argnums=0), traced.code)
 
     def _compute(
         self, donated: Any, kept: Any, constants: Any, seed: Any, inputs: Any
@@ -299,6 +300,18 @@ class Values:
         if state:
             store(traced.written, state)
         return traced.pack(results)
+
+
+def _raising(compiled: Callable[..., Any], code: Code) -> Callable[..., Any]:
+    """Compiled code that raises what Python raised, where it calls Python: it is waited for, then."""
+    if not code.may_raise:
+        return compiled
+
+    def run(*arguments: Any) -> Any:
+        with python_errors():
+            return jax.block_until_ready(compiled(*arguments))
+
+    return run
 
 
 def new_seed() -> Any:
@@ -459,9 +472,11 @@ class Gradient:
         if self.program.values is None:
             alone = jaxpr.replace(outvars=[*values, *state], eqns=first, debug_info=names)
             self.program.values = Values(self.program, self.traced.only(self.width, alone))
-        self.forward = jax.jit(self._forward)
-        self.backward = jax.jit(self._backward)
-        self.backward_stacked = jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0)))
+        code = self.traced.code
+        self.forward = _raising(jax.jit(self._forward), code)
+        self.backward = _raising(jax.jit(self._backward), code)
+        stacked = jax.vmap(self._backward_dense, in_axes=(None, 0))
+        self.backward_stacked = _raising(jax.jit(stacked), code)
 
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.traced.code
