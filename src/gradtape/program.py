@@ -474,7 +474,8 @@ class Gradient:
             self.program.values = Values(self.program, self.traced.only(self.width, alone))
         self.forward = _raising(code, jax.jit(self._forward))
         self.backward = _raising(code, jax.jit(self._backward))
-        self.backward_stacked = jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0)))
+        stacked = jax.vmap(self._backward_dense, in_axes=(None, 0))
+        self.backward_stacked = _raising(code, jax.jit(stacked))
 
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.traced.code
