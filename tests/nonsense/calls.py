@@ -26,12 +26,13 @@ from gradtape.primitive import Primitive
 NAMESPACES = [
     "", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "debugging", "dtypes", "experimental", "experimental.dlpack",
-    "experimental.numpy", "image", "initializers", "linalg", "math", "math.special", "nest", "nn", "nn.experimental",
-    "random", "random.experimental", "signal", "test",
+    "experimental.numpy", "image", "initializers", "linalg", "losses", "math", "math.special", "metrics", "nest", "nn",
+    "nn.experimental",
+    "optimizers", "optimizers.schedules", "random", "random.experimental", "signal", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
-INNER = {"apply", "closed", "convert", "import_module", "is_differentiable", "of", "public", "together"}
+INNER = {"apply", "closed", "convert", "number", "import_module", "is_differentiable", "of", "public", "together"}
 
 
 EXAMPLE = "<example>"  # where functions given in an example come from
