@@ -1,8 +1,11 @@
-"""The columns of the table: which module is imported, which program of a workload it runs, and how."""
+"""The columns of the tables: which module is imported, which program of a workload it runs, and how."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 Step = Callable[..., object]
 
@@ -15,6 +18,26 @@ def jit(jax: ModuleType, step: Step) -> Step:
     """Compile, and wait for the result: JAX returns before it has computed."""
     compiled = jax.jit(step)
     return lambda *arguments: jax.block_until_ready(compiled(*arguments))
+
+
+def function(tf: ModuleType, step: Step) -> Step:
+    """Compile, and wait for the result, where the library returns before it has computed."""
+    compiled = tf.function(step)
+    return lambda *arguments: _waited_for(compiled(*arguments))
+
+
+def function_by_xla(tf: ModuleType, step: Step) -> Step:
+    compiled = tf.function(step, jit_compile=True)
+    return lambda *arguments: _waited_for(compiled(*arguments))
+
+
+def _waited_for(results: Any) -> Any:
+    np.asarray(results[-1])
+    return results
+
+
+def compile_(torch: ModuleType, step: Step) -> Step:
+    return torch.compile(step)
 
 
 @dataclass(frozen=True)
@@ -30,10 +53,22 @@ class Library:
         return self.module.partition(".")[0]
 
 
-LIBRARIES = {
+EAGER = {
     "gradtape": Library("gradtape", "gradtape", "in_tensorflow"),
     "tensorflow": Library("TensorFlow", "tensorflow", "in_tensorflow"),
     "torch": Library("PyTorch", "torch", "in_torch"),
     "jax": Library("jax.jit", "jax", "in_jax", jit),
     "autograd": Library("autograd", "autograd.numpy", "in_autograd"),
 }
+
+# Compiled against compiled: the same programs, as each library's users compile them.
+COMPILED = {
+    "gradtape": Library("gradtape", "gradtape", "in_tensorflow", function),
+    "jax": Library("jax.jit", "jax", "in_jax", jit),
+    "tensorflow": Library("tf.function", "tensorflow", "in_tensorflow", function),
+    "tensorflow-xla": Library("tf.function, XLA", "tensorflow", "in_tensorflow", function_by_xla),
+    "torch": Library("torch.compile", "torch", "in_torch", compile_),
+}
+
+MODES = {"eager": EAGER, "compiled": COMPILED}
+LIBRARIES = COMPILED | EAGER  # for the names that are the same in both

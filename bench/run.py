@@ -21,10 +21,11 @@ from typing import Any
 import chart
 import report
 import workloads
-from libraries import LIBRARIES
+from libraries import MODES
 from report import Cell, Row
 
 HERE = Path(__file__).parent
+COMPILED_ROWS = {1, 2, 3, 4, 9, 10, 11}
 BUSY = 0.2  # cores that others may use before the ratios are doubtful
 TOLERANCE = 1e-3  # relative: what float32 and another order of summation may change
 
@@ -36,9 +37,9 @@ ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 class Process:
     """A worker.py and the conversation with it."""
 
-    def __init__(self, python: str, library: str):
+    def __init__(self, python: str, library: str, mode: str):
         self.popen = subprocess.Popen(
-            [python, str(HERE / "worker.py"), library],
+            [python, str(HERE / "worker.py"), library, mode],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # start-up messages; what goes wrong is in the replies
@@ -89,16 +90,21 @@ def agree(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
 class Bench:
     """The libraries that are there, each with its Python and its process, and the rows to be filled."""
 
-    def __init__(self, pythons: dict[str, str], only: set[int]):
+    def __init__(self, mode: str, pythons: dict[str, str], only: set[int]):
         programs = [Row(file.NUMBER, name, file.TITLE, "us") for name, file in workloads.load().items()]
         others = [Row(7, "import", "import", "ms"), Row(8, "memory", "memory growth, running 4", "MB")]
+        if mode == "compiled":
+            programs = [row for row in programs if row.number in COMPILED_ROWS]
+            others = []
         rows = sorted(programs + others, key=lambda row: row.number)
         self.rows = [row for row in rows if not only or row.number in only]
+        self.first_calls = [Row(row.number, row.name, f"{row.title}: first call", "ms") for row in self.rows]
         self.programs = {row.name for row in programs}
+        self.mode = mode
         self.pythons = pythons
         self.processes: dict[str, Process] = {}
         for library, python in pythons.items():
-            process = Process(python, library)
+            process = Process(python, library, mode)
             if "versions" in process.hello:
                 self.processes[library] = process
             else:
@@ -106,8 +112,9 @@ class Bench:
 
     def prepare(self) -> None:
         """Warm every program up in every library, and compare its results with gradtape's."""
-        for row in self.rows:
+        for row, first in zip(self.rows, self.first_calls, strict=True):
             row.cells = {library: Cell() for library in self.processes}
+            first.cells = {library: Cell() for library in self.processes}
             if row.name == "import":
                 row.cells["numpy"] = Cell()
             if row.name not in self.programs:
@@ -116,6 +123,8 @@ class Bench:
             ours = replies["gradtape"].get("results")
             for library, reply in replies.items():
                 row.cells[library].take(reply)
+                if "first" in reply:
+                    first.cells[library].take({"value": reply["first"]})
                 if ours and "results" in reply and not agree(ours, reply["results"]):
                     row.cells[library].problem = "differs"
 
@@ -130,9 +139,9 @@ class Bench:
         if row.name == "import":
             if library == "numpy":
                 return time_import(sys.executable, "numpy")
-            return time_import(self.pythons[library], LIBRARIES[library].module)
+            return time_import(self.pythons[library], MODES[self.mode][library].module)
         if row.name == "memory":
-            with contextlib.closing(Process(self.pythons[library], library)) as fresh:
+            with contextlib.closing(Process(self.pythons[library], library, self.mode)) as fresh:
                 return fresh.ask("memory", "large_elementwise")
         return self.processes[library].ask("measure", row.name)
 
@@ -166,7 +175,8 @@ def busy_cores(seconds: float = 0.5) -> float | None:
 
 
 def arguments() -> argparse.Namespace:
-    peers = [name for name in LIBRARIES if name != "gradtape"]
+    compiled = "--compiled" in sys.argv
+    peers = [name for name in MODES["compiled" if compiled else "eager"] if name != "gradtape"]
 
     def names(text: str) -> list[str]:
         chosen = [name for name in text.split(",") if name]
@@ -181,8 +191,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--python", help="the Python that has the peers; without it, gradtape runs alone")
     parser.add_argument("--peers", type=names, default=peers, help=f"which of {','.join(peers)}; default all")
     parser.add_argument("--only", type=numbers, default=set(), help="which rows, such as 1,2; default all")
+    parser.add_argument("--compiled", action="store_true", help="compiled programs against compiled ones")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path, default=HERE / "results" / "latest.json")
+    name = "compiled.json" if compiled else "latest.json"
+    parser.add_argument("--json", type=Path, default=HERE / "results" / name)
     return parser.parse_args()
 
 
@@ -191,7 +203,7 @@ def main() -> None:
     pythons = {"gradtape": sys.executable}
     if options.python:
         pythons |= dict.fromkeys(options.peers, options.python)
-    bench = Bench(pythons, options.only)
+    bench = Bench("compiled" if options.compiled else "eager", pythons, options.only)
     if "gradtape" not in bench.processes:
         sys.exit(f"there is nothing to compare with: install gradtape for {sys.executable}")
     if not bench.rows:
@@ -208,6 +220,8 @@ def main() -> None:
         about["busy_cores"].append(busy_cores())
         bench.round()
     bench.close()
+    if options.compiled:
+        bench.rows += bench.first_calls
     print(report.table(bench.rows))
     if (others := max(busy or 0.0 for busy in about["busy_cores"])) > BUSY:
         print(f"WARNING: others kept {others:.1f} of {os.cpu_count()} cores busy. Do not trust these ratios.")

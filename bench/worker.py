@@ -1,6 +1,6 @@
 """One library in a process of its own: answers the requests of run.py, a JSON line each, until they end.
 
-Started as `python worker.py LIBRARY` by the Python that has the library. The first line it writes names the
+Started as `python worker.py LIBRARY MODE` by the Python that has the library. The first line it writes names the
 versions it found, or says that the library is missing.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import workloads
-from libraries import LIBRARIES, Library
+from libraries import MODES, Library
 
 BATCHES = 5  # of runs in one measurement; the best counts
 SECONDS = 0.04  # what a batch takes, unless a single run takes longer
@@ -81,8 +81,9 @@ class Worker:
             return {"absent": True}
         results = [self.describe(result) for result in self.build(workload, scale=1.1)()]
         run = self.build(workload)
+        first = clock(run, 1)
         self.ready[workload] = run, repeats(run)
-        return {"results": results}
+        return {"results": results, "first": first}
 
     def describe(self, result: Any) -> dict[str, Any]:
         """The type of a result, the mean size of its elements, and some of them, evenly spread."""
@@ -108,7 +109,7 @@ class Worker:
 
 
 def main() -> None:
-    library = LIBRARIES[sys.argv[1]]
+    library = MODES[sys.argv[2]][sys.argv[1]]
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints must not end up between the replies
 

@@ -205,6 +205,7 @@ if TYPE_CHECKING:
         test,
         train,
     )
+    from .bars import progress
     from .train.module import Module
 
 # Namespaces that are imported when first used, so that `import gradtape` stays quick.
@@ -233,6 +234,8 @@ _LATER = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
+    if name == "progress":
+        return import_module(".bars", __name__).progress
     if name == "Module":
         return import_module(".train.module", __name__).Module
     if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
@@ -243,4 +246,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "Module"})
+    return sorted({*globals(), *_LATER, "Module", "progress"})

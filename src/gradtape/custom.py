@@ -13,7 +13,7 @@ import numpy as np
 from . import dtypes, nest
 from .engine import as_array
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, Primitive, local
+from .primitive import Listener, Primitive, apply, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
@@ -52,7 +52,7 @@ def no_recording() -> Iterator[None]:
         here.tapes = before
 
 
-class _CustomPlan:
+class CustomPlan:
     """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
     def __init__(
@@ -63,8 +63,8 @@ class _CustomPlan:
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
         self._like = like  # shape and dtype of each output
 
-    def only(self, positions: tuple[int, ...]) -> _CustomPlan:
-        return _CustomPlan(self.name, self._pull, self._like, positions)
+    def only(self, positions: tuple[int, ...]) -> CustomPlan:
+        return CustomPlan(self.name, self._pull, self._like, positions)
 
     def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
         tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
@@ -116,7 +116,7 @@ def record_custom(
 ) -> None:
     """Tell the open tapes that `outputs` came from `inputs`, and how to pull gradients back."""
     like = [(o._array.shape, o._array.dtype) for o in outputs]
-    plan = _CustomPlan(name, pull, like, tuple(range(len(inputs))))
+    plan = CustomPlan(name, pull, like, tuple(range(len(inputs))))
     for tape in local.here.tapes:
         tape._record_custom(plan, inputs, outputs)
 
@@ -326,5 +326,8 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     3.0
     """
     if isinstance(input, Variable):  # not a read that a tape should know of
-        return wrap(input._array)
-    return wrap(convert(input)._array)
+        given = wrap(input._array)
+        given._key = input._key
+    else:
+        given = convert(input)
+    return apply(Primitive.registry["stop_gradient"], (given,))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
+from .engine import is_traced, xp
 from .errors import DTypeError, InvalidArgumentError
 from .missing import closed
 from .ops.array import together
 from .ops.numerics import check_numerics, not_finite
-from .ops.printing import Assert
+from .ops.printing import Assert, demand
 from .ops.scalars import integer, number
 from .primitive import Listener, Primitive, local
 from .settings import settings
-from .tensor import Tensor, convert, is_tensor
+from .tensor import Tensor, convert, is_tensor, wrap
 
 __all__ = [
     "Assert",
@@ -46,10 +48,12 @@ __all__ = [
     "disable_traceback_filtering",
     "enable_check_numerics",
     "enable_traceback_filtering",
+    "find_nan",
     "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
     "set_log_device_placement",
+    "trace_origins",
 ]
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -68,15 +72,23 @@ def _hold(
     if holds in _ORDERS and a.dtype.kind in "bcO":
         raise DTypeError(f"{name}: takes real numbers, not {left.dtype.name}, which has no order")
     try:
-        wrong = ~holds(a, b)
+        np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         raise InvalidArgumentError(
             f"{name}: the shapes {list(a.shape)} and {list(b.shape)} of x and y do not broadcast"
         ) from None
-    if wrong.any():
+
+    def error(a: Any, b: Any) -> InvalidArgumentError:
+        wrong = ~holds(a, b)
         a, b = np.broadcast_to(a, wrong.shape), np.broadcast_to(b, wrong.shape)
         text = f"{name}: {relation} does not hold{_where(wrong, a, b, shown)}"
-        raise InvalidArgumentError(_with(message, text))
+        return InvalidArgumentError(_with(message, text))
+
+    right = holds(a, b).all()
+    if is_traced(right):
+        demand(right, error, [a, b])
+    elif not right:
+        raise error(a, b)
 
 
 _ORDERS = (np.less, np.less_equal, np.greater, np.greater_equal)
@@ -102,7 +114,7 @@ def assert_equal(x: Any, y: Any, message: Any = None, summarize: Any = None, nam
 
     >>> assert_equal([1, 2], [1, 2])
     """
-    _hold("assert_equal", "x == y", np.equal, x, y, message, summarize)
+    _hold("assert_equal", "x == y", operator.eq, x, y, message, summarize)
 
 
 def assert_none_equal(
@@ -112,7 +124,7 @@ def assert_none_equal(
 
     >>> assert_none_equal([1, 2], [2, 1])
     """
-    _hold("assert_none_equal", "x != y", np.not_equal, x, y, message, summarize)
+    _hold("assert_none_equal", "x != y", operator.ne, x, y, message, summarize)
 
 
 def assert_less(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -120,7 +132,7 @@ def assert_less(x: Any, y: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_less([1, 2], 3)
     """
-    _hold("assert_less", "x < y", np.less, x, y, message, summarize)
+    _hold("assert_less", "x < y", operator.lt, x, y, message, summarize)
 
 
 def assert_less_equal(
@@ -130,7 +142,7 @@ def assert_less_equal(
 
     >>> assert_less_equal([1, 2], 2)
     """
-    _hold("assert_less_equal", "x <= y", np.less_equal, x, y, message, summarize)
+    _hold("assert_less_equal", "x <= y", operator.le, x, y, message, summarize)
 
 
 def assert_greater(
@@ -140,7 +152,7 @@ def assert_greater(
 
     >>> assert_greater([1, 2], 0)
     """
-    _hold("assert_greater", "x > y", np.greater, x, y, message, summarize)
+    _hold("assert_greater", "x > y", operator.gt, x, y, message, summarize)
 
 
 def assert_greater_equal(
@@ -150,7 +162,7 @@ def assert_greater_equal(
 
     >>> assert_greater_equal([1, 2], 1)
     """
-    _hold("assert_greater_equal", "x >= y", np.greater_equal, x, y, message, summarize)
+    _hold("assert_greater_equal", "x >= y", operator.ge, x, y, message, summarize)
 
 
 def assert_near(
@@ -181,7 +193,7 @@ def assert_near(
     _hold(
         "assert_near",
         relation,
-        lambda a, b: np.abs(a - b) < absolute + relative * np.abs(b),
+        lambda a, b: abs(a - b) < absolute + relative * abs(b),
         x,
         y,
         message,
@@ -201,7 +213,7 @@ def assert_positive(x: Any, message: Any = None, summarize: Any = None, name: st
 
     >>> assert_positive([1, 2])
     """
-    _against_zero("assert_positive", "x > 0", np.greater, x, message, summarize)
+    _against_zero("assert_positive", "x > 0", operator.gt, x, message, summarize)
 
 
 def assert_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -209,7 +221,7 @@ def assert_negative(x: Any, message: Any = None, summarize: Any = None, name: st
 
     >>> assert_negative([-1, -2])
     """
-    _against_zero("assert_negative", "x < 0", np.less, x, message, summarize)
+    _against_zero("assert_negative", "x < 0", operator.lt, x, message, summarize)
 
 
 def assert_non_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -217,7 +229,7 @@ def assert_non_negative(x: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_non_negative([0, 1])
     """
-    _against_zero("assert_non_negative", "x >= 0", np.greater_equal, x, message, summarize)
+    _against_zero("assert_non_negative", "x >= 0", operator.ge, x, message, summarize)
 
 
 def assert_non_positive(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
@@ -225,7 +237,7 @@ def assert_non_positive(x: Any, message: Any = None, summarize: Any = None, name
 
     >>> assert_non_positive([0, -1])
     """
-    _against_zero("assert_non_positive", "x <= 0", np.less_equal, x, message, summarize)
+    _against_zero("assert_non_positive", "x <= 0", operator.le, x, message, summarize)
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
@@ -438,14 +450,21 @@ class _NumericsChecker(Listener):
     def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
         if primitive.name in _MOVES:
             return
+
+        def error(array: Any, *arrays: Any) -> InvalidArgumentError:
+            given = [wrap(a) for a in arrays]
+            shown = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in given)
+            return InvalidArgumentError(
+                f"{not_finite(array)} in the result of {primitive.name}({shown}), of shape {list(array.shape)} and "
+                f"dtype {dtypes.of(array).name}: {_counts(array)}. Its inputs: {', '.join(str(x) for x in given)}"
+            )
+
         for o in out if primitive.multiple else (out,):
-            found = not_finite(o._array)
-            if found:
-                shown = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in inputs)
-                raise InvalidArgumentError(
-                    f"{found} in the result of {primitive.name}({shown}), of shape {list(o.shape)} and dtype "
-                    f"{o.dtype.name}: {_counts(o._array)}. Its inputs: {', '.join(str(x) for x in inputs)}"
-                )
+            arrays = [o._array, *[x._array for x in inputs]]
+            if is_traced(o._array) and dtypes.is_differentiable(o._array):
+                demand(xp(o._array).isfinite(o._array).all(), error, arrays)
+            elif not is_traced(o._array) and not_finite(o._array):
+                raise error(*arrays)
 
 
 def _counts(array: Any) -> str:
@@ -472,6 +491,46 @@ def disable_check_numerics() -> None:
     >>> disable_check_numerics()
     """
     local.here.tapes = [listener for listener in local.here.tapes if listener is not _checker]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where things come from. The work is done in `explain`, which is imported when first used.
+
+
+def trace_origins() -> Any:
+    """From here on, remember the line of the code that each tensor comes from, so that `tape.explain` can tell it.
+
+    For a `with` block, or until `stop()` is called on what this returns. Costs some tens of microseconds an operation.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable(2.0)
+    >>> with trace_origins(), tf.GradientTape() as tape:
+    ...     y = tf.stop_gradient(x) * 3.0
+    >>> report = tape.explain(y, x)
+    >>> report.reason, report.where is not None
+    (<Reason.STOPPED: 'cut by stop_gradient'>, True)
+    """
+    from .explain import Tracing
+
+    return Tracing()
+
+
+def find_nan(tape: Any, target: Any, sources: Any) -> Any:
+    """The first operation that made a NaN or an infinity, on the way to `target` or back, and what usually helps.
+
+    Ask before `gradient`, or of a persistent tape. The answer is false if all is finite.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable([4.0, 0.0])
+    >>> with tf.GradientTape() as tape:
+    ...     y = tf.reduce_sum(tf.sqrt(x))
+    >>> found = find_nan(tape, y, x)
+    >>> found.direction, found.operation, found.kind
+    ('backward', 'sqrt', 'Inf')
+    """
+    from .explain import find_nan
+
+    return find_nan(tape, target, sources)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

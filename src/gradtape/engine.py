@@ -118,22 +118,22 @@ def threaded(function: Callable[..., Any]) -> Callable[[Any], Any]:
             return function(x)
         out = np.empty(x.shape, x.dtype)
         flat, result = x.reshape(-1), out.reshape(-1)
-        ends = [x.size * (i + 1) // cores() for i in range(cores())]
-        parts = [slice(start, end) for start, end in zip([0, *ends], ends)]
-        context = [
-            contextvars.copy_context() for _ in parts
-        ]  # each thread has NumPy's warnings off, as we have
-        others = [
-            pool().submit(c.run, function, flat[part], result[part])
-            for c, part in zip(context[1:], parts[1:])
-        ]
-        function(flat[parts[0]], result[parts[0]])
-        for other in others:
-            other.result()
+        in_parts(lambda part: function(flat[part], result[part]), x.size)
         return out
 
     forward.__name__ = function.__name__
     return forward
+
+
+def in_parts(run: Callable[[slice], Any], count: int) -> None:
+    """`run(part)` for slices of `count` things, on all cores at once."""
+    ends = [count * (i + 1) // cores() for i in range(cores())]
+    first, *parts = [slice(start, end) for start, end in zip([0, *ends], ends)]
+    # Each thread has NumPy's warnings off, as we have.
+    others = [pool().submit(contextvars.copy_context().run, run, part) for part in parts]
+    run(first)
+    for other in others:
+        other.result()
 
 
 @functools.cache

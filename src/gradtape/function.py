@@ -6,6 +6,7 @@ A call is sorted by its signature (shapes and dtypes of tensors, values of every
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import logging
@@ -167,7 +168,12 @@ class Function:
     @functools.cached_property
     def _traceable(self) -> Callable[..., Any]:
         """The function as it is traced: with AutoGraph, `if` and `while` are ours."""
-        return self._python_function
+        function = self._python_function
+        if not self._autograph or find_spec("malt") is None:
+            return function
+        from .autograph.calls import called
+
+        return function.converted(called) if isinstance(function, _Method) else called(function)
 
     def _notice(self, arguments: _Arguments) -> None:
         """Warn, once, if the function is traced again and again; say which argument it is that changes."""
@@ -436,6 +442,12 @@ class _Method:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(self._instance(), *args, **kwargs)
+
+    def converted(self, called: Callable[[Any], Any]) -> _Method:
+        """The same with another function for its own."""
+        result = copy.copy(self)
+        result._function = called(self._function)
+        return result
 
 
 def _name_of(python_function: Any) -> str:

@@ -1,27 +1,40 @@
 """Calls from a compiled function back to Python: functions XLA lacks, and what users want called while it runs.
 
 JAX calls back on any thread, and there rounds 64-bit numbers to 32 bits unless its global setting says otherwise. So
-they travel as pairs of 32-bit words.
+they travel as pairs of 32-bit words. What is raised there stops the program, and waits in `raised`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 Kind = tuple[tuple[int, ...], Any]  # the shape and the dtype of a result
 
+raised: deque[Exception] = deque(maxlen=100)  # by functions that compiled code called
+
+
+@contextmanager
+def python_errors() -> Iterator[None]:
+    """A block in which compiled code runs to its end; what Python functions raised in it is raised as it was."""
+    from jax.errors import JaxRuntimeError
+
+    raised.clear()
+    try:
+        yield
+    except JaxRuntimeError:
+        if not raised:
+            raise
+        raise raised.popleft() from None
+
 
 def on_host(function: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Any:
     """What a pure function of NumPy or SciPy gives, for arrays of JAX's: it is called when the values are there."""
-
-    def quietly(*values: Any) -> tuple[Any]:
-        with np.errstate(all="ignore"):
-            return (function(*values),)
-
-    return call(quietly, [(shape, np.dtype(dtype))], arrays)[0]
+    return call(lambda *values: (function(*values),), [(shape, np.dtype(dtype))], arrays)[0]
 
 
 def call(
@@ -34,20 +47,51 @@ def call(
     import jax
     from jax.experimental import io_callback
 
-    dtypes = [array.dtype for array in arrays]
-
-    def from_words(*values: Any) -> tuple[Any, ...]:
-        given = [_read(np.asarray(value), dtype) for value, dtype in zip(values, dtypes, strict=True)]
-        results = function(*given)
-        return tuple([_words_of(np.asarray(r, dtype)) for r, (_, dtype) in zip(results, kinds, strict=True)])
-
+    wanted = tuple([_struct(shape, dtype) for shape, dtype in kinds])
     words = [_as_words(array) for array in arrays]
-    wanted = [_struct(shape, dtype) for shape, dtype in kinds]
+    called = _on_words(function, kinds, [array.dtype for array in arrays])
     if pure:
-        results = jax.pure_callback(from_words, tuple(wanted), *words, vmap_method="broadcast_all")
+        results = jax.pure_callback(called, wanted, *words, vmap_method="broadcast_all")
     else:
-        results = io_callback(from_words, tuple(wanted), *words, ordered=True)
+        results = io_callback(called, wanted, *words, ordered=True)
     return [_back(result, dtype) for result, (_, dtype) in zip(results, kinds, strict=True)]
+
+
+def check(holds: Any, error: Callable[..., Exception], *arrays: Any) -> None:
+    """Raise `error(*values)`, when the program runs, unless a condition holds. If it does, Python is not asked."""
+    from jax import lax
+    from jax.experimental import io_callback
+
+    def complain(*values: Any) -> tuple[Any, ...]:
+        raise error(*values)
+
+    complaint = _on_words(complain, [], [array.dtype for array in arrays])
+    words = [_as_words(array) for array in arrays]
+    lax.cond(holds, lambda *_: None, lambda *words: io_callback(complaint, None, *words), *words)
+
+
+def _on_words(function: Callable[..., Sequence[Any]], kinds: Sequence[Kind], dtypes: list[Any]) -> Any:
+    """The function as JAX calls it."""
+
+    def called(*words: Any) -> tuple[Any, ...]:
+        values = [_read(np.asarray(w), dtype) for w, dtype in zip(words, dtypes, strict=True)]
+        try:
+            with np.errstate(all="ignore"):
+                results = [
+                    np.asarray(r, dtype) for r, (_, dtype) in zip(function(*values), kinds, strict=True)
+                ]
+        except Exception as error:
+            raised.append(error)
+            return (np.zeros((), np.int32),) * (
+                len(kinds) + 1
+            )  # too many results stop the program, without a log
+        return tuple([_words_of(r) for r in results])
+
+    return called
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Words
 
 
 def _wide(dtype: Any) -> bool:

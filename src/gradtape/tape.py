@@ -70,6 +70,8 @@ class GradientTape(Listener):
         self._known: set[int] = set()  # keys of all tensors that depend on something watched
         self._watched: set[int] = set()  # keys of what is watched itself
         self._variables: dict[int, Any] = {}
+        # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
+        self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -115,6 +117,7 @@ class GradientTape(Listener):
                 mask += 1
         plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
         if plan is None:
+            self._note_dead_end(primitive, inputs, out)
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
@@ -125,6 +128,11 @@ class GradientTape(Listener):
                 key = out._key = next_key()
             known.add(key)
         self._records.append(plan.record(plan, key, inputs, attributes, out))
+
+    def _note_dead_end(self, primitive: Primitive, inputs: tuple[Tensor, ...], out: Any) -> None:
+        given = tuple([x._key for x in inputs if x._key in self._known])
+        made = tuple([key_of(o) for o in (out if primitive.multiple else (out,))])
+        self._dead_ends.append((primitive.name, given, made))
 
     def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
@@ -345,6 +353,48 @@ class GradientTape(Listener):
             stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
         return stacks
 
+    # -- understanding ------------------------------------------------------------------------------------------------
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
+
+        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
+        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.explain(y, x).reason
+        <Reason.NOT_WATCHED: 'never watched'>
+        """
+        from .explain import explain
+
+        return explain(self, target, sources)
+
+    def summary(self) -> Any:
+        """A table of what was recorded: operations, shapes, dtypes, bytes kept, and times where they were measured.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.summary().bytes
+        8
+        """
+        from .explain.summary import summarize
+
+        return summarize(self)
+
+    def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
+        """Write an SVG picture of what was recorded: shapes, gradients' norms as line widths, broken paths in red.
+
+        `target` is what to differentiate, by default what was computed last; `sources` narrow it to paths from them.
+        """
+        from .explain.plot import plot
+
+        plot(self, path, target, sources)
+
     def __getattr__(self, name: str) -> Any:
         if name == "gradients":
             raise AttributeError(
@@ -386,7 +436,7 @@ class GradientTape(Listener):
         elif not consume:
             records = records.copy()
         if consume:
-            self._records, self._known, self._watched = [], set(), set()
+            self._records = []  # the numbers in _known and _watched stay, for `explain`
         if here.tapes:
             return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
         with np.errstate(all="ignore"):

@@ -66,6 +66,18 @@ class Trace:
 
         return flow
 
+    @property
+    def calls(self) -> Any:
+        """Calls of Python while the program runs: the module `calls`."""
+        from . import calls
+
+        return calls
+
+    @property
+    def replays(self) -> bool:
+        """Is this part run again, for a gradient? Then what it shows to the world was shown."""
+        return self._draws_like is not None or (self.parent is not None and self.parent.replays)
+
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def read(self, variable: Variable) -> Tensor:

@@ -20,7 +20,7 @@ from . import nested, order, sources, threads, transform
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
-from .stage import INFINITE, UNKNOWN, Session, Stage, random_stages
+from .stage import INFINITE, UNKNOWN, Stage, random_stages, resume
 from .structure import as_element, is_dataset
 from .threads import AUTOTUNE
 
@@ -272,7 +272,7 @@ class Dataset:
         return {"orders": [[list(stage.seed), stage.walks] for stage in random_stages(self._stage)]}
 
     def _prepare_state(self, state: Any) -> Callable[[], None]:
-        return Session(self._stage, [[seed, walks - 1] for seed, walks in state["orders"]]).settle
+        return resume(self._stage, state["orders"])
 
     def __repr__(self) -> str:
         return f"<{type(self._stage).__name__}Dataset element_spec={self.element_spec}>"

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..optional import Optional
 from ..primitive import local
-from .stage import Cursor, Session, Stage
+from .stage import Cursor, Session, Stage, resume
 
 
 class Iterator:
@@ -27,21 +27,44 @@ class Iterator:
         self._session = Session(stage)
         self._cursor: Cursor = stage.open(self._session)
         self._given = 0
+        self._loop = None if local.here.trace is None else _loop(stage)
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
+        if local.here.trace is not None:
+            return self._traced()
+        return self._advance()
+
+    def _advance(self) -> Any:
         here = local.here
-        listening, here.tapes = here.tapes, []  # no gradient flows through a dataset
+        before = here.tapes, here.trace
+        here.tapes, here.trace = (
+            [],
+            None,
+        )  # no gradient flows through a dataset, nor is it part of a @function
         try:
             got = self._cursor.some(1)
         finally:
-            here.tapes = listening
+            here.tapes, here.trace = before
         if not got:
             raise StopIteration
         self._given += 1
         return got[0]
+
+    def _traced(self) -> Any:
+        """The next element inside a @function. One made in there goes ahead while tracing, to see what comes."""
+        from .traced import element
+
+        if self._loop is None:
+            return element(self.get_next, self.element_spec)
+        try:
+            example = self._advance()
+        except StopIteration:
+            self._loop.end()
+            raise
+        return self._loop.next(example)
 
     def get_next(self) -> Any:
         """The next element; OutOfRangeError at the end."""
@@ -69,6 +92,7 @@ class Iterator:
     def _prepare_state(self, state: Any) -> Callable[[], None]:
         """Find a saved position. Nothing has changed before the function this returns is called."""
         given, session = state["given"], Session(self._stage, state["orders"])
+        settle = resume(self._stage, state["orders"])
         cursor = self._stage.open(session)
         passed = cursor.skip(given)
         if passed < given:
@@ -77,7 +101,13 @@ class Iterator:
             )
 
         def go() -> None:
-            session.settle()
+            settle()
             self._session, self._cursor, self._given = session, cursor, given
 
         return go
+
+
+def _loop(stage: Stage) -> Any:
+    from .traced import Loop
+
+    return Loop(lambda: Iterator(stage))

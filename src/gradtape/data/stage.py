@@ -6,7 +6,7 @@ cursor. A cursor hands out elements when asked for some: exactly as many as were
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -146,7 +146,7 @@ class Session:
             for stage in stages:
                 self._number(stage)
         else:
-            for stage, (seed, walk) in zip(stages, _fitting(orders, stages)):
+            for stage, (seed, walk, _) in zip(stages, _fitting(orders, stages)):
                 self._walk[stage] = tuple(seed), walk
 
     def _number(self, stage: Random) -> tuple[tuple[int, ...], int]:
@@ -155,13 +155,11 @@ class Session:
         return walk
 
     def orders(self) -> list[list[Any]]:
-        """What makes another session the same as this: plain lists of integers."""
-        return [[list(self._walk[stage][0]), self._walk[stage][1]] for stage in random_stages(self._root)]
-
-    def settle(self) -> None:
-        """Let the sessions after this one be what they would have been had it been the last so far."""
-        for stage in random_stages(self._root):
-            stage.seed, stage.walks = self._walk[stage][0], self._walk[stage][1] + 1
+        """What makes another session the same as this, and those after it the same as here: lists of integers."""
+        return [
+            [list(self._walk[stage][0]), self._walk[stage][1], stage.walks]
+            for stage in random_stages(self._root)
+        ]
 
     def generator(self, stage: Random) -> np.random.Generator:
         """The random numbers for a stage that is being opened."""
@@ -182,6 +180,18 @@ def random_stages(root: Stage) -> list[Random]:
             found[stage] = None
             waiting.extend(stage.sources)
     return [stage for stage in found if isinstance(stage, Random)]
+
+
+def resume(root: Stage, orders: list[list[Any]]) -> Callable[[], None]:
+    """A function that lets the sessions to come be those that would have come where `orders` were taken."""
+    stages = random_stages(root)
+    found = list(zip(stages, _fitting(orders, stages)))
+
+    def settle() -> None:
+        for stage, (seed, *_, walks) in found:
+            stage.seed, stage.walks = tuple(seed), walks
+
+    return settle
 
 
 def _fitting(orders: list[list[Any]], stages: list[Random]) -> list[list[Any]]:

@@ -206,8 +206,10 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
     return result if back_prop else nest.map_structure(_constant, result)
 
 
-def for_loop(body: Callable[..., Any], length: int, state: Any) -> Any:
-    """`state = body(i, *state)` for i = 0, 1, ..., length - 1. Inside a `function` it is compiled as a loop.
+def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) -> Any:
+    """`state = body(i, *slices, *state)` for i = 0, 1, ..., length - 1, with the slices of `rows` at i.
+
+    Inside a `function` it is compiled as a loop.
 
     >>> int(for_loop(lambda i, total: (total + i,), 4, (convert(0),))[0])
     6
@@ -215,14 +217,14 @@ def for_loop(body: Callable[..., Any], length: int, state: Any) -> Any:
     state = nest.map_structure(_tensor, state)
     if local.here.trace is None:
         for i in range(length):
-            state = body(convert(i), *state)
+            state = body(convert(i), *[row[i] for row in rows], *state)
         return state
-    held = _LoopState(lambda values: body(convert(0), *values), state)
+    held = _LoopState(lambda values: body(convert(0), *[row[0] for row in rows], *values), state)
 
-    def step(i: Tensor, tensors: Any, _: Any) -> Any:
-        return held.flatten(body(i, *held.pack(tensors))), []
+    def step(i: Tensor, tensors: Any, slices: Any) -> Any:
+        return held.flatten(body(i, *slices, *held.pack(tensors))), []
 
-    after, _ = local.here.trace.flow.loop("for", step, held.tensors, [], length)
+    after, _ = local.here.trace.flow.loop("for", step, held.tensors, list(rows), length)
     return held.pack(after)
 
 

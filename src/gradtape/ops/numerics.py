@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..engine import xp
+from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
+from .printing import demand
 
 
 def not_finite(array: Any) -> str:
@@ -21,9 +22,14 @@ def not_finite(array: Any) -> str:
 
 @primitive(linear=True, name="check_numerics")
 def check_numerics_(x, *, message):
-    found = not_finite(x)
-    if found:
-        raise InvalidArgumentError(f"{message} : Tensor had {found} values")
+
+    def error(array: Any) -> InvalidArgumentError:
+        return InvalidArgumentError(f"{message} : Tensor had {not_finite(array)} values")
+
+    if is_traced(x):
+        demand(xp(x).isfinite(x).all(), error, [x])
+    elif not_finite(x):
+        raise error(x)
     return x
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import pprint
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import nest
+from ..engine import is_traced
 from ..errors import InvalidArgumentError
-from ..tensor import Tensor, convert, is_tensor
+from ..primitive import local
+from ..tensor import convert, is_tensor, wrap
 from .scalars import integer
 
 
@@ -41,8 +43,29 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"print: unknown arguments {', '.join(sorted(kwargs))}")
-    text = sep.join(_shown(x, summarize) for x in inputs)
-    _write(text, end, stream)
+
+    def show(values: Any) -> None:
+        _write(sep.join(_shown(x, summarize) for x in values), end, stream)
+
+    if local.here.trace is None:
+        show(inputs)
+    elif not local.here.trace.replays:
+        _later(show, inputs)
+
+
+def _later(show: Callable[[Any], None], inputs: Any) -> None:
+    """Have values shown when the compiled function runs."""
+    from ..host import call
+
+    leaves = nest.flatten(inputs)
+    tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+
+    def on_arrays(*arrays: Any) -> tuple[()]:
+        known = dict(zip(tensors, map(wrap, arrays), strict=True))
+        show(nest.pack_sequence_as(inputs, [known.get(i, leaf) for i, leaf in enumerate(leaves)]))
+        return ()
+
+    call(on_arrays, [], [convert(leaves[i])._array for i in tensors], pure=False)
 
 
 def _shown(x: Any, summarize: int) -> str:
@@ -138,18 +161,42 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     >>> Assert(convert(1) < 2, ["one is less than two"])
     """
-    if not convert(condition):
-        count = 3 if summarize is None else integer("Assert", "summarize", summarize)
-        shown = "\n".join(_summary(convert(x), count) for x in data)
-        raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+    count = 3 if summarize is None else integer("Assert", "summarize", summarize)
+
+    def error(*arrays: Any) -> InvalidArgumentError:
+        shown = "\n".join(_summary(array, count) for array in arrays)
+        return InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+
+    arrays = [convert(x)._array for x in data]
+    holds = convert(condition)
+    if is_traced(holds._array):
+        demand(holds._array, error, arrays)
+    elif not holds:
+        raise error(*arrays)
 
 
-def _summary(x: Tensor, count: int) -> str:
+def demand(holds: Any, error: Callable[..., Exception], arrays: list[Any]) -> None:
+    """Raise `error(*arrays)` when the compiled function runs, unless the condition holds then."""
+    from ..host import check
+
+    text = {
+        i: array for i, array in enumerate(arrays) if array.dtype.kind == "O"
+    }  # which XLA knows nothing of
+    numbers = [i for i in range(len(arrays)) if i not in text]
+
+    def with_text(*values: Any) -> Exception:
+        known = text | dict(zip(numbers, values, strict=True))
+        return error(*[known[i] for i in range(len(arrays))])
+
+    check(holds, with_text, *[arrays[i] for i in numbers])
+
+
+def _summary(x: Any, count: int) -> str:
     return ", ".join(_first(x, count))
 
 
-def _first(x: Tensor, count: int) -> Iterator[str]:
-    flat = x._array.reshape(-1)
+def _first(x: Any, count: int) -> Iterator[str]:
+    flat = x.reshape(-1)
     shown = flat.size if count < 0 else count
     yield from (str(element) for element in flat[:shown])
     if flat.size > shown:

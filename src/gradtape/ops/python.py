@@ -8,14 +8,16 @@ from typing import Any
 
 from .. import dtypes, nest
 from ..errors import InvalidArgumentError
+from ..primitive import local
 from ..spec import TensorSpec
-from ..tensor import convert, convert_to_tensor
+from ..tensor import Tensor, convert, convert_to_tensor
 
 
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
     """Call a Python function on tensors. What it computes with operations is recorded, so gradients flow.
 
     `Tout` says the dtype of the result, or those of several in their structure. Without `func` this is a decorator.
+    Inside a `@function` it is called on every run, and `Tout` must say the shapes too: `TensorSpec(shape, dtype)`.
 
     >>> float(py_function(lambda x: x * x, [convert(3.0)], "float32"))
     9.0
@@ -44,9 +46,28 @@ def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..
         return lambda function: _decorated(name, function, signature, call)
     if not callable(func):
         raise ValueError(f"{name}: func must be a function, not {func!r}")
-    given = inp if isinstance(inp, (list, tuple)) else [inp]
-    result = call(func, [convert_to_tensor(x) for x in given])
-    return _fitting(name, result, signature)
+    given = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
+    if local.here.trace is not None:
+        return _later(name, func, given, signature, call)
+    return _fitting(name, call(func, given), signature)
+
+
+def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Callable[..., Any]) -> Any:
+    """The results of a call that is made when the compiled function runs."""
+    kinds = []
+    for s in nest.flatten(signature):
+        if not isinstance(s, TensorSpec) or not s.shape.is_fully_defined():
+            raise InvalidArgumentError(
+                f"{name}: inside a @function the shape of a result must be known: "
+                f"Tout=TensorSpec(shape, dtype), not {s!r}"
+            )
+        kinds.append((tuple(s.shape), s.dtype.numpy_dtype))
+
+    def function(*tensors: Tensor) -> list[Tensor]:
+        return nest.flatten(_fitting(name, call(func, list(tensors)), signature))
+
+    tensors = local.here.trace.calls.call(name, function, inputs, kinds)
+    return nest.pack_sequence_as(signature, tensors)
 
 
 def _decorated(name: str, function: Callable[..., Any], signature: Any, call: Callable[..., Any]) -> Any:

@@ -67,12 +67,35 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 
 def total(x: Any, axis: Any, keepdims: bool) -> Any:
     """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer."""
-    if (
-        type(x) is np.ndarray
-    ):  # by position, and without a dtype that is not needed: 3 us of 5.6 for a small array
-        reduce: Any = np.add.reduce
-        return reduce(x, axis, None if x.dtype.kind in "fc" else x.dtype, None, keepdims)
-    return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    if type(x) is not np.ndarray:
+        return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    if x.size >= 4096 and x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
+        by_blas = _total_by_blas(x, axis, keepdims)
+        if by_blas is not None:
+            return by_blas
+    # By position, and without a dtype that is not needed: 3 us of 5.6 for a small array.
+    reduce: Any = np.add.reduce
+    return reduce(x, axis, None if x.dtype.kind in "fc" else x.dtype, None, keepdims)
+
+
+def _total_by_blas(x: Any, axis: Any, keepdims: bool) -> Any:
+    """The sum along the last axis, or all but the last, as a product with ones: 10 us instead of 70 for 2048 x 64.
+
+    Only for short last axes, of which NumPy would sum no more than a few pairwise; None for any other.
+    """
+    width = x.shape[-1]
+    if axis in (-1, (-1,)) and 0 < width <= 128:
+        sums = np.dot(x.reshape(-1, width), _ones(width, x.dtype))
+        return sums.reshape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])
+    if type(axis) is tuple and len(axis) == x.ndim - 1 and axis[-1] == -2 and x.size <= width * 4096:
+        sums = np.dot(_ones(x.size // width, x.dtype), x.reshape(-1, width))
+        return sums.reshape((1,) * len(axis) + (width,)) if keepdims else sums
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _ones(count: int, dtype: Any) -> Any:
+    return np.ones(count, dtype)
 
 
 def largest(x: Any, axis: Any) -> Any:
@@ -121,14 +144,14 @@ def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> A
         return g
     axis, squeezed = _broadcast_axes(shape, out_shape)
     if not axis:
-        total = g
+        summed = g
     elif type(g) is np.ndarray:
-        total = np.add.reduce(g, axis)
+        summed = total(g, axis, False)
     else:
-        total = sum_(g, axis=axis, keepdims=False)
+        summed = sum_(g, axis=axis, keepdims=False)
     if not squeezed:
-        return total
-    return Primitive.registry["reshape"](total, shape=tuple(g.shape)[: g.ndim - len(out_shape)] + shape)
+        return summed
+    return Primitive.registry["reshape"](summed, shape=tuple(g.shape)[: g.ndim - len(out_shape)] + shape)
 
 
 @functools.lru_cache(maxsize=10_000)

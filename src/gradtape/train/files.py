@@ -204,18 +204,26 @@ def _graph(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
     if hashlib.sha256(text.encode()).hexdigest() != metadata.get("sha256"):
         raise _damaged(path, "its table of contents is not what was written")
     graph = json.loads(text)
-    if graph["version"] != VERSION:
+    if graph.get("version", VERSION) != VERSION:
         raise InvalidArgumentError(
             f"{str(path)!r} was written by a newer gradtape, in version {graph['version']} of the format; this one "
             f"reads version {VERSION}"
         )
-    for node in graph["nodes"]:
-        names = all(
-            type(child) is int and 0 <= child < len(graph["nodes"]) for child in node["children"].values()
-        )
-        if not names or node.get("tensor", None) not in {None, *graph["tensors"]}:
-            raise _damaged(path, "its table of contents makes no sense")
+    if not _makes_sense(graph.get("nodes"), graph.get("tensors")):
+        raise _damaged(path, "its table of contents makes no sense")
     return graph
+
+
+def _makes_sense(nodes: Any, tensors: Any) -> bool:
+    """Do the nodes name nodes and tensors that there are?"""
+    return (
+        bool(nodes)
+        and tensors is not None
+        and all(
+            type(child) is int and 0 <= child < len(nodes) for n in nodes for child in n["children"].values()
+        )
+        and {n["tensor"] for n in nodes if "tensor" in n} == tensors.keys()
+    )
 
 
 def _typed(stored: np.ndarray, about: dict[str, Any], path: Path, name: str) -> np.ndarray:

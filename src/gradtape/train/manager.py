@@ -143,7 +143,7 @@ class CheckpointManager:
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
         for old in surplus:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # gone already, or it stays: the new one is safe
                 files.file_of(self._full(old)).unlink()
 
     def _is_due(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidArgumentError, OpError
+from ..primitive import outside
 from ..tensor import wrap
 from ..variable import Variable
 from .files import Saved
@@ -29,6 +30,12 @@ class Restoration:
 
     def match(self, thing: Any, number: int) -> None:
         """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
+        with (
+            outside()
+        ):  # an optimizer may make its state while a @function is traced: this is no part of that
+            self._match(thing, number)
+
+    def _match(self, thing: Any, number: int) -> None:
         changes: dict[int, tuple[Any, Callable[[], None]]] = {}
         lacking = self._lacking()
         waiting, seen, incomplete = [(thing, number)], set(), []
@@ -75,8 +82,9 @@ class Restoration:
     def _wait(self, incomplete: list[tuple[Any, int]]) -> None:
         lacking = self._lacking()
         for thing, number in incomplete:
-            if number in lacking:
-                _waiting_for(thing).append((self, number))
+            waiting = _waiting_for(thing) if number in lacking else []
+            if number in lacking and (self, number) not in waiting:
+                waiting.append((self, number))
 
     # -- what a status asks -------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ def checked(gradient: Any, variable: Any) -> Any:
         raise InvalidArgumentError(
             f"the gradient of {variable.name} has shape {list(array.shape)}, the variable {list(own.shape)}"
         )
-    return array if array.dtype == own.dtype else array.astype(own.dtype)
+    return array if array.dtype is own.dtype else array.astype(own.dtype, copy=False)
 
 
 def _no_variable(given: Any) -> TypeError:
@@ -98,9 +98,10 @@ def clip_all_by_norm(gradients: list[Any], limit: float) -> list[Any]:
 
 
 def _squares(x: Any) -> Any:
-    """The sum of the squares: in float64 where there is no compiler that would have to be asked for it."""
+    """The sum of the squares, in at least float32; in float64 where many are added one by one."""
     flat = x.reshape(-1)
-    if type(x) is np.ndarray:
-        wide = flat.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
-        return np.float64(np.vdot(wide, wide).real)
-    return xp(x).sum(xp(x).abs(flat) ** 2)
+    if type(x) is not np.ndarray:
+        return xp(x).sum(xp(x).abs(flat) ** 2)
+    if x.size > 1 << 14 or x.dtype.itemsize < 4:
+        flat = flat.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    return np.vdot(flat, flat).real

@@ -2,7 +2,7 @@
 
 A rule takes a variable's value, its gradient and its state, and gives the new value and state. It is elementwise and
 runs on NumPy and on traced arrays alike; `+=` saves a temporary where arrays are NumPy's. `_constants` computes what is
-the same for all elements, as scalars of the variable's dtype, as Keras does it.
+the same for all elements, as scalars of the variable's dtype (or float32, where that is narrower).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SGD(Optimizer):
     def _families(self) -> Sequence[tuple[str, ...]]:
         return [("momentum",)] if self.momentum else []
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         return rate, scalar(self.momentum)
 
     def _rule(self, value: Any, gradient: Any, state: State, constants: Any) -> tuple[Any, State]:
@@ -97,7 +97,7 @@ class Adam(Optimizer):
     def _families(self) -> Sequence[tuple[str, ...]]:
         return [("momentum", "velocity"), ("velocity_hat",)][: 1 + self.amsgrad]
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         corrected = (
             rate * (1 - scalar(self.beta_2) ** step) ** scalar(0.5) / (1 - scalar(self.beta_1) ** step)
         )
@@ -183,7 +183,7 @@ class RMSprop(Optimizer):
         optional = [("momentum",)] * (self.momentum > 0) + [("average_gradient",)] * self.centered
         return [("velocity",), *optional]
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         return rate, scalar(self.rho), scalar(1 - self.rho), scalar(self.momentum), scalar(self.epsilon)
 
     def _rule(self, value: Any, gradient: Any, state: State, constants: Any) -> tuple[Any, State]:
@@ -240,7 +240,7 @@ class Adagrad(Optimizer):
     def _initial(self, name: str) -> float:
         return self.initial_accumulator_value if name == "accumulator" else 0.0
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         return rate, scalar(self.epsilon)
 
     def _rule(self, value: Any, gradient: Any, state: State, constants: Any) -> tuple[Any, State]:
@@ -279,7 +279,7 @@ class Adadelta(Optimizer):
     def _families(self) -> Sequence[tuple[str, ...]]:
         return [("accumulated_grad", "accumulated_delta_var")]
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         return rate, scalar(self.rho), scalar(1 - self.rho), scalar(self.epsilon)
 
     def _rule(self, value: Any, gradient: Any, state: State, constants: Any) -> tuple[Any, State]:
@@ -325,7 +325,7 @@ class Adamax(Optimizer):
     def _families(self) -> Sequence[tuple[str, ...]]:
         return [("momentum", "norm")]
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         left = 1 - scalar(self.beta_1) ** step
         return rate, left, scalar(1 - self.beta_1), scalar(self.beta_2), scalar(self.epsilon)
 
@@ -379,7 +379,7 @@ class Nadam(Optimizer):
         new = product * self._momentum(step.astype(product.dtype), product.dtype.type)
         self._u_product._put(xp(new).asarray(new))
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         now, later = self._momentum(step, scalar), self._momentum(step + 1, scalar)
         product = self._u_product._read()._array.astype(rate.dtype)[()]
         of_mean = later / (1 - product * later)
@@ -449,7 +449,7 @@ class Ftrl(Optimizer):
     def _initial(self, name: str) -> float:
         return self.initial_accumulator_value if name == "accumulator" else 0.0
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         twice_l2 = 2 * scalar(self.l2_regularization_strength) + scalar(self.beta) / rate
         shrinkage = scalar(2 * self.l2_shrinkage_regularization_strength)
         return (
@@ -499,7 +499,7 @@ class Lion(Optimizer):
     def _families(self) -> Sequence[tuple[str, ...]]:
         return [("momentum",)]
 
-    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Any:
+    def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         beta_1, beta_2 = scalar(self.beta_1), scalar(self.beta_2)
         return rate, beta_1, 1 - beta_1, beta_2, 1 - beta_2
 

@@ -1,0 +1,487 @@
+"""Control flow as converted code asks for it: Python's own, unless a tensor that only the compiled function will know
+decides. Then it is `cond`, `while_loop` or `for_loop` over the variables of the block.
+
+Blocks are functions that read and write the user's variables; `get_state` and `set_state` get and set those that the
+block assigns, called `names`. Functions given to `cond` may be called again later, for gradients: they keep what they
+need in variables of their own (see `flow.frozen`), and leave the user's as they found them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from malt.operators.variables import Undefined, UndefinedReturnValue, ld, ldu
+
+from ..math import logical_and, logical_not, logical_or
+from ..ops.array import cast, gather, reshape
+from ..ops.control import for_loop, while_loop
+from ..ops.printing import demand
+from ..primitive import local
+from ..tensor import Tensor, convert
+from .calls import autograph_artifact, called, counted, is_unknown
+from .iteration import Each, Steps
+from .state import Branches, Round, Unstable, Values, own
+
+Block = Callable[..., None]
+Get = Callable[[], Values]
+Set = Callable[[Values], None]
+
+
+@functools.cache
+def namespace() -> SimpleNamespace:
+    """What converted code calls `ag__`."""
+    return SimpleNamespace(
+        FunctionScope=FunctionScope,
+        STD=None,
+        Undefined=Undefined,
+        UndefinedReturnValue=UndefinedReturnValue,
+        and_=and_,
+        assert_stmt=assert_stmt,
+        autograph_artifact=autograph_artifact,
+        called=called,
+        compared=compared,
+        counted=counted,
+        for_stmt=for_stmt,
+        guard_stmt=guard_stmt,
+        if_exp=if_exp,
+        if_stmt=if_stmt,
+        ld=ld,
+        ldu=ldu,
+        not_=not_,
+        or_=or_,
+        raised=raised,
+        while_stmt=while_stmt,
+        with_function_scope=lambda thunk, name, options: thunk(None),
+    )
+
+
+class FunctionScope:
+    """The body of a converted function."""
+
+    def __init__(self, name: str, scope: str, options: Any) -> None:
+        self.name = name
+
+    def __enter__(self) -> FunctionScope:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def ret(self, value: Any, did_return: Any) -> Any:
+        """What the function returns."""
+        return None if isinstance(value, UndefinedReturnValue) else value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Truth
+
+
+def truth(x: Any) -> Tensor:
+    """A traced condition as one truth value."""
+    tensor = convert(x)
+    if tensor._array.size != 1:
+        raise ValueError(
+            f"a condition is one truth value, not a tensor of shape {tensor.shape}: use reduce_all or reduce_any, or "
+            "where to choose element by element"
+        )
+    return cast(reshape(tensor, ()), "bool")
+
+
+def not_(x: Any) -> Any:
+    """`not x`"""
+    return logical_not(truth(x)) if is_unknown(x) else not x
+
+
+def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first and second`"""
+    x = first()
+    return _both(x, second, logical_and, 1) if is_unknown(x) else x and second()
+
+
+def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first or second`"""
+    x = first()
+    return _both(x, second, logical_or, 0) if is_unknown(x) else x or second()
+
+
+def _both(x: Any, second: Callable[[], Any], combine: Any, way: int) -> Any:
+    """Without calls the second operand does nothing but compute, so it may be computed always."""
+    if not _calls(second):
+        y = second()
+        if _is_truth(x) and (isinstance(y, bool) or _is_truth(y)):
+            return combine(truth(x), truth(y))
+    ways = (second, lambda: x) if way else (lambda: x, second)
+    return if_exp(x, *ways, "and" if way else "or")
+
+
+def _is_truth(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.is_bool
+
+
+def _calls(block: Callable[[], Any]) -> bool:
+    waiting = [block.__code__]
+    while waiting:
+        code = waiting.pop()
+        if "called" in code.co_names:
+            return True
+        waiting += [c for c in code.co_consts if hasattr(c, "co_names")]
+    return False
+
+
+_COMPARISONS = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+    "In": lambda x, y: x in y,
+    "NotIn": lambda x, y: x not in y,
+}
+
+
+def compared(names: str, left: Any, *operands: Callable[[], Any]) -> Any:
+    """`left < a < b`, with operands that are asked for once and only if it is still open."""
+    result: Any = True
+    for name, operand in zip(names.split(), operands, strict=True):
+        if not is_unknown(result) and not result:
+            return result
+        right = operand()
+        holds = _COMPARISONS[name](left, right)
+        result = holds if result is True else and_(lambda r=result: r, lambda h=holds: h)  # type: ignore[misc]
+        left = right
+    return result
+
+
+def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], text: str) -> Any:
+    """`if_true if condition else if_false`"""
+    if not is_unknown(condition):
+        return if_true() if condition else if_false()
+    branches = Branches(("the expression",), ("the one case", "the other"), fill=False)
+    return branches.choose(truth(condition), lambda: (if_true(),), lambda: (if_false(),))[0]
+
+
+def assert_stmt(condition: Any, message: Callable[[], Any]) -> None:
+    """`assert condition, message`"""
+    unknown = is_unknown(condition)
+    if unknown or not condition:
+        text = message()
+        error = raised(AssertionError() if text is None else AssertionError(text))
+        if not unknown:
+            raise error
+        _demand(truth(condition), error)
+
+
+def raised(error: Any) -> Any:
+    """`raise error`: marks it as one that the user's code raises, and not one about the user's code."""
+    if isinstance(error, type) and issubclass(error, Exception):
+        error = error()
+    if isinstance(error, Exception):
+        error.raised_by_user__ = True  # type: ignore[attr-defined]
+    return error
+
+
+def _is_raised(error: Exception) -> bool:
+    return getattr(error, "raised_by_user__", False)
+
+
+def _demand(condition: Tensor, error: Exception) -> None:
+    """Raise the error when the compiled function runs, unless the condition holds then."""
+    if not local.here.trace.replays:
+        demand(condition._array, lambda: error, [])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# if
+
+
+def if_stmt(
+    condition: Any,
+    body: Block,
+    orelse: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+    outputs: int,
+    fill: bool = False,
+) -> None:
+    """`if condition: body else: orelse`. The first `outputs` variables are used afterwards."""
+    if not is_unknown(condition):
+        return body() if condition else orelse()
+    start = get_state()
+
+    def way(block: Block) -> Callable[[], Values]:
+        def run() -> Values:
+            before = get_state()
+            try:
+                set_state(own(start))
+                block()
+                return get_state()[:outputs]
+            finally:
+                set_state(before)
+
+        return run
+
+    condition = truth(condition)
+    branches = Branches(names[:outputs], ("the main branch", "the else branch"), fill)
+    try:
+        after = branches.choose(condition, way(body), way(orelse))
+    except Exception as error:
+        if not _is_raised(error):
+            raise
+        # Who comes out of a branch that raises, comes out of the other one.
+        if branches.running == 0:
+            _demand(logical_not(condition), error)
+            return orelse()
+        _demand(condition, error)
+        return body()
+    return set_state((*after, *start[outputs:]))
+
+
+def guard_stmt(*args: Any) -> None:
+    """`if not do_return: ...`, which is malt's: what it leaves without a value is not asked for."""
+    if_stmt(*args, fill=True)
+
+
+def _nothing() -> None:
+    pass
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# while
+
+
+def while_stmt(
+    test: Callable[[], Any],
+    body: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    """`while test: body`. It is Python's until the test depends on a traced tensor."""
+    while True:
+        goes = test()
+        if is_unknown(goes):
+            break
+        if not goes:
+            return
+        body()
+    limit = options.get("maximum_iterations")
+    try:
+        _while(test, body, get_state, set_state, names, limit)
+    except Unstable as unstable:
+        # The first turn makes variables, or makes tensors of numbers: it is taken out of the loop.
+        _first_turn(unstable, goes, body, get_state, set_state, names)
+        limit = None if limit is None else limit - 1
+        _settled(_while, test, body, get_state, set_state, names, limit)
+
+
+def _while(
+    test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...], limit: Any
+) -> None:
+    state = Round(names, get_state())
+
+    def goes(i: Tensor, *tensors: Any) -> Tensor:
+        before = get_state()
+        try:
+            set_state(own(state.values(tensors)))
+            return truth(test())
+        finally:
+            set_state(before)
+
+    def turn(i: Tensor, *tensors: Any) -> list[Any]:
+        return [i + 1, *_turn(state, tensors, body, get_state, set_state)]
+
+    after = while_loop(goes, turn, [convert(0), *state.tensors], maximum_iterations=limit)
+    set_state(state.final(after[1:]))
+
+
+def _turn(state: Round, tensors: Any, body: Block, get_state: Get, set_state: Set) -> list[Any]:
+    before = get_state()
+    try:
+        set_state(state.values(tensors))
+        try:
+            body()
+        except (TypeError, ValueError) as error:
+            # A number of Python's goes round as a tensor, which does not mix with others as a number does.
+            if state.has_numbers and not _is_raised(error):
+                raise Unstable(error) from error
+            raise
+        return state.after(tensors, get_state())
+    finally:
+        set_state(before)
+
+
+def _first_turn(
+    unstable: Unstable, goes: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
+) -> None:
+    try:
+        if_stmt(goes, body, _nothing, get_state, set_state, names, len(names), fill=True)
+    except TypeError:
+        raise unstable.error from None
+
+
+def _settled(loop: Callable[..., None], *args: Any) -> None:
+    try:
+        loop(*args)
+    except Unstable as unstable:
+        raise unstable.error from None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# for
+
+
+def for_stmt(
+    iterable: Any,
+    test: Callable[[], Any] | None,
+    body: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+    options: dict[str, Any],
+) -> None:
+    """`for item in iterable: body(item)`, as long as `test()` holds: it says if there was a `break` or `return`."""
+    goes_on = test or (lambda: True)
+    each = Each.over(iterable)
+    limit = options.get("maximum_iterations")
+    if each is not None:
+        if limit is not None:
+            each = each.first(int(limit))
+        return _for_each(each, test, goes_on, body, get_state, set_state, names)
+    if isinstance(iterable, Steps):
+        return _for_steps(iterable, goes_on, body, get_state, set_state, names, limit)
+    return _for_python(iterable, goes_on, body, get_state, set_state, names)
+
+
+def _for_python(
+    iterable: Any, test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
+) -> None:
+    goes = test()
+    if not is_unknown(goes) and not goes:
+        return
+    for item in iterable:
+        if_stmt(goes, lambda x=item: body(x), _nothing, get_state, set_state, names, len(names), fill=True)
+        goes = test()
+        if is_unknown(goes):
+            _must_end(iterable)
+        elif not goes:
+            return
+
+
+def _must_end(iterable: Any) -> None:
+    """All items are gone over if when to leave is not known, so there must be an end."""
+    if not hasattr(iterable, "__len__") and not isinstance(iterable, (enumerate, zip, reversed, map, filter)):
+        raise NotImplementedError(
+            f"a tensor decides when to leave a loop over a Python {type(iterable).__name__}, whose length is not known: "
+            "loop over a list, or over a tensor such as tf.range(n)"
+        )
+
+
+def _for_each(
+    each: Each,
+    test: Callable[[], Any] | None,
+    goes_on: Callable[[], Any],
+    body: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+) -> None:
+    goes = goes_on()
+    if not each.length or (not is_unknown(goes) and not goes):
+        return
+    error: Exception | None = None
+    if each.length > 1:
+        loop = _scan if test is None else _search
+        try:
+            return loop(each, goes_on, body, get_state, set_state, names)
+        except Unstable as unstable:
+            if each.settled:
+                raise unstable.error from None
+            error = unstable.error
+    # One turn needs no loop; nor does a first turn that makes variables, or tensors of numbers.
+    try:
+        if_stmt(goes, lambda: body(each.at(0)), _nothing, get_state, set_state, names, len(names), fill=True)
+    except TypeError:
+        if error is None or not is_unknown(goes):
+            raise
+        raise error from None
+    return _for_each(each.without_first(), test, goes_on, body, get_state, set_state, names)
+
+
+def _scan(
+    each: Each, test: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
+) -> None:
+    """A loop of known length."""
+    state = Round(names, get_state())
+    count = len(each.tensors)
+
+    def turn(i: Tensor, *tensors: Any) -> list[Any]:
+        item = each.item(i, list(tensors[:count]))
+        return _turn(state, tensors[count:], lambda: body(item), get_state, set_state)
+
+    set_state(state.final(for_loop(turn, each.length, state.tensors, each.tensors)))
+
+
+def _search(
+    each: Each, test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
+) -> None:
+    """A loop that may be left early."""
+    state = Round(names, get_state())
+
+    def goes(i: Tensor, *tensors: Any) -> Tensor:
+        before = get_state()
+        try:
+            set_state(own(state.values(tensors)))
+            return truth(and_(lambda: i < each.length, test))
+        finally:
+            set_state(before)
+
+    def turn(i: Tensor, *tensors: Any) -> list[Any]:
+        item = each.item(i, [gather(t, i) for t in each.tensors])
+        return [i + 1, *_turn(state, tensors, lambda: body(item), get_state, set_state)]
+
+    after = while_loop(goes, turn, [convert(0), *state.tensors], maximum_iterations=each.length)
+    set_state(state.final(after[1:]))
+
+
+def _for_steps(
+    steps: Steps,
+    test: Callable[[], Any],
+    body: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+    limit: Any,
+) -> None:
+    """A count to a traced number is a `while` with one more variable."""
+    at = steps.start
+
+    def get() -> Values:
+        return (at, *get_state())
+
+    def set_(values: Values) -> None:
+        nonlocal at
+        at = values[0]
+        set_state(values[1:])
+
+    def turn() -> None:
+        nonlocal at
+        body(at)
+        at = at + steps.step
+
+    while_stmt(
+        lambda: and_(lambda: steps.goes_on(at), test),
+        turn,
+        get,
+        set_,
+        ("the count", *names),
+        {"maximum_iterations": limit},
+    )

@@ -1,0 +1,298 @@
+"""What there is to go by: what a tape recorded, what a witness saw, and the paths from sources to a target in both."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..tape import GradientTape
+from ..tensor import Tensor, key_of
+from ..variable import Variable
+from .origins import Event, History, Origin, history_of
+from .reasons import COMPARISONS, Reason
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whom it is about
+
+
+@dataclass(slots=True)
+class Subject:
+    """A target or source, without its array."""
+
+    key: int
+    label: str
+    kind: str  # "tensor", "variable", or "value" for what is neither
+    dtype: Any = None
+    shape: tuple[int, ...] = ()
+    trainable: bool = True
+    departure: Event | None = None  # for a value: how it left, if that was seen
+
+    @property
+    def differentiable(self) -> bool:
+        return self.kind == "value" or dtypes.is_differentiable(np.empty(0, self.dtype))
+
+
+def subject(thing: Any, label: str, history: History | None) -> Subject:
+    """A target or source as `explain` sees it."""
+    if type(thing) is not Tensor and not isinstance(thing, Variable):
+        departure = history.witness._departure_of(thing) if history is not None else None
+        return Subject(0, label, "value", departure=departure)
+    key = thing._key
+    if not key:
+        key = history.witness.key(thing) if history is not None else key_of(thing)
+    array = thing._array
+    if isinstance(thing, Variable):
+        return Subject(key, label, "variable", array.dtype, array.shape, thing.trainable)
+    return Subject(key, label, "tensor", array.dtype, array.shape)
+
+
+def name_in(frame: FrameType, thing: Any, default: str) -> str:
+    """What the code of a frame calls a value: `w`, or `model.w`."""
+    scopes = (frame.f_locals, frame.f_globals)
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            if value is thing and name.isidentifier() and not name.startswith("_"):
+                return name
+    if isinstance(thing, Variable) and thing._name != "Variable":
+        return thing._name
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            inside = (
+                _inside(value, thing) if name.isidentifier() and not isinstance(value, ModuleType) else ""
+            )
+            if inside:
+                return name + inside
+    return default
+
+
+def _inside(value: Any, thing: Any) -> str:
+    """How a value is reached from an object or a collection that holds it."""
+    if isinstance(value, (list, tuple)):
+        return next((f"[{i}]" for i, held in enumerate(value) if held is thing), "")
+    if isinstance(value, dict):
+        return next((f"[{key!r}]" for key, held in value.items() if held is thing), "")
+    attributes = getattr(value, "__dict__", None) or {}
+    return next((f".{name}" for name, held in list(attributes.items()) if held is thing), "")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is known
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All that a tape and a witness have to say."""
+
+    known: set[int]
+    watched: set[int]
+    records: list[Any]
+    dead_ends: list[Any]
+    automatic: bool  # are variables watched unasked?
+    used: bool  # has the tape answered, and forgotten its records?
+    history: History | None
+
+    @classmethod
+    def of(cls, tape: GradientTape) -> Evidence:
+        return cls(
+            tape._known,
+            tape._watched,
+            tape._records,
+            tape._dead_ends,
+            tape._watch_accessed_variables,
+            tape._state == "used",
+            history_of(tape),
+        )
+
+    @property
+    def blind(self) -> bool:
+        """Nothing is left of what happened."""
+        return self.used and self.history is None
+
+
+@dataclass(slots=True)
+class Hop:
+    """One step of a path: from one input of an event to one of its outputs, and what is wrong with it."""
+
+    event: Event
+    position: int
+    to: int
+    cut: Reason | None
+
+
+_OUTSIDE = {
+    "before": Reason.BEFORE_WATCH,
+    "after": Reason.OUTSIDE,
+    "paused": Reason.PAUSED,
+    "forgotten": Reason.FORGOTTEN,
+}
+# How unlikely a story is that has such a step in it. The likeliest path is told.
+_COST = {
+    None: 0.0,
+    Reason.BEFORE_WATCH: 0.01,
+    Reason.OUTSIDE: 0.01,
+    Reason.PAUSED: 0.01,
+    Reason.FORGOTTEN: 0.01,
+}
+_GUESSED = 50.0
+
+
+class Trail:
+    """Who made which tensor of what, as far as tape and witness know."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.history = evidence.history
+        self.makers: dict[int, list[Event]] = defaultdict(list)
+        self.uses: dict[int, list[Event]] = defaultdict(list)
+        self.departures: list[Event] = []
+        self._begin = self.history.spans[0][0] if self.history is not None and self.history.spans else 0
+        self._on_tape: set[int] = set()  # ids of events that the tape itself tells of
+        if self.history is not None:
+            for event in self.history.witness.events:
+                self._add(event)
+        seen = set(self.makers)
+        for event in _told_by(evidence):
+            self._on_tape.add(id(event))
+            if not seen.issuperset(event.outputs):
+                self._add(event)
+
+    def _add(self, event: Event) -> None:
+        if event.kind == "left":
+            self.departures.append(event)
+        for key in event.outputs:
+            self.makers[key].append(event)
+        for key in event.inputs:
+            self.uses[key].append(event)
+
+    def state(self, event: Event) -> str:
+        """What the tape did when this happened."""
+        if id(event) in self._on_tape:
+            return "on"
+        if self.history is not None and self.history.spans:
+            return self.history.state(event.time)
+        return "on" if self.evidence.known.intersection(event.outputs) else "after"
+
+    def cut(self, event: Event, position: int, source: int) -> Reason | None:
+        """Why no gradient passes from an input of an event to its outputs, if none does."""
+        if event.kind == "assign":
+            return Reason.OVERWRITTEN
+        if event.kind == "entered":
+            return Reason.LEFT
+        state = self.state(event)
+        if state != "on":
+            return _OUTSIDE[state]
+        if event.inputs[position] == source and self.history is not None:
+            since = self.history.watched.get(source)
+            if since is not None and event.time < since[0]:
+                return Reason.BEFORE_WATCH
+        if event.name == "stop_gradient":
+            return Reason.STOPPED
+        if self.history is not None and self.history.witness.lost:
+            into = event.inputs[position]
+            if any((key, into) in self.history.witness.lost for key in event.outputs):
+                return Reason.NO_GRADIENT
+        if event.passes and not event.passes[position]:
+            is_number = not event.given or dtypes.is_differentiable(np.empty(0, event.given[position][0]))
+            return Reason.DTYPE if event.name in COMPARISONS or not is_number else Reason.NO_GRADIENT
+        return None
+
+    def path(self, source: int, target: Subject) -> list[Hop]:
+        """The likeliest way from source to target, with what breaks it; empty if there is none."""
+        costs: dict[int, float] = {}
+        after: dict[int, Hop | None] = {}
+        tie = itertools.count()
+        waiting: list[tuple[float, int, int, int, Hop | None]] = []
+        for cost, key, hop in self._start(target):
+            heapq.heappush(waiting, (cost, next(tie), key, 1 << 62, hop))
+        while waiting:
+            cost, _, key, time, hop = heapq.heappop(waiting)
+            if key in costs:
+                continue
+            costs[key], after[key] = cost, hop
+            if key == source and hop is not None:
+                break
+            for event in self._makers_before(key, time):
+                for position, origin, extra in self._inputs_of(event):
+                    cut = self.cut(event, position, source)
+                    step = cost + 1e-6 + (extra or _COST.get(cut, 1.0))
+                    heapq.heappush(
+                        waiting, (step, next(tie), origin, event.time, Hop(event, position, key, cut))
+                    )
+        hops = []
+        hop = after.get(source)
+        while hop is not None:
+            hops.append(hop)
+            hop = after.get(hop.to)
+        return hops
+
+    def _start(self, target: Subject) -> Iterator[tuple[float, int, Hop | None]]:
+        if target.kind != "value":
+            yield 0.0, target.key, None
+            return
+        found = [target.departure] if target.departure is not None else self.departures[-100:]
+        for event in reversed(found):
+            yield float(target.departure is None), event.inputs[0], Hop(event, 0, 0, Reason.LEFT)
+
+    def _makers_before(self, key: int, time: int) -> list[Event]:
+        events = [event for event in self.makers.get(key, ()) if event.time < time or not event.time]
+        assigned = [event for event in events if event.kind == "assign"]
+        # What a variable was given before the block is its own value: that is how it is trained.
+        return [event for event in assigned[-1:] if event.time >= self._begin] if assigned else events
+
+    def _inputs_of(self, event: Event) -> Iterator[tuple[int, int, float]]:
+        """The inputs of an event: position, key, and the cost if it is only a guess that it came from there."""
+        if event.kind != "entered":
+            for i, key in enumerate(event.inputs):
+                yield i, key, 0.0
+        elif event.link is not None:
+            yield 0, event.link.inputs[0], 0.0
+        else:
+            earlier = [
+                d for d in self.departures if self._begin <= d.time < event.since and d.name != "bool()"
+            ]
+            for i, departure in enumerate(reversed(earlier[-100:])):
+                yield 0, departure.inputs[0], _GUESSED + 0.01 * i
+
+    def reached(self, source: int) -> tuple[set[int], list[Event]]:
+        """All keys that came of a source, and the events on the way."""
+        keys, events, waiting = {source}, {}, [source]
+        while waiting:
+            for event in self.uses.get(waiting.pop(), ()):
+                events[id(event)] = event
+                for key in event.outputs:
+                    if key not in keys:
+                        keys.add(key)
+                        waiting.append(key)
+        return keys, list(events.values())
+
+    def origin(self, key: int) -> Origin | None:
+        """Where a tensor was made."""
+        made = self.makers.get(key)
+        return made[-1].where if made else None
+
+    def departure(self, key: int, before: int) -> Event | None:
+        """How a tensor left, the last time before that."""
+        found = [d for d in self.departures if d.inputs[0] == key and d.time < before]
+        return found[-1] if found else None
+
+
+def _told_by(evidence: Evidence) -> Iterator[Event]:
+    """What the tape itself has: no time, no dtypes, no lines."""
+    for key, plan, into, _ in evidence.records:
+        outputs = key if type(key) is tuple else (key,)
+        yield Event(0, "operation", name_of(plan), into, outputs, passes=(True,) * len(into))
+    for name, inputs, outputs in evidence.dead_ends:
+        yield Event(0, "operation", name, inputs, outputs, passes=(False,) * len(inputs))
+
+
+def name_of(plan: Any) -> str:
+    """The operation of a record."""
+    return plan.primitive.name if hasattr(plan, "primitive") else plan.name

@@ -1,0 +1,173 @@
+"""The reasons for a missing gradient, and for each what to change."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Reason(enum.Enum):
+    """Why a gradient is None; or that it is not."""
+
+    CONNECTED = "connected"
+    ZERO = "connected, but zero"
+    NOT_WATCHED = "never watched"
+    NOT_TRAINABLE = "not trainable"
+    NOT_AUTOMATIC = "variables are not watched unasked"
+    UNUSED = "not used by the target"
+    BEFORE_WATCH = "used before it was watched"
+    AFTER_BLOCK = "used after the block"
+    OUTSIDE = "target computed outside the tape"
+    PAUSED = "under stop_recording"
+    DTYPE = "cut by an integer or boolean dtype"
+    STOPPED = "cut by stop_gradient"
+    NO_GRADIENT = "cut by an operation without gradient"
+    LEFT = "left through NumPy or Python"
+    REPLACED = "variable replaced by a tensor"
+    OVERWRITTEN = "overwritten by assign"
+    FORGOTTEN = "forgotten in a reset"
+    TOO_LATE = "asked too late"
+
+    @property
+    def is_connected(self) -> bool:
+        """Is there a gradient at all?"""
+        return self in (Reason.CONNECTED, Reason.ZERO)
+
+
+COMPARISONS = frozenset(
+    {
+        *("cast_without_gradient", "bitcast", "equal", "not_equal", "greater", "greater_equal", "less"),
+        *("less_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "all", "any", "is_finite"),
+        *("is_inf", "is_nan", "in_top_k", "count"),
+    }
+)
+_NAMES = {
+    "cast_without_gradient": "cast",
+    "sum": "reduce_sum",
+    "mean": "reduce_mean",
+    "max": "reduce_max",
+    "min": "reduce_min",
+    "prod": "reduce_prod",
+    "all": "reduce_all",
+    "any": "reduce_any",
+    "count": "count_nonzero",
+    "select": "where",
+    "getitem": "slicing",
+    "power": "pow",
+    "integer_power": "pow",
+    "swap_last": "transpose",
+}
+
+
+def public_name(operation: str) -> str:
+    """What users call an operation."""
+    return _NAMES.get(operation, operation)
+
+
+HINTS = {
+    Reason.CONNECTED: "",
+    Reason.NOT_WATCHED: (
+        "{s} is a tensor that this tape was never told of: call tape.watch({s}) inside the block, before it is used, "
+        "or make it a tf.Variable"
+    ),
+    Reason.NOT_TRAINABLE: (
+        "{s} was made with trainable=False, so tapes do not watch it unasked: leave that out, or call "
+        "tape.watch({s}) inside the block"
+    ),
+    Reason.NOT_AUTOMATIC: (
+        "this tape was made with watch_accessed_variables=False: leave that out, or call tape.watch({s}) inside the "
+        "block"
+    ),
+    Reason.BEFORE_WATCH: "{s} was used before tape.watch({s}): watch it first, then compute",
+    Reason.AFTER_BLOCK: "{s} is used only after the tape's block has ended: indent that into the block",
+    Reason.OUTSIDE: (
+        "{op} was computed after the tape's block had ended: indent everything up to the target into the block"
+    ),
+    Reason.PAUSED: "{op} was computed under tape.stop_recording(): move it out of there",
+    Reason.STOPPED: "tf.stop_gradient ends the path, as it was asked to: leave it out if the gradient is to pass",
+    Reason.OVERWRITTEN: (
+        "{op} put the value into a variable, and no gradient passes through that: go on computing with the tensor "
+        "itself, and assign after the block"
+    ),
+    Reason.REPLACED: (
+        "{s} is a tensor now: `{line}` put one in the variable's place. Write {s}.assign_sub(...) or "
+        "{s}.assign(...), which change the variable and keep it one"
+    ),
+    Reason.FORGOTTEN: "this tape was reset after {op} had been computed: reset it before",
+    Reason.TOO_LATE: (
+        "a tape that is not persistent forgets what it recorded when it answers: ask explain before gradient, use "
+        "GradientTape(persistent=True), or turn on tf.debugging.trace_origins()"
+    ),
+}
+
+BEFORE_BLOCK = "{s} was used before the tape's block began: compute the target inside the block"
+UNUSED = "nothing in the block used {s}: compute the target from it there, or take it off the sources"
+UNUSED_RESULT = (
+    "{s} went into {op}, but nothing that came of it led to the target: use that, or take {s} off the sources"
+)
+CONSTANT = "{t} is a gradient itself, and does not depend on {s}: what was differentiated is linear in it"
+UNUSED_UNSEEN = (
+    "the tape saw no use of {s}: it was not used, or only outside the block, under stop_recording, or through NumPy. "
+    "tf.debugging.trace_origins() would tell"
+)
+OUTSIDE_UNSEEN = (
+    "the tape saw {s} go into {op}, but never saw the target: compute the target inside the block, with tf functions "
+    "(NumPy and float() leave no trace); or it does not depend on {s}"
+)
+SOURCE_DTYPE = (
+    "{s} is of dtype {dtype}, and only floating and complex tensors have gradients: write 3.0 for 3, or tf.cast it to "
+    "float32 before it is watched"
+)
+TARGET_DTYPE = "the target is of dtype {dtype}, and only a floating or complex one has a gradient: {cure}"
+CAST = "tf.cast to {dtype} ends the path, because only floating and complex numbers have derivatives: leave it out"
+COMPARED = (
+    "{op} gives {dtype}, which has no derivative: put a smooth function in its place, such as tf.sigmoid(k * x), or "
+    "choose between floating values with tf.where(condition, a, b)"
+)
+CUSTOM = "the gradient function of {op} returned None for it: return a gradient for every input"
+
+# What to use in place of operations without gradient.
+INSTEAD = {
+    "argmax": "tf.reduce_max for the value, tf.nn.softmax for weights that tell which is largest",
+    "argmin": "tf.reduce_min for the value, tf.nn.softmax of the negative for weights that tell which is smallest",
+    "argsort": "tf.sort, through which gradients pass",
+    "round": "tf.grad_pass_through(tf.round) (its true derivative is 0)",
+    "floor": "tf.grad_pass_through(tf.floor) (its true derivative is 0)",
+    "ceil": "tf.grad_pass_through(tf.math.ceil) (its true derivative is 0)",
+    "floor_divide": "x / y, or tf.grad_pass_through(tf.floor)(x / y) (its true derivative is 0)",
+    "top_k": "tf.math.top_k's values, through which gradients pass: its indices are integers",
+}
+NO_GRADIENT = "{op} has no gradient: use {instead}"
+NO_GRADIENT_ELSE = "{op} has no gradient: compute it in another way, or give it one with tf.custom_gradient"
+
+# Where values go for good.
+LEAVING = {
+    ".numpy()": "the value left through .numpy(), and what NumPy does leaves no trace on a tape: leave .numpy() out, "
+    "and use tf functions",
+    "NumPy": "the value went into NumPy, which leaves no trace on a tape: use tf functions instead of np functions",
+    "float()": "float() made a Python number of it, which leaves no trace on a tape: leave float() out",
+    "int()": "int() made a Python number of it, which leaves no trace on a tape, nor have integers a derivative: leave "
+    "it out",
+    "bool()": "it only decided, as the condition of a Python `if` or `while`, what was computed, and a decision has no "
+    "derivative: choose with tf.where(condition, a, b)",
+    "tf.constant()": "tf.constant makes a constant of the value: use the variable itself",
+    "tf.numpy_function": "no gradient passes through tf.numpy_function: use tf.py_function with tf functions inside, "
+    "or give it one with tf.custom_gradient",
+}
+LEFT_ELSE = "the value left through {op}, which leaves no trace on a tape: keep it a tensor"
+LEFT_TARGET = "the target is {kind}, not a tensor: keep it one all the way, with tf functions"
+
+# Where connected gradients vanish.
+VANISHING = {
+    "sign": "sign is flat, so its gradient is 0 everywhere: use tf.tanh(k * x), or tf.grad_pass_through(tf.sign)",
+    "relu": "all its inputs are negative here, where relu is flat: try leaky_relu, or other initial values",
+    "relu6": "all its inputs are where relu6 is flat: try leaky_relu, or other initial values",
+    "clip": "all its inputs are outside the bounds, where clipping is flat: widen them, or clip the gradient instead",
+    "sigmoid": "it is saturated: its inputs are so large that it is flat there. Scale them down, or use a loss on "
+    "logits",
+    "tanh": "it is saturated: its inputs are so large that it is flat there. Scale them down",
+    "softmax": "it is saturated, or the target sums over all of it, and that sum is always 1",
+    "select": "tf.where took the other branch everywhere",
+    "maximum": "the other argument is larger everywhere",
+    "minimum": "the other argument is smaller everywhere",
+}
+VANISHING_ELSE = "the gradient of {op} is 0 at these values"

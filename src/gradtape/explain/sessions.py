@@ -1,0 +1,103 @@
+"""A whole program under observation, for `gradtape run --explain`, `--nan` and `--profile`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .evidence import Evidence, Trail
+from .judge import explain_call
+from .nan import NanReport, forward_report
+from .origins import Witness
+from .tracing import Tracing
+
+
+@dataclass(frozen=True)
+class SessionReport:
+    """What is to be said after a program: as text for people, and as plain data."""
+
+    text: str = ""
+    json: dict[str, Any] = field(default_factory=dict)
+
+
+class Session:
+    """Observes what its block computes; `report` then tells.
+
+    explain: remember gradients that were None, and why. nan: remember the first NaN or infinity. profile: take times.
+    """
+
+    def __init__(self, explain: bool = False, nan: bool = False, profile: bool = False) -> None:
+        self._explain, self._nan, self._profile = explain, nan, profile
+        self._tracing: Tracing | None = None
+
+    def __enter__(self) -> Session:
+        if self._explain or self._nan or self._profile:
+            self._tracing = Tracing(profile=self._profile)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._tracing is not None:
+            self._tracing.stop()
+
+    def report(self, error: BaseException | None = None) -> SessionReport:
+        """What there is to tell, of a program that ended normally or with this error."""
+        if self._tracing is None:
+            return SessionReport()
+        witness = self._tracing.witness
+        texts: list[str] = []
+        data: dict[str, Any] = {}
+        if self._explain:
+            text, data["explain"] = _explained(witness, error)
+            texts.append(text)
+        if self._nan:
+            text, data["nan"] = _not_finite(witness)
+            texts.append(text)
+        if self._profile:
+            texts.append(str(witness.ledger))
+            data["profile"] = witness.ledger.to_dict()
+        return SessionReport("\n\n".join(text for text in texts if text), data)
+
+
+def session(explain: bool = False, nan: bool = False, profile: bool = False) -> Session:
+    """A program under observation: `with session(explain=True) as s: ...`, then `s.report(error)`.
+
+    >>> import gradtape as tf
+    >>> with session(explain=True) as s:
+    ...     x = tf.constant(3.0)
+    ...     with tf.GradientTape() as tape:
+    ...         y = x * x
+    ...     g = tape.gradient(y, x)
+    >>> s.report().json["explain"][0]["reports"][0]["reason"]
+    'NOT_WATCHED'
+    """
+    return Session(explain, nan, profile)
+
+
+def _explained(witness: Witness, error: BaseException | None) -> tuple[str, list[dict[str, Any]]]:
+    calls = list(witness.calls)
+    if _from_none(error) or (calls and error is not None and calls[-1].error is error):
+        calls = calls[-1:]  # what the program tripped over
+    # A loop asks again and again: its last time stands for all.
+    last = {(asked.where, tuple(s.label for s in asked.sources)): asked for asked in calls}
+    texts, data = [], []
+    for asked in last.values():
+        reports = explain_call(asked)
+        what = "was None" if asked.error is None else "was refused"
+        texts.append(f"The gradient asked for at {asked.where} {what}.\n{reports}")
+        data.append({"where": str(asked.where), "reports": reports.to_dict()})
+    return "\n\n".join(texts) or "no gradient was None", data
+
+
+def _from_none(error: BaseException | None) -> bool:
+    return isinstance(error, (AttributeError, TypeError, ValueError)) and "None" in str(error)
+
+
+def _not_finite(witness: Witness) -> tuple[str, list[dict[str, Any]]]:
+    """The first forward and the first backward, in the order they happened."""
+    first, step = witness.first, witness.nan
+    trail = Trail(Evidence(set(), set(), [], [], True, True, witness.history()))
+    found = [] if first is None else [forward_report(first, trail)]
+    if step is not None:
+        backward = step.report(trail, [event.name for event in witness.events])
+        found.insert(0 if first is None or step.time < first.time else 1, backward)
+    return "\n".join(map(str, found)) or str(NanReport(None)), [report.to_dict() for report in found]

@@ -1,0 +1,280 @@
+"""progress: what a loop shows in a terminal, in a file, and when it ends early."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import gradtape as tf
+
+Dataset = tf.data.Dataset
+
+
+class Terminal(io.StringIO):
+    """An output that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+    def screen(self):
+        """What is to be seen in the end: rich moves up, erases and writes again."""
+        lines, row = [""], 0
+        for part in re.split(r"(\x1b\[[?0-9;]*[A-Za-z]|\n|\r)", self.getvalue()):
+            if part == "\n":
+                row += 1
+                lines += [""] * (row + 1 - len(lines))
+            elif part == "\x1b[2K":
+                lines[row] = ""
+            elif re.fullmatch(r"\x1b\[\d*A", part):
+                row -= int(part[2:-1] or 1)
+            elif part and not part.startswith(("\x1b", "\r")):
+                lines[row] += part
+        return [line.rstrip() for line in lines if line.strip()]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    return Terminal()
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(sys.modules["gradtape.bars"], "perf_counter", clock)
+    return clock
+
+
+tf.progress  # imported when first used
+
+
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_there_are_lines_now_and_then_and_one_at_the_end(clock):
+    file = io.StringIO()
+    for i in (bar := tf.progress(Dataset.range(100), "epoch 1", file=file)):
+        clock.now += 0.5
+        bar.update(loss=tf.constant(1.0) / (float(i) + 1))
+    assert file.getvalue().splitlines() == [
+        "epoch 1: 20/100, 2/s, 40.0 s left, loss 0.05",
+        "epoch 1: 40/100, 2/s, 30.0 s left, loss 0.025",
+        "epoch 1: 60/100, 2/s, 20.0 s left, loss 0.01667",
+        "epoch 1: 80/100, 2/s, 10.0 s left, loss 0.0125",
+        "epoch 1: 100/100 in 50.0 s, 2/s, loss 0.01",
+    ]
+
+
+def test_a_quick_loop_is_one_line():
+    file = io.StringIO()
+    assert list(tf.progress(range(5), file=file)) == [0, 1, 2, 3, 4]
+    assert re.fullmatch(r"5/5 in 0\.0 s, \d+/s\n", file.getvalue())
+
+
+def test_the_standard_error_stream_is_the_default(capsys):
+    list(tf.progress([1, 2], "two"))
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("two: 2/2 in")
+
+
+def test_the_first_step_does_not_count_for_the_rate(clock):
+    file = io.StringIO()
+    for i in tf.progress(range(11), file=file, interval=1000):
+        clock.now += 20 if i == 0 else 0.1
+    assert file.getvalue() == "11/11 in 21.0 s, 10/s\n"
+
+
+@pytest.mark.parametrize(
+    ("iterable", "total", "expected"),
+    [
+        (Dataset.range(3), None, "3/3"),
+        (Dataset.range(6).batch(2), None, "3/3"),
+        (Dataset.range(3).filter(lambda x: True), None, "3 in"),
+        (Dataset.range(3).filter(lambda x: True), 3, "3/3"),
+        (iter([1, 2, 3]), None, "3 in"),
+        (iter([1, 2, 3]), 5, "3/5"),
+        ([], None, "0/0"),
+    ],
+)
+def test_the_total_is_found_where_it_is_known(iterable, total, expected):
+    file = io.StringIO()
+    list(tf.progress(iterable, total=total, file=file))
+    assert file.getvalue().startswith(expected)
+
+
+def test_len_is_the_total():
+    assert len(tf.progress(Dataset.range(6).batch(4))) == 2
+    with pytest.raises(TypeError, match="total="):
+        len(tf.progress(iter([1])))
+
+
+def test_a_loop_that_breaks_or_fails_says_where(clock):
+    file = io.StringIO()
+    for i in (bar := tf.progress(range(9), "a", file=file)):
+        clock.now += 1
+        bar.update(loss=i)
+        if i == 3:
+            break
+    assert file.getvalue() == "a: 3/9 stopped after 4.0 s, 1/s, loss 3\n"
+    with pytest.raises(KeyError):
+        for _ in tf.progress(range(9), "b", file=file):
+            raise KeyError
+    assert file.getvalue().splitlines()[1].startswith("b: 0/9 stopped after")
+
+
+def test_an_error_of_the_dataset_comes_through():
+    def fail(x):
+        raise ZeroDivisionError
+
+    file = io.StringIO()
+    with pytest.raises(ZeroDivisionError):
+        list(tf.progress(Dataset.range(3).map(fail), file=file))
+    assert "0/3 stopped" in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.94, "59.9 s"), (61, "1:01 min"), (3599, "59:59 min"), (3661, "1:01:01 h")],
+)
+def test_durations_read_well(clock, seconds, text):
+    file = io.StringIO()
+    for _ in tf.progress(range(1), file=file, interval=1e9):
+        clock.now += seconds
+    assert f"in {text}," in file.getvalue()
+
+
+def test_values_read_well(clock):
+    file = io.StringIO()
+    for _ in (bar := tf.progress([0], file=file)):
+        clock.now += 4
+        bar.update(loss=tf.Variable(0.123456), lr=1e-5, step=12345678, note="warm", ok=True, x=None)
+    assert file.getvalue() == (
+        "1/1 in 4.0 s, 4 s each, loss 0.1235, lr 1e-05, step 12345678, note warm, ok True, x None\n"
+    )
+
+
+def test_a_bar_can_be_used_again():
+    file = io.StringIO()
+    bar = tf.progress(range(2), file=file)
+    assert list(bar) == list(bar) == [0, 1]
+    assert file.getvalue().count("2/2") == 2
+
+
+# -- bars -------------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_terminal_there_is_a_bar(terminal, clock):
+    for i in (bar := tf.progress(Dataset.range(4), "[epoch] 1", file=terminal)):
+        clock.now += 1
+        bar.update(loss=float(i))
+    assert "2/4 · 1/s · 2.0 s left · loss 1" in terminal.getvalue()
+    (line,) = terminal.screen()
+    assert re.fullmatch(r"\[epoch\] 1 ━+ 4/4 in 4\.0 s · 1/s · loss 3", line)
+    assert cursor_is_visible(terminal)
+
+
+def cursor_is_visible(terminal):
+    hidden, shown = (terminal.getvalue().rfind(code) for code in ("\x1b[?25l", "\x1b[?25h"))
+    return shown > hidden
+
+
+@pytest.mark.parametrize("end", ["break", "raise"])
+def test_a_loop_that_ends_early_leaves_the_terminal_clean(terminal, clock, end):
+    bar = tf.progress(range(9), "early", file=terminal)
+    try:
+        for i in bar:
+            clock.now += 1
+            if i == 3:
+                if end == "break":
+                    break
+                raise KeyError
+    except KeyError:
+        pass
+    (line,) = terminal.screen()
+    assert line.startswith("early ") and line.endswith("3/9 stopped after 4.0 s · 1/s")
+    assert cursor_is_visible(terminal)
+    assert not sys.modules["gradtape.bars"]._screens
+
+
+def test_bars_may_be_nested(terminal, clock):
+    for epoch in tf.progress(range(2), "epochs", file=terminal):
+        for i in tf.progress(range(3), f"epoch {epoch}", file=terminal):
+            clock.now += 1
+            if (epoch, i) == (1, 1):
+                both = terminal.screen()
+    assert [line.split("━")[0].strip() for line in both] == ["epochs", "epoch 1"]
+    (line,) = terminal.screen()
+    assert line.startswith("epochs ") and "2/2 in 6.0 s" in line
+    assert not sys.modules["gradtape.bars"]._screens
+
+
+def test_nested_bars_on_the_standard_streams_share_the_screen(terminal, clock, monkeypatch):
+    """rich redirects the streams while it draws, so that what the loop prints stands above the bars."""
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for _ in tf.progress(range(1), "outer"):
+        for _ in tf.progress(range(3), "inner"):
+            clock.now += 1
+            both = terminal.screen()
+        print("above", file=sys.stderr)
+    assert sys.stderr is terminal
+    assert [line.split("━")[0].strip() for line in both] == ["outer", "inner"]
+    assert [line.split("━")[0].strip() for line in terminal.screen()] == ["above", "outer"]
+
+
+def test_inner_bars_stay_if_told_to(terminal):
+    for epoch in tf.progress(range(2), "epochs", file=terminal):
+        list(tf.progress(range(3), f"epoch {epoch}", leave=True, file=terminal))
+    assert [line.split("━")[0].strip() for line in terminal.screen()] == ["epochs", "epoch 0", "epoch 1"]
+
+
+def test_an_outer_bar_goes_if_told_to(terminal):
+    list(tf.progress(range(3), leave=False, file=terminal))
+    assert terminal.screen() == []
+
+
+def test_an_unknown_total_is_shown_as_such(terminal, clock):
+    for _ in tf.progress(iter(range(3)), file=terminal):
+        clock.now += 1
+    assert terminal.screen()[0].endswith("3 in 3.0 s · 1/s")
+
+
+def test_a_dumb_terminal_gets_lines(terminal, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    list(tf.progress(range(3), file=terminal))
+    assert terminal.getvalue().startswith("3/3 in")
+
+
+def test_the_picture_is_not_drawn_at_each_step(terminal, clock, monkeypatch):
+    drawn = []
+    module = sys.modules["gradtape.bars"]
+    monkeypatch.setattr(module._Bar, "show", lambda self, loop: drawn.append(1))
+    for _ in tf.progress(range(1000), file=terminal):
+        clock.now += 0.001
+    assert 15 <= len(drawn) <= 20
+
+
+def test_rich_is_imported_for_a_bar_only():
+    program = (
+        "import gradtape as tf, sys\n"
+        "assert 'gradtape.bars' not in sys.modules\n"
+        "list(tf.progress(range(3)))\n"
+        "print('rich' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert run.stdout == "False\n"
