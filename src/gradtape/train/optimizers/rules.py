@@ -491,7 +491,7 @@ class Lion(Optimizer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)
-        if not 0 < beta_1 <= 1:
+        if not 0 < number("Lion", "beta_1", beta_1) <= 1:
             raise ValueError(f"beta_1 must lie in ]0, 1], not {beta_1}")
         self.beta_1 = beta_1
         self.beta_2 = beta_2
