@@ -17,6 +17,7 @@ from jax.extend.core import Var
 
 from . import dtypes, nest
 from .engine import is_traced
+from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .tape import GradientTape
@@ -70,6 +71,18 @@ class Code:
     def may_raise(self) -> bool:
         """Does it call Python, which may raise while it runs?"""
         return _calls_python(self.jaxpr)
+
+
+def _raising(code: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function that, where it calls Python, raises what that raises."""
+    if not code.may_raise:
+        return compiled
+
+    def run(*arguments: Any) -> Any:
+        with python_errors():
+            return jax.block_until_ready(compiled(*arguments))
+
+    return run
 
 
 def _calls_python(jaxpr: Any) -> bool:
@@ -273,7 +286,7 @@ class Values:
         reads = [traced.reads[key] for key in traced.code.variables]
         self.donated = [v for v in reads if v._key in in_place]
         self.kept = [v for v in reads if v._key not in in_place]
-        self.compiled = jax.jit(self._compute, donate_argnums=0)
+        self.compiled = _raising(traced.code, jax.jit(self._compute, donate_argnums=0))
 
     def _compute(
         self, donated: Any, kept: Any, constants: Any, seed: Any, inputs: Any
@@ -459,8 +472,8 @@ class Gradient:
         if self.program.values is None:
             alone = jaxpr.replace(outvars=[*values, *state], eqns=first, debug_info=names)
             self.program.values = Values(self.program, self.traced.only(self.width, alone))
-        self.forward = jax.jit(self._forward)
-        self.backward = jax.jit(self._backward)
+        self.forward = _raising(code, jax.jit(self._forward))
+        self.backward = _raising(code, jax.jit(self._backward))
         self.backward_stacked = jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0)))
 
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
