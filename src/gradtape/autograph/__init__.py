@@ -26,8 +26,14 @@ def to_graph(
     3
     """
     from .calls import converted
+    from .syntax import CannotConvert
 
-    return converted(_plain("to_graph", entity))
+    function = _plain("to_graph", entity)
+    try:
+        return converted(function)
+    except CannotConvert as error:
+        reason = str(error) or "its source is not there, or uses what cannot be converted"
+        raise ValueError(f"to_graph: {function.__qualname__} cannot be converted: {reason}") from error
 
 
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
