@@ -40,13 +40,21 @@ class _Recorder(GradientTape):
         if variable._key not in self._watched and self._read(variable):
             self._watch(variable)
 
+    def _meet(self, tensor: Tensor) -> None:
+        if 0 < tensor._key < self._made_before and not is_traced(tensor._array):
+            self.captured[tensor._key] = tensor
+            if self._known_outside(tensor._key):
+                self._watch(tensor)
+
     def _hear(self, primitive: Any, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
         for x in inputs:
-            if 0 < x._key < self._made_before and not is_traced(x._array):
-                self.captured[x._key] = x
-                if self._known_outside(x._key):
-                    self._watch(x)
+            self._meet(x)
         super()._hear(primitive, inputs, attributes, out)
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        for x in inputs:
+            self._meet(x)
+        super()._record_custom(plan, inputs, outputs)
 
 
 class Gradient:
@@ -76,9 +84,8 @@ class Gradient:
         with tape:
             for i in self.heard:
                 tape._watch(inputs[i])
-            answer = self.program.run(inputs)
-        outputs = [t for t in nest.flatten(answer) if type(t) is Tensor and is_traced(t._array)]
-        return answer, [t for t in outputs if dtypes.is_differentiable(t._array)]
+            answer = nest.map_structure(_read, self.program.run(inputs))
+        return answer, _outputs([x for x in nest.flatten(answer) if type(x) is not Tensor or is_traced(x._array)])
 
     def _joint(
         self, inputs: list[Tensor], read: Callable[[Variable], bool], known: Callable[[int], bool]
@@ -176,8 +183,7 @@ class Gradient:
         there.update(zip(code.jaxpr.constvars, code.bind(held, code.constants, seed), strict=True))
         arrays = iter(results)
         built = [build(arrays) for build in self.rebuild[0]]
-        outputs = [t for t, width in zip(built, self.traced.widths) if width and type(t) is Tensor]
-        outputs = [t for t in outputs if dtypes.is_differentiable(array_of(t))]
+        outputs = _outputs([t for t, width in zip(built, self.traced.widths) if width])
         pull = _Pull(self, leaves, held, seed, [there[v] for v in self.needed], tuple(range(len(sources))))
         for tape in local.here.tapes:
             tape._record_custom(pull, sources, outputs)
@@ -199,6 +205,16 @@ class Gradient:
 
             self.second[choice] = Program(self.program.name, run, pure=True)
         return self.second[choice]
+
+
+def _read(leaf: Any) -> Any:
+    return leaf._read() if isinstance(leaf, Variable) else leaf
+
+
+def _outputs(leaves: list[Any]) -> list[Tensor]:
+    """The tensors among the results that may have a gradient: of slices it is the rows."""
+    tensors = [leaf.values if isinstance(leaf, IndexedSlices) else leaf for leaf in leaves]
+    return [t for t in tensors if type(t) is Tensor and dtypes.is_differentiable(array_of(t))]
 
 
 def _swept(tape: GradientTape, outputs: list[Tensor], seeds: list[Tensor], keys: list[int]) -> list[Any]:
