@@ -19,6 +19,8 @@ from malt.operators.variables import Undefined, UndefinedReturnValue, ld, ldu
 from ..math import logical_and, logical_not, logical_or
 from ..ops.array import cast, gather, reshape
 from ..ops.control import for_loop, while_loop
+from ..ops.printing import demand
+from ..primitive import local
 from ..tensor import Tensor, convert
 from .calls import autograph_artifact, called, counted, is_unknown
 from .iteration import Each, Steps
@@ -51,6 +53,7 @@ def namespace() -> SimpleNamespace:
         ldu=ldu,
         not_=not_,
         or_=or_,
+        raised=raised,
         while_stmt=while_stmt,
         with_function_scope=lambda thunk, name, options: thunk(None),
     )
@@ -166,13 +169,32 @@ def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
 
 def assert_stmt(condition: Any, message: Callable[[], Any]) -> None:
     """`assert condition, message`"""
-    if not is_unknown(condition):
-        assert condition, message()
-        return
-    from ..ops.printing import Assert
+    unknown = is_unknown(condition)
+    if unknown or not condition:
+        text = message()
+        error = raised(AssertionError() if text is None else AssertionError(text))
+        if not unknown:
+            raise error
+        _demand(truth(condition), error)
 
-    text = message()
-    Assert(truth(condition), ["assertion failed" if text is None else text])
+
+def raised(error: Any) -> Any:
+    """`raise error`: marks it as one that the user's code raises, and not one about the user's code."""
+    if isinstance(error, type) and issubclass(error, Exception):
+        error = error()
+    if isinstance(error, Exception):
+        error.raised_by_user__ = True  # type: ignore[attr-defined]
+    return error
+
+
+def _is_raised(error: Exception) -> bool:
+    return getattr(error, "raised_by_user__", False)
+
+
+def _demand(condition: Tensor, error: Exception) -> None:
+    """Raise the error when the compiled function runs, unless the condition holds then."""
+    if not local.here.trace.replays:
+        demand(condition._array, lambda: error, [])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -206,8 +228,19 @@ def if_stmt(
 
         return run
 
+    condition = truth(condition)
     branches = Branches(names[:outputs], ("the main branch", "the else branch"), fill)
-    after = branches.choose(truth(condition), way(body), way(orelse))
+    try:
+        after = branches.choose(condition, way(body), way(orelse))
+    except Exception as error:
+        if not _is_raised(error):
+            raise
+        # Who comes out of a branch that raises, comes out of the other one.
+        if branches.running == 0:
+            _demand(logical_not(condition), error)
+            return orelse()
+        _demand(condition, error)
+        return body()
     return set_state((*after, *start[outputs:]))
 
 
@@ -278,7 +311,7 @@ def _turn(state: Round, tensors: Any, body: Block, get_state: Get, set_state: Se
             body()
         except (TypeError, ValueError) as error:
             # A number of Python's goes round as a tensor, which does not mix with others as a number does.
-            if state.has_numbers:
+            if state.has_numbers and not _is_raised(error):
                 raise Unstable(error) from error
             raise
         return state.after(tensors, get_state())

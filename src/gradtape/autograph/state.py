@@ -113,20 +113,28 @@ class Branches:
         self._names = names
         self._ways = ways
         self._fill = fill
+        self.running = 0  # the way that was taken last
         self._ends: list[list[Apart] | None] = [None, None]
         self._kinds: dict[tuple[int, int], Any] = {}  # the dtype a leaf must have
         self._fillings: dict[int, Any] = {}  # what stands for a variable without a value
 
     def choose(self, condition: Any, first: Callable[[], Values], second: Callable[[], Values]) -> list[Any]:
         """The values of the variables after it."""
-        leave = self._leave
+        enter, leave = self._enter, self._leave
         while True:
             self._ends = [None, None]
             try:
-                tensors = cond(condition, lambda: leave(0, first()), lambda: leave(1, second()))
+                tensors = cond(
+                    condition,
+                    lambda: leave(0, (enter(0), first())[1]),
+                    lambda: leave(1, (enter(1), second())[1]),
+                )
             except _Again:
                 continue
             return self._values(list(tensors))
+
+    def _enter(self, way: int) -> None:
+        self.running = way
 
     def _leave(self, way: int, values: Values) -> list[Tensor]:
         """At the end of a branch: its tensors, if they agree with those of the other one."""
@@ -168,8 +176,18 @@ class Branches:
             if not _same(x, y):
                 raise self._differ(i, x, y, "only tensors and numbers can")
             return
+        if x is None or y is None:
+            way = self._ways[0 if x is None else 1]
+            if self._names[i].startswith("retval_"):
+                raise ValueError(
+                    f"{way} must also return a value: whether it is taken is known only when the compiled function runs"
+                )
+            raise ValueError(
+                f"{shown(self._names[i])} is None at the end of {way}, and a tensor on the other way. Which way is "
+                "taken is known only when the compiled function runs, so both must give a tensor"
+            )
         if not isinstance(x, _GOING) or not isinstance(y, _GOING):
-            raise self._differ(i, x, y, "return or assign tensors on both ways")
+            raise self._differ(i, x, y, "assign tensors on both ways")
         kind = self._kinds.get((i, j))
         a, b = tensor_of(x, kind), tensor_of(y, kind)
         if a._array.dtype != b._array.dtype:

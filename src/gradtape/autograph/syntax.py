@@ -177,6 +177,12 @@ class _Prepared(ast.NodeTransformer):
         message = _deferred(node.msg or ast.Constant(None))
         return _placed(ast.Expr(_ag("assert_stmt", node.test, message)), node)
 
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _placed(_ag("raised", node.exc), node)
+        return node
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
         if node.value is None:

@@ -128,7 +128,9 @@ softplus = public(
 log_sigmoid = public(
     _e.log_sigmoid, "log(sigmoid(x)), without overflow.\n\n>>> float(log_sigmoid(-1000.0))\n-1000.0"
 )
-softsign = public(_e.softsign, "x / (1 + |x|).\n\n>>> float(softsign(1.0))\n0.5", arguments=("features",))
+softsign = public(
+    _e.softsign, "x / (1 + |x|).\n\n>>> float(softsign(1.0))\n0.5", arguments=("features",), real=True
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Products that are 0 where a factor is 0

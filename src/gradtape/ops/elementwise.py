@@ -280,10 +280,10 @@ def _has_log(x: Any) -> Any:
 
 
 exp = _unary(threaded(np.exp), settle=floats)
-exp.rules(x=lambda g, out: times(g, out))
+exp.rules(x=lambda g, out: g * out)  # nan for 0 * inf: behind log(1 + exp(x)), far out, 0 would be wrong
 
 expm1 = _unary(threaded(np.expm1), settle=floats)
-expm1.rules(x=lambda g, out: times(g, out) + g)
+expm1.rules(x=lambda g, out: g * out + g)
 
 log = _unary(threaded(np.log), settle=floats)
 log.rules(x=lambda g, x: over(g, x))
