@@ -40,8 +40,13 @@ class _Catcher(Listener):
     def _knows(self, key: int) -> bool:
         return any(tape._knows(key) for tape in self._around)
 
+    def _meet(self, tensor: Tensor) -> None:
+        for tape in self._around:
+            tape._meet(tensor)
+
     def catch(self, tensor: Tensor) -> None:
         """Note a tensor, if a tape knows it."""
+        self._meet(tensor)
         if tensor._key and tensor._key not in self.caught and self._knows(tensor._key):
             self.caught[tensor._key] = tensor
 
