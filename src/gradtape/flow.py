@@ -40,8 +40,13 @@ class _Catcher(Listener):
     def _knows(self, key: int) -> bool:
         return any(tape._knows(key) for tape in self._around)
 
+    def _meet(self, tensor: Tensor) -> None:
+        for tape in self._around:
+            tape._meet(tensor)
+
     def catch(self, tensor: Tensor) -> None:
         """Note a tensor, if a tape knows it."""
+        self._meet(tensor)
         if tensor._key and tensor._key not in self.caught and self._knows(tensor._key):
             self.caught[tensor._key] = tensor
 
@@ -344,7 +349,8 @@ def repeat_while(
     def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
         raise InvalidArgumentError(
             f"{name}: inside a @function the gradient of a loop needs to know how long it can get: give "
-            "maximum_iterations, or loop `for i in range(n)` and leave early with break"
+            "maximum_iterations (a `while` statement takes it by autograph.experimental.set_loop_options), or loop "
+            "`for i in tf.range(n)` and leave early with break"
         )
 
     _record(name, [*carry, *caught.values()], finals, pull)
