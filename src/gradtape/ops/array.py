@@ -36,11 +36,11 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
         shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
     if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):
         shape = (shape,)
-    for n in shape:
-        known(name, "a shape, size or place", getattr(n, "_array", n))
     try:
         return tuple([n.__index__() for n in shape])
     except (AttributeError, TypeError):
+        for n in shape:
+            known(name, "a shape, size or place", getattr(n, "_array", n))
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
 
 
@@ -56,6 +56,8 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def static_number(what: str, value: Any) -> int:
     """An integer argument that may come as a tensor."""
+    if type(value) is int and value.bit_length() < 64:
+        return value
     name, _, argument = what.partition(": ")
     array = known(name, argument, convert(value)._array)
     try:
