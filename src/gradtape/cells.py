@@ -13,7 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from .engine import is_traced
 from .tensor import Tensor, device_of
+from .traced import no_value
 from .variable import Variable
 
 _new = object.__new__
@@ -24,6 +26,8 @@ def on_device(tensor: Tensor) -> Any:
     try:
         return device_of(tensor)
     except AttributeError:
+        if is_traced(tensor._array):
+            raise no_value("an argument of a function", tensor._array) from None
         tensor._device = array = jax.device_put(tensor._array)
         return array
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
@@ -24,12 +26,14 @@ from .primitive import local
 from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, wrap
 from .trace import NAMED, Trace
+from .traced import escape, no_value
 from .variable import Variable
 
 if TYPE_CHECKING:
     from .pullback import Gradient
 
 x64 = jax.enable_x64
+source_info_util.register_exclusion(str(Path(__file__).parent))  # a line JAX names is one of the user's
 
 
 class Code:
@@ -41,6 +45,8 @@ class Code:
         self.sources: list[tuple[str, Any]] = []  # for each constant of the jaxpr: what stands in its place
         for constant in closed.consts:
             meaning = trace.meaning(constant)
+            if is_traced(constant):
+                raise no_value("a function", constant)
             if meaning is None:
                 meaning = ("constant", len(self.constants))
                 self.constants.append(jax.numpy.asarray(constant))
@@ -123,14 +129,20 @@ class Traced:
             initial = [array for _, array in trace.created if array is not None]
             return [part for r in results for part in r.parts], state, initial
 
+        flat.__name__ = name  # what JAX calls it
         before = here.tapes, here.trace
         here.tapes, here.trace = [], trace
         try:
             with x64(True):
                 closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*[_like(t) for t in leaves])
+                self.code = Code(closed, trace)
+        except BaseException as error:
+            trace.fail()
+            if isinstance(error, jax.errors.UnexpectedTracerError):
+                raise escape(error) from None
+            raise
         finally:
             here.tapes, here.trace = before
-        self.code = Code(closed, trace)
         self.reads = dict(trace.read_)
         self.written = list(trace.written.values())
         self.created = [(variable, array is not None) for variable, array in trace.created]

@@ -24,6 +24,7 @@ from ..ops.arithmetic import (
 from ..ops.array import together
 from ..ops.complexes import abs, angle, imag, real, reduce_euclidean_norm, sign, squared_difference
 from ..ops.counting import bincount, confusion_matrix
+from ..ops.known import shape_known
 from ..ops.linalg import l2_normalize
 from ..ops.nn import log_softmax, softmax
 from ..ops.normalization import zero_fraction
@@ -239,7 +240,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError("where: give both x and y, or neither")
     chosen = convert(condition)
     if x is None:
-        return convert(np.argwhere(chosen._array))
+        instead = "give x and y, to choose element by element"
+        return convert(np.argwhere(shape_known("where", "the condition", chosen._array, instead)))
     if not chosen.dtype.is_bool:
         raise DTypeError(
             f"where: the condition must be boolean, not {chosen.dtype.name}: compare first, as in x > 0"

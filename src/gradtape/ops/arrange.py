@@ -195,6 +195,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
             f"boolean_mask: a mask of shape {list(chosen.shape)} has more axes than a tensor of shape {x.shape} "
             f"from axis {first} on"
         )
+    instead = "choose element by element with where(mask, tensor, other), which keeps the shape"
+    shape_known("boolean_mask", "the mask", chosen, instead)
     return take(x, (*[slice(None)] * (x.ndim + a), chosen.astype(bool)))
 
 
