@@ -7,6 +7,7 @@ differentiable way to make one tensor of a list that holds tensors.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +222,12 @@ class Tensor(Operators):
             self._array = array = np.asarray(self._device)
             return array
         if name == "_device":
+            with writing:  # a compiled function in another thread may be computing it
+                pass
+            try:
+                return device_of(self)
+            except AttributeError:
+                pass
             raise FailedPreconditionError(
                 "a Variable whose initial value a @function was to compute has none, because the function failed: make "
                 "the variable anew, and call the function again"
@@ -267,6 +274,7 @@ def array_of(tensor: Tensor) -> Any:
 
 
 device_of = Tensor.__dict__["_device"].__get__  # does not ask Tensor.__getattr__ where there is none
+writing = threading.RLock()  # held while a compiled function computes what variables are to hold
 
 
 def key_of(thing: Any) -> int:
