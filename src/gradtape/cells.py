@@ -44,7 +44,18 @@ def values_of(variables: list[Variable]) -> list[Any]:
     if not variables:
         return []
     with writing:
-        return [on_device(v._tensor) for v in variables]
+        return [value_of(v) for v in variables]
+
+
+def value_of(variable: Variable) -> Any:
+    """The array of a variable. It is all that the variable holds from here on: eager code may write into NumPy's."""
+    tensor = variable._tensor
+    try:
+        return device_of(tensor)
+    except AttributeError:
+        array = jax.device_put(tensor._array)
+        variable._tensor = from_device(array, variable._key)
+        return array
 
 
 def store(variables: list[Variable], arrays: list[Any]) -> None:

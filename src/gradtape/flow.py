@@ -350,7 +350,8 @@ def repeat_while(
     def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
         raise InvalidArgumentError(
             f"{name}: inside a @function the gradient of a loop needs to know how long it can get: give "
-            "maximum_iterations, or loop `for i in range(n)` and leave early with break"
+            "maximum_iterations (a `while` statement takes it by autograph.experimental.set_loop_options), or loop "
+            "`for i in tf.range(n)` and leave early with break"
         )
 
     _record(name, [*carry, *caught.values()], finals, pull)

@@ -19,8 +19,9 @@ from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
-from .cells import emptied, from_device, on_device, store, to_give, values_of
+from .cells import emptied, from_device, on_device, store, to_give, value_of, values_of
 from .engine import is_traced
+from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .spec import TensorSpec
@@ -69,6 +70,18 @@ class Code:
         """The context to run it in: JAX has no 64-bit numbers but where it is told to, which takes 3 us a call."""
         wide = any(_is_wide(jaxpr) for jaxpr in _parts(self.jaxpr))
         return (lambda: x64(True)) if wide else nullcontext
+
+
+def raising(code: Code, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function that, where it calls Python, raises what that raises."""
+    if not code.may_raise:
+        return compiled
+
+    def run(*arguments: Any) -> Any:
+        with python_errors():
+            return jax.block_until_ready(compiled(*arguments))
+
+    return run
 
 
 def _without_names(jaxpr: Any) -> Any:
@@ -352,7 +365,7 @@ class Values:
         self.precision = traced.code.precision
         self.run = self._run if self.precision is nullcontext else self._run_precisely
         count = len(self.donated)
-        self.compiled = jax.jit(self._compute, donate_argnums=tuple(range(count)))
+        self.compiled = raising(traced.code, jax.jit(self._compute, donate_argnums=tuple(range(count))))
 
     def _compute(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         variables = (*self.donated, *self.kept)
@@ -373,7 +386,7 @@ class Values:
         if self.donated and held is None:
             with writing:
                 if self.kept:
-                    inputs = [on_device(v._tensor) for v in self.kept] + inputs
+                    inputs = [value_of(v) for v in self.kept] + inputs
                 results = self._write(inputs)
         else:
             kept = values_of(self.kept) if held is None else [held[v._key] for v in self.kept]
@@ -439,7 +452,7 @@ def _initialize(traced: Traced, leaves: list[Tensor]) -> None:
         return traced.compute(dict(zip(keys, state, strict=True)), constants, seed, inputs)[2]
 
     with x64(True):
-        state = [on_device(traced.reads[k]._tensor) for k in keys]
+        state = values_of([traced.reads[k] for k in keys])
         seed = new_seed() if traced.random else None
         values = jax.jit(initial)(state, traced.code.constants, seed, [on_device(t) for t in leaves])
     for variable, value in zip(variables, values, strict=True):

@@ -19,7 +19,7 @@ from .cells import from_device, on_device, store, values_of
 from .engine import is_traced
 from .indexed_slices import IndexedSlices
 from .primitive import local
-from .program import Program, Values, cut, new_seed, own
+from .program import Program, Values, cut, new_seed, own, raising
 from .tape import GradientTape
 from .tensor import Tensor, array_of, key_of, next_key, wrap
 from .variable import Variable
@@ -85,7 +85,9 @@ class Gradient:
             for i in self.heard:
                 tape._watch(inputs[i])
             answer = nest.map_structure(_read, self.program.run(inputs))
-        return answer, _outputs([x for x in nest.flatten(answer) if type(x) is not Tensor or is_traced(x._array)])
+        return answer, _outputs(
+            [x for x in nest.flatten(answer) if type(x) is not Tensor or is_traced(x._array)]
+        )
 
     def _joint(
         self, inputs: list[Tensor], read: Callable[[Variable], bool], known: Callable[[int], bool]
@@ -143,9 +145,9 @@ class Gradient:
         if self.program.values is None:
             alone = jaxpr.replace(outvars=[*values, *state], eqns=first, debug_info=names)
             self.program.values = Values(self.program, self.traced.only(self.width, alone))
-        self.forward = jax.jit(self._forward)
-        self.backward = jax.jit(self._backward)
-        self.backward_stacked = jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0)))
+        self.forward = raising(code, jax.jit(self._forward))
+        self.backward = raising(code, jax.jit(self._backward))
+        self.backward_stacked = raising(code, jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0))))
 
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.traced.code

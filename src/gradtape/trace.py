@@ -62,6 +62,10 @@ class Trace:
         """What a constant of the traced function stands for, if it is one of `input`."""
         return self._stands_for.get(id(constant))
 
+    def where(self) -> str:
+        """The line of the user's code that is traced now."""
+        return where()
+
     @property
     def flow(self) -> Any:
         """Choices and loops inside the program: the module `flow`."""

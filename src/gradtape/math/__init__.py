@@ -240,8 +240,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError("where: give both x and y, or neither")
     chosen = convert(condition)
     if x is None:
-        instead = "give x and y, to choose element by element"
-        return convert(np.argwhere(shape_known("where", "the condition", chosen._array, instead)))
+        known = shape_known("where", "the condition", chosen._array, "use where(condition, x, y)")
+        return convert(np.argwhere(known))
     if not chosen.dtype.is_bool:
         raise DTypeError(
             f"where: the condition must be boolean, not {chosen.dtype.name}: compare first, as in x > 0"

@@ -185,7 +185,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
     array([1, 3], dtype=int32)
     """
     x = convert(tensor)
-    chosen = convert(mask)._array
+    instead = "use where(mask, x, 0), which keeps the shape"
+    chosen = shape_known("boolean_mask", "the mask", convert(mask)._array, instead)
     if not chosen.ndim:
         raise ValueError("boolean_mask: the mask must not be a scalar")
     first = 0 if axis is None else static_number("boolean_mask: axis", axis)
@@ -195,8 +196,6 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
             f"boolean_mask: a mask of shape {list(chosen.shape)} has more axes than a tensor of shape {x.shape} "
             f"from axis {first} on"
         )
-    instead = "choose element by element with where(mask, tensor, other), which keeps the shape"
-    shape_known("boolean_mask", "the mask", chosen, instead)
     return take(x, (*[slice(None)] * (x.ndim + a), chosen.astype(bool)))
 
 

@@ -33,7 +33,7 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
     if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
         shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
-    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)):
+    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):
         shape = (shape,)
     for n in shape:
         known(name, "a shape, size or place", getattr(n, "_array", n))

@@ -122,7 +122,7 @@ def truncatediv(x, y):
     _nonzero_divisor("truncatediv", y)
     if x.dtype.kind in "iu":
         return (x - xp(x, y).fmod(x, y)) // y
-    return xp(x).trunc(x / y)
+    return xp(x, y).trunc(x / y)
 
 
 @primitive(elementwise=True, settle=numbers)

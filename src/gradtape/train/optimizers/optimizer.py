@@ -17,6 +17,7 @@ import numpy as np
 from ...custom import no_recording
 from ...engine import is_traced, xp
 from ...indexed_slices import IndexedSlices
+from ...ops.scalars import number
 from ...scopes import snake_case
 from ...tensor import convert, wrap
 from ...variable import Variable
@@ -165,7 +166,8 @@ class Optimizer:
         elif isinstance(self._learning_rate, Variable):
             self._learning_rate.assign(value)
         elif self._learning_rate is None:
-            self._learning_rate = Variable(float(value), trainable=False, name="learning_rate")
+            rate = number(type(self).__name__, "learning_rate", value)
+            self._learning_rate = Variable(rate, trainable=False, name="learning_rate")
         else:
             raise TypeError(
                 "the learning rate is a schedule, so a number cannot be assigned to it: assign another schedule, or "
