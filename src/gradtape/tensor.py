@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from . import dtypes
+from .devices import name_of
 from .dtypes import DType
 from .engine import is_traced, xp
 from .errors import (
@@ -114,7 +115,12 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        name = "CPU:0"
+        try:
+            name = name_of(device_of(self))
+        except AttributeError:
+            pass  # NumPy's
+        return f"/job:localhost/replica:0/task:0/device:{name}"
 
     def get_shape(self) -> TensorShape:
         """The same as `shape`."""
