@@ -1,9 +1,9 @@
-"""A convolutional network that reads handwritten digits, and can be killed at any moment and go on as if it had not been.
+"""A convolutional network that reads digits, and can be killed at any moment and go on as if it had not been.
 
 With `--folder`, everything that the rest of the training depends on is saved there every few steps: the network, the
 optimizer, the place in the shuffled data, the generator of the dropout. Started again, it goes on from there, and ends
 with the same numbers, bit for bit.
-Run it with `python examples/digits.py --out picture.png`; it needs scikit-learn for the digits, matplotlib for the picture.
+Run it with `python examples/digits.py --out picture.png`; it needs scikit-learn, for the digits, and matplotlib.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def draw(out, losses, images, labels, probabilities):
         ax.imshow(images[i, ..., 0], cmap="gray_r")
         read = probabilities[i].argmax()
         wrong = read != labels[i]
-        said = f"a {read}, {probabilities[i, read]:.0%}" + f"\n(it is a {labels[i]})" * wrong
+        said = f"a {read}, {probabilities[i, read]:.0%}" + (f"\n(it is a {labels[i]})" if wrong else "")
         ax.set_title(said, fontsize=9, color="#d1495b" if wrong else "black")
         ax.set_axis_off()
     figure.savefig(out, dpi=130)

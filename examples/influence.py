@@ -12,8 +12,7 @@ import numpy as np
 import gradtape as tf
 
 SIZE, CLASSES = 32, ("background", "disc", "square")
-DILATIONS = 1, 2, 4, 2, 1
-REACH = sum(DILATIONS)  # an output pixel can see no farther than this
+DEPTH = 4  # convolutions between halving the image and doubling it
 
 
 def noisy_shapes(rng, count):
@@ -34,19 +33,29 @@ def noisy_shapes(rng, count):
 
 
 class Segmenter(tf.Module):
-    """Convolutions of 3x3, some of them spread out, and a score for each class at every pixel."""
+    """A convolution, more of them on the image at half its size, and a score for each class at every pixel."""
 
     def __init__(self, width=16):
         super().__init__()
-        make, channels = tf.initializers.HeNormal(seed=0), [1] + [width] * len(DILATIONS)
-        self.filters = [tf.Variable(make((3, 3, *ends))) for ends in zip(channels, channels[1:])]
-        self.offsets = [tf.Variable(tf.zeros(width)) for _ in DILATIONS]
-        self.out = tf.Variable(make((width, len(CLASSES))))
+        make = tf.initializers.HeNormal(seed=0)
+        self.first = tf.Variable(make((3, 3, 1, width)))
+        self.inner = [tf.Variable(make((3, 3, width, width))) for _ in range(DEPTH)]
+        self.offsets = [tf.Variable(tf.zeros(width)) for _ in range(1 + DEPTH)]
+        self.out = tf.Variable(make((2 * width, len(CLASSES))))
 
-    def __call__(self, x):
-        for filters, offset, dilation in zip(self.filters, self.offsets, DILATIONS):
-            x = tf.nn.relu(tf.nn.conv2d(x, filters, 1, "SAME", dilations=dilation) + offset)
-        return x @ self.out
+    def __call__(self, images):
+        fine = tf.nn.relu(tf.nn.conv2d(images, self.first, 1, "SAME") + self.offsets[0])
+        x = tf.nn.avg_pool2d(fine, 2, 2, "VALID")
+        for filters, offset in zip(self.inner, self.offsets[1:]):
+            x = tf.nn.relu(tf.nn.conv2d(x, filters, 1, "SAME") + offset)
+        coarse = tf.repeat(tf.repeat(x, 2, axis=1), 2, axis=2)
+        return tf.concat([fine, coarse], axis=-1) @ self.out
+
+
+def receptive_field(place):
+    """The first and the last row (or column) that an output in this row can see, from how the network is built."""
+    half = place // 2
+    return max(2 * (half - DEPTH) - 1, 0), min(2 * (half + DEPTH) + 2, SIZE - 1)
 
 
 def train(model, steps):
@@ -59,28 +68,32 @@ def train(model, steps):
             loss = loss_of(classes, model(images))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        return loss
 
-    rng = np.random.default_rng(0)
-    data = tf.data.Dataset.from_tensor_slices(noisy_shapes(rng, 512)).shuffle(512, seed=0).repeat().batch(16)
-    for images, classes in data.take(steps):
+    shapes = tf.data.Dataset.from_tensor_slices(noisy_shapes(np.random.default_rng(0), 512))
+    for images, classes in shapes.shuffle(512, seed=0).repeat().batch(16).take(steps):
         step(images, classes)
 
 
 def influence(model, image, places):
-    """For each place (row, column, class) of the output, its gradient with respect to every pixel."""
+    """For each place (row, column, class) of the output, its gradient with respect to every pixel: a Jacobian."""
     with tf.GradientTape() as tape:
         tape.watch(image)
         scores = tf.gather_nd(model(image[None])[0], places)
     return tape.jacobian(scores, image)[..., 0].numpy()
 
 
-def reached(gradient, place):
-    """How far from a place its gradient is nonzero, and how much of it lies within half the reach."""
-    y, x = np.mgrid[:SIZE, :SIZE]
-    away = np.maximum(abs(y - place[0]), abs(x - place[1]))
-    weight = abs(gradient)
-    return away[weight > 0].max(), weight[away <= REACH // 2].sum() / weight.sum()
+def report(place, gradient):
+    """Print where a gradient is not zero, and on how few pixels half of it lies."""
+    row, column, kind = place
+    rows, columns = np.nonzero(gradient)
+    touched = (rows.min(), rows.max()), (columns.min(), columns.max())
+    shares = np.sort(abs(gradient), axis=None)[::-1].cumsum()
+    half = np.searchsorted(shares, shares[-1] / 2) + 1
+    seen = receptive_field(row), receptive_field(column)
+    print(f"{CLASSES[kind]:>6}[{row:2}, {column:2}]:", end=" ")
+    print("sees rows {:2} to {:2}, columns {:2} to {:2};".format(*seen[0], *seen[1]), end=" ")
+    print("is moved by {:2} to {:2}, {:2} to {:2};".format(*touched[0], *touched[1]), end=" ")
+    print(f"half of that by {half} pixels")
 
 
 def draw(out, image, prediction, places, maps):
@@ -89,7 +102,7 @@ def draw(out, image, prediction, places, maps):
     from matplotlib.patches import Rectangle
 
     figure = Figure(figsize=(14, 7.6), layout="constrained")
-    figure.suptitle("Which pixels move the output at +?  Dashed: what it can see.")
+    figure.suptitle("Which pixels move the output at +?  Dashed: what it can see")
     panels = figure.subplots(2, 4)
     panels[0, 0].imshow(image.numpy()[..., 0], cmap="gray")
     panels[0, 0].set_title("the image")
@@ -98,47 +111,42 @@ def draw(out, image, prediction, places, maps):
     for ax, (row, column, kind), gradient in zip(panels[:, 1:].flat, places, maps):
         limit = abs(gradient).max()
         shown = ax.imshow(gradient, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        ax.contour(image.numpy()[..., 0], levels=[0.5], colors="0.6", linewidths=0.5)
+        ax.contour(prediction > 0, levels=[0.5], colors="0.6", linewidths=0.5)
         ax.plot(column, row, "+", color="black", markersize=10)
-        corner, side = (column - REACH - 0.5, row - REACH - 0.5), 2 * REACH + 1
-        ax.add_patch(Rectangle(corner, side, side, fill=False, linestyle="--", edgecolor="0.4"))
-        ax.set(
-            title=f"d {CLASSES[kind]}[{row}, {column}] / d pixel",
-            xlim=(-0.5, SIZE - 0.5),
-            ylim=(SIZE - 0.5, -0.5),
-        )
+        (top, bottom), (left, right) = receptive_field(row), receptive_field(column)
+        corner, sides = (left - 0.5, top - 0.5), (right - left + 1, bottom - top + 1)
+        ax.add_patch(Rectangle(corner, *sides, fill=False, linestyle="--", edgecolor="0.4"))
+        ax.set_title(f"d {CLASSES[kind]}[{row}, {column}] / d pixel")
         figure.colorbar(shown, ax=ax, shrink=0.7)
     for ax in panels.flat:
         ax.set(xlabel="column", ylabel="row")
     figure.savefig(out, dpi=110)
 
 
-def main(out="influence.png", steps=300):
+def main(out="influence.png", steps=400):
     model = Segmenter()
     train(model, steps)
-
     images, classes = noisy_shapes(np.random.default_rng(1), 64)
     predictions = tf.argmax(model(images), axis=-1)
-    overlap = tf.metrics.MeanIoU(num_classes=3)
+    overlap = tf.metrics.MeanIoU(num_classes=len(CLASSES))
     overlap.update_state(classes, predictions)
     print(
-        f"After {steps} steps the classes overlap the true ones by {float(overlap.result()):.1%} on new images."
+        f"After {steps} steps the classes overlap the true ones by {float(overlap.result()):.1%}, on new images."
     )
 
     image, truth = images[0], classes.numpy()[0]
     places = []
-    for kind in (1, 2):  # the middle of each shape, its edge, and a place beside it
+    for kind in (1, 2):  # the middle of the shape, its upper edge, and a place beside it
         rows, columns = np.nonzero(truth == kind)
         row, column = int(rows.mean()), int(columns.mean())
-        places += [(row, column, kind), (rows.min(), column, kind), (row, max(columns.min() - 3, 0), kind)]
+        places += [
+            (row, column, kind),
+            (int(rows.min()), column, kind),
+            (row, max(int(columns.min()) - 3, 0), kind),
+        ]
     maps = influence(model, image, places)
     for place, gradient in zip(places, maps):
-        farthest, within = reached(gradient, place)
-        row, column, kind = place
-        print(
-            f"{CLASSES[kind]:>6}[{row:2}, {column:2}] is moved by pixels up to {farthest:2} away, of {REACH} it can see; "
-            f"{within:.0%} of the influence lies within {REACH // 2}."
-        )
+        report(place, gradient)
     draw(out, image, predictions.numpy()[0], places, maps)
     print(f"The picture is in {out}")
     return float(overlap.result()), places, maps
@@ -149,5 +157,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--out", default="influence.png", help="where the picture goes (default: %(default)s)"
     )
-    parser.add_argument("--steps", type=int, default=300, help="of training (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=400, help="of training (default: %(default)s)")
     main(**vars(parser.parse_args()))

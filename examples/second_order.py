@@ -1,4 +1,4 @@
-"""Derivatives of derivatives: Newton's method, a Hessian times a vector, a gradient for each example, a gradient penalty.
+"""Derivatives of derivatives: Newton's method, a Hessian times a vector, gradients of examples and of gradients.
 
 Each is checked against what is known by other means.
 Run it with `python examples/second_order.py --out picture.png`; the picture needs matplotlib.
@@ -143,7 +143,10 @@ def main(out="second_order.png", steps=400):
     each = gradient_of_each(tf.constant(w), tf.constant(examples), tf.constant(labels)).numpy()
     by_hand = 2 * (examples @ w - labels)[:, None] * examples
     lengths = np.linalg.norm(each, axis=1)
-    print(f"24 gradients in one sweep, within {abs(each - by_hand).max():.0e} of 2 (x.w - y) x.", end=" ")
+    print(
+        f"24 gradients in one sweep differ from 2 (x.w - y) x by {abs(each - by_hand).max():.0e} at most.",
+        end=" ",
+    )
     print(f"The longest is that of example {lengths.argmax()}; the wrong label is that of {wrong}.")
 
     w = tf.Variable([3.0, 4.0])

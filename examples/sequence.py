@@ -104,7 +104,7 @@ def draw(out, curves, keys, values, weights):
     for (name, curve), colour in zip(curves.items(), ("#d1495b", "#00798c")):
         window = min(25, len(curve))
         smooth = np.convolve(curve, np.ones(window) / window, "valid")
-        left.plot(curve, ",", color=colour, alpha=0.4)
+        left.plot(curve, color=colour, alpha=0.2, linewidth=0.7)
         left.plot(np.arange(len(smooth)) + window / 2, smooth, color=colour, label=name)
     left.axhline(1 / VALUES, color="0.6", linestyle=":", label="by chance")
     left.set(
@@ -138,12 +138,14 @@ def main(out="sequence.png", steps=1200):
         print(f"{name:>9}: {size} parameters, {when}; {accuracies[name]:.0%} of new questions right")
 
     attention = networks["attention"]
-    weights = attention.weights(attention.pairs(keys, values))[0].numpy()
-    asked = int(np.flatnonzero(keys.numpy()[0, :-1] == keys.numpy()[0, -1])[0])
-    print(f"Asked for the key of pair {asked}, attention gives it {weights[-1, asked]:.0%} of its weight.")
-    draw(out, curves, keys.numpy()[0], values.numpy()[0], weights)
+    weights = attention.weights(attention.pairs(keys, values)).numpy()
+    is_asked = keys.numpy()[:, :-1] == keys.numpy()[:, -1:]
+    looked = weights[:, -1, :-1][is_asked].mean()
+    print(f"To the pair whose key is asked for, attention gives {looked:.0%} of its weight.")
+    shown = int(np.flatnonzero(is_asked[:, 1])[0])
+    draw(out, curves, keys.numpy()[shown], values.numpy()[shown], weights[shown])
     print(f"The picture is in {out}")
-    return accuracies, weights[-1, asked]
+    return accuracies, looked
 
 
 if __name__ == "__main__":
