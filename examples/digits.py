@@ -107,6 +107,7 @@ def draw(out, losses, images, labels, probabilities):
 
 
 def main(out="digits.png", steps=800, folder=None, every=50):
+    tf.random.set_seed(0)
     learn, (images, labels) = load_digits()
     model = Reader()
     losses = train(model, *learn, steps, folder, every)

@@ -64,15 +64,15 @@ def train_gan(images, steps):
     forger, judge = Layers(NOISE, 128, 128, 64, seed=3), Layers(64, 128, 128, 1, seed=4)
     forging, judging = (tf.optimizers.Adam(0.0005, beta_1=0.5) for _ in range(2))
     make = lambda noise: tf.sigmoid(forger(noise))
-    tf.random.set_seed(0)
+    random = tf.random.Generator.from_seed(0)
 
     def how_wrong(scores, truth):
         return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(truth * tf.ones_like(scores), scores))
 
     @tf.function
     def step(real):
-        noise = tf.random.normal((BATCH, NOISE))
-        blur = 0.1 * tf.random.normal((2, BATCH, 64))  # so that the judge cannot win by a single grey pixel
+        noise = random.normal((BATCH, NOISE))
+        blur = 0.1 * random.normal((2, BATCH, 64))  # so that the judge cannot win by a single grey pixel
         with tf.GradientTape() as for_judge, tf.GradientTape() as for_forger:
             made = make(noise)
             real_scores, made_scores = judge(real + blur[0]), judge(made + blur[1])
@@ -97,16 +97,16 @@ def nearest(samples, images):
 
 
 def draw(out, parts):
-    """Rows of digits, under a title each."""
+    """Rows of twelve digits, under a title each."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 8.6), layout="constrained")
-    heights = [len(digits) // 12 for digits in parts.values()]
-    for part, (title, digits) in zip(figure.subfigures(len(parts), height_ratios=heights), parts.items()):
-        part.suptitle(title)
-        for ax, digit in zip(part.subplots(len(digits) // 12, 12).flat, digits):
-            ax.imshow(np.reshape(digit, (8, 8)), cmap="gray_r", vmin=0, vmax=1)
-            ax.set_axis_off()
+    figure = Figure(figsize=(9, 5.8), layout="constrained")
+    heights = [len(digits) for digits in parts.values()]
+    for ax, (title, digits) in zip(figure.subplots(len(parts), height_ratios=heights), parts.items()):
+        framed = np.pad(np.reshape(digits, (-1, 12, 8, 8)), ((0, 0), (0, 0), (1, 1), (2, 2)))
+        ax.imshow(framed.swapaxes(1, 2).reshape(-1, 12 * 12), cmap="gray_r", vmin=0, vmax=1)
+        ax.set_title(title)
+        ax.set_axis_off()
     figure.savefig(out, dpi=110)
 
 

@@ -109,7 +109,7 @@ def draw(out, image, prediction, places, maps):
     panels[1, 0].imshow(prediction, cmap=ListedColormap(["0.9", "#edae49", "#00798c"]), vmin=0, vmax=2)
     panels[1, 0].set_title("its classes: disc yellow, square blue")
     for ax, (row, column, kind), gradient in zip(panels[:, 1:].flat, places, maps):
-        limit = abs(gradient).max()
+        limit = np.quantile(abs(gradient), 0.995)  # else the pixel itself outshines the rest
         shown = ax.imshow(gradient, cmap="RdBu_r", vmin=-limit, vmax=limit)
         ax.contour(prediction > 0, levels=[0.5], colors="0.6", linewidths=0.5)
         ax.plot(column, row, "+", color="black", markersize=10)
