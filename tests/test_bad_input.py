@@ -298,6 +298,76 @@ CASES = {
         (Invalid, ValueError),
         "stack: the shapes must be the same, not [2], [3]",
     ),
+    "an order of complex numbers": (
+        lambda: tf.maximum(1j, 2j),
+        (Invalid, TypeError),
+        "maximum takes real numbers, not complex128, which has no order",
+    ),
+    "a softmax of complex numbers": (
+        lambda: tf.nn.softmax([1j, 2j]),
+        (Invalid, TypeError),
+        "softmax takes floating tensors, not complex128: use cast(x, 'float32')",
+    ),
+    "an angle of complex numbers": (
+        lambda: tf.atan2(1j, 2j),
+        (Invalid, TypeError),
+        "atan2 does not take complex128: cast to another dtype first",
+    ),
+    "arithmetic on strings": (
+        lambda: tf.constant(["a"]) - ["b"],
+        (Invalid, TypeError),
+        "subtract takes numbers, not strings",
+    ),
+    "strings and numbers": (
+        lambda: tf.constant("a") * 2.0,
+        (Invalid, TypeError),
+        "multiply: tensors of different dtypes do not mix: string and float32. A string is no number",
+    ),
+    "a constant that does not fill its shape": (
+        lambda: tf.constant([1, 2, 3], shape=[2]),
+        (Invalid, TypeError),
+        "constant: 3 elements cannot fill the shape (2,); give one element or exactly as many",
+    ),
+    "more than there is memory for": (
+        lambda: tf.zeros([2**45]),
+        (errors.ResourceExhaustedError, MemoryError),
+        "zeros: no memory for the shape [35184372088832]",
+    ),
+    "more than there is memory for, computed": (
+        lambda: tf.tile([1.0], [2**45]),
+        (errors.ResourceExhaustedError, MemoryError),
+        "tile: Unable to allocate",
+    ),
+    "more elements than can be counted": (
+        lambda: tf.ones([2**40, 2**40]),
+        (Invalid, ValueError),
+        "ones: the shape [1099511627776, 1099511627776] has more than 2**63 - 1 elements",
+    ),
+    "an array of axes": (
+        lambda: tf.reduce_sum(MATRIX, axis=np.array([[0], [1]])),
+        (Invalid, TypeError),
+        "reduce_sum: an axis must be an integer, not [0]",
+    ),
+    "space_to_depth of a matrix": (
+        lambda: tf.nn.space_to_depth(MATRIX, 2),
+        (Invalid, ValueError),
+        "space_to_depth: takes images, of rank 4",
+    ),
+    "one name in einsum for two lengths": (
+        lambda: tf.einsum("ij,jk->ik", tf.ones((2, 1)), tf.ones((3, 4))),
+        (Invalid, ValueError),
+        "einsum: 'ij,jk->ik' with axes named 'j' of lengths 1 and 3",
+    ),
+    "NumPy's own dtype names": (
+        lambda: tf.as_dtype("a"),
+        (TypeError,),
+        "'a' is not a dtype gradtape knows",
+    ),
+    "`unconnected_gradients` of another name": (
+        lambda: ask(squared, unconnected_gradients="nothing"),
+        (ValueError,),
+        "unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not 'nothing'",
+    ),
     "a broadcast that cannot be": (
         lambda: tf.broadcast_to(FLOAT, (2, 3)),
         (Invalid, ValueError),

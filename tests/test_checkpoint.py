@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +23,6 @@ from gradtape.train import files, restore
 
 Checkpoint, CheckpointManager = tf.train.Checkpoint, tf.train.CheckpointManager
 Dataset = tf.data.Dataset
-
-forking = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-]
 
 
 class Dense:
@@ -598,72 +594,78 @@ def save_for_ever(tmp_path, value, pipe):
         manager.save()
 
 
-class TestKilled:
-    pytestmark = forking
+# These fork, which does not go well with the threads that JAX has when other tests have used it. So they run in a
+# process of their own: this file, called by its name.
 
-    def test_killed_at_any_moment_the_last_checkpoint_is_whole(self, tmp_path):
-        manager_of(tmp_path, 0).save()
-        start = time.monotonic()
-        manager_of(tmp_path, 0).save()
-        takes = time.monotonic() - start
-        rng, before, progress = random.Random(4), 0, set()
-        for _ in range(300):
-            reading, writing = os.pipe()
-            child = os.fork()
-            if not child:
-                try:
-                    save_for_ever(tmp_path, before, writing)
-                finally:
-                    os._exit(1)
-            os.read(reading, 1)
-            time.sleep(rng.uniform(0, 1.5 * takes))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            os.close(reading)
-            os.close(writing)
-            value = latest(tmp_path)
-            assert value >= before
-            before = value
-            progress.add(value)
-        assert len(progress) > 20, "the children must get to save something"
-        manager = manager_of(tmp_path, 0)
-        manager.restore_or_initialize()
-        manager.save()
-        leftovers = [name for name in os.listdir(tmp_path) if name.startswith(".checkpoint.")]
-        assert leftovers == [], "what the killed left behind is swept away"
 
-    @pytest.mark.parametrize("write", [False, True], ids=["save", "write over"])
-    def test_killed_at_every_step_the_last_checkpoint_is_whole(self, tmp_path, write):
-        """A child that stops dead at its n-th call to the system, for all n."""
+def killed_at_any_moment(tmp_path):
+    """At random points of two hundred saves."""
+    manager_of(tmp_path, 0).save()
+    start = time.monotonic()
+    manager_of(tmp_path, 0).save()
+    takes = time.monotonic() - start
+    rng, before, progress = random.Random(4), 0, set()
+    for _ in range(200):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                save_for_ever(tmp_path, before, writing)
+            finally:
+                os._exit(1)
+        os.read(reading, 1)
+        time.sleep(rng.uniform(0, 1.5 * takes))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+        value = latest(tmp_path)
+        assert value >= before
+        before = value
+        progress.add(value)
+    assert len(progress) > 20, "the children must get to save something"
+    manager = manager_of(tmp_path, 0)
+    manager.restore_or_initialize()
+    manager.save()
+    leftovers = [name for name in os.listdir(tmp_path) if name.startswith(".checkpoint.")]
+    assert leftovers == [], "what the killed left behind is swept away"
 
-        def save(value):
-            manager = manager_of(tmp_path, value)
-            if write:
-                manager.checkpoint.write(prefix(tmp_path))
-            else:
-                manager.save()
 
-        save(1)
-        for step in range(100):
-            child = os.fork()
-            if not child:
-                try:
-                    stop_at(step, lambda: os._exit(3))
-                    save(2)
-                    os._exit(0)
-                finally:
-                    os._exit(1)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            assert code in (0, 3)
-            if write:
-                found = set(tf.train.load_variable(prefix(tmp_path), "v"))
-                assert found in ({1.0}, {2.0})
-                assert code == 3 or found == {2.0}
-            else:
-                assert latest(tmp_path) in (1, 2)
-            if code == 0:
-                break
-        assert 5 < step < 99
+def killed_at_every_step(tmp_path, write=False):
+    """A child that stops dead at its n-th call to the system, for all n."""
+
+    def save(value):
+        manager = manager_of(tmp_path, value)
+        if write:
+            manager.checkpoint.write(prefix(tmp_path))
+        else:
+            manager.save()
+
+    save(1)
+    for step in range(100):
+        child = os.fork()
+        if not child:
+            try:
+                stop_at(step, lambda: os._exit(3))
+                save(2)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, 3)
+        if write:
+            found = set(tf.train.load_variable(prefix(tmp_path), "v"))
+            assert found in ({1.0}, {2.0})
+            assert code == 3 or found == {2.0}
+        else:
+            assert latest(tmp_path) in (1, 2)
+        if code == 0:
+            break
+    assert 5 < step < 99
+
+
+def killed_at_every_step_of_writing_over(tmp_path):
+    killed_at_every_step(tmp_path, write=True)
 
 
 SYSTEM = ("open", "write", "fsync", "replace", "close", "unlink", "mkdir")
@@ -725,28 +727,36 @@ def test_a_save_that_fails_anywhere_leaves_disk_and_memory_as_they_were(tmp_path
     assert [name for name in os.listdir(tmp_path) if name.endswith(".tmp")] == []
 
 
-class TestFullDisk:
-    pytestmark = forking
+def full_disk(tmp_path):
+    """Truly: the system refuses to let a file grow."""
+    import resource
 
-    def test_a_full_disk_is_an_error_and_the_old_stays(self, tmp_path):
-        """Truly: the system refuses to let a file grow."""
-        import resource
-
-        manager_of(tmp_path, 1).save()
-        child = os.fork()
-        if not child:
+    manager_of(tmp_path, 1).save()
+    child = os.fork()
+    if not child:
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
             try:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-                try:
-                    manager_of(tmp_path, 2).save()
-                except OSError as error:
-                    os._exit(7 if error.errno == errno.EFBIG else 8)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert latest(tmp_path) == 1
-        assert sorted(os.listdir(tmp_path)) == ["checkpoint", "ckpt-1.safetensors"]
+                manager_of(tmp_path, 2).save()
+            except OSError as error:
+                os._exit(7 if error.errno == errno.EFBIG else 8)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert latest(tmp_path) == 1
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "ckpt-1.safetensors"]
+
+
+INTERRUPTED = [killed_at_any_moment, killed_at_every_step, killed_at_every_step_of_writing_over, full_disk]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("check", INTERRUPTED, ids=lambda check: check.__name__)
+def test_an_interrupted_save_leaves_the_last_checkpoint_whole(tmp_path, check):
+    command = [sys.executable, __file__, check.__name__, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
@@ -946,3 +956,7 @@ def test_importing_checkpoints_is_left_until_used():
     program = f"import gradtape, sys; gradtape.train; print({modules})"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False False\n"
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](Path(sys.argv[2]))

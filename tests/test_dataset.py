@@ -728,6 +728,68 @@ def test_a_position_that_does_not_exist_is_refused_and_changes_nothing():
     assert numbers(short) == [1, 2]
 
 
+# -- inside a function ------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_inside_a_function_sees_the_dataset_anew_each_time():
+    order = []
+    dataset = Dataset.range(5).shuffle(5, seed=1).map(lambda x: order.append(int(x)) or x).batch(2)
+
+    @tf.function
+    def total():
+        result = tf.constant(0, tf.int64)
+        for batch in dataset:
+            result = result * 100 + tf.reduce_sum(batch)
+        return result
+
+    results = set()
+    for _ in range(4):
+        order.clear()
+        found = int(total())
+        last = order[-5:]
+        assert found == (last[0] + last[1]) * 10000 + (last[2] + last[3]) * 100 + last[4]
+        results.add(found)
+    assert len(results) > 1
+
+
+def test_an_iterator_moves_on_inside_a_function():
+    iterator = iter(
+        Dataset.from_tensor_slices(([1.0, 2.0, 3.0, 4.0], [1, 2, 3, 4])).batch(2, drop_remainder=True)
+    )
+
+    @tf.function
+    def step(it):
+        x, n = next(it)
+        return tf.reduce_sum(x) + tf.cast(tf.reduce_sum(n), "float32")
+
+    assert [float(step(iterator)), float(step(iterator))] == [6.0, 14.0]
+    with pytest.raises((tf.errors.OutOfRangeError, RuntimeError)):  # the latter is what XLA makes of it
+        float(step(iterator))
+
+
+def test_what_a_function_cannot_know_is_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="drop_remainder=True"):
+        tf.function(lambda it: next(it))(iter(Dataset.range(5).batch(2)))
+    sizes = iter([2, 3, 1])
+    dataset = Dataset.range(9).take_while(lambda x: x < sizes_now[0])
+    sizes_now = [next(sizes)]
+
+    @tf.function
+    def count():
+        result = tf.constant(0)
+        for _ in dataset:
+            result += 1
+        return result
+
+    assert int(count()) == 2
+    sizes_now[0] = next(sizes)
+    with pytest.raises((tf.errors.InvalidArgumentError, RuntimeError)):
+        int(count())
+    sizes_now[0] = next(sizes)
+    with pytest.raises((tf.errors.OutOfRangeError, RuntimeError)):
+        int(count())
+
+
 # -- the rest ---------------------------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,8 @@ FAIL = {
     "near nan": (lambda: d.assert_near(1.0, np.nan), Invalid, "y is nan"),
     "near integers": (lambda: d.assert_near(1, 1), ValueError, "takes floating tensors"),
     "positive": (lambda: d.assert_positive([1, 0]), Invalid, "x > 0 does not hold"),
+    "positive, complex": (lambda: d.assert_positive(1j), TypeError, "real numbers, not complex128"),
+    "less, booleans": (lambda: d.assert_less(True, False), TypeError, "real numbers, not bool"),
     "positive nan": (lambda: d.assert_positive([np.nan]), Invalid, "x is nan"),
     "negative": (lambda: d.assert_negative([-1, 0]), Invalid, "x < 0"),
     "not negative": (lambda: d.assert_non_negative([-1]), Invalid, "x >= 0"),

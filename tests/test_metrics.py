@@ -162,7 +162,7 @@ def test_a_metric_of_your_own():
         (lambda: metrics.AUC(num_thresholds=1), "from 2 on, not 1"),
         (lambda: metrics.AUC(curve="line"), "curve is one of 'ROC', 'PR', 'PRGAIN', not 'LINE'"),
         (lambda: metrics.AUC(summation_method="sum"), "summation_method is one of .* not 'sum'"),
-        (lambda: metrics.F1Score(average="mean"), "average is None, .* not 'mean'"),
+        (lambda: metrics.F1Score(average="mean"), "average must be None, .* not 'mean'"),
         (lambda: metrics.FBetaScore(beta=0.0), "beta must be positive"),
         (lambda: metrics.F1Score(threshold=2.0), r"threshold must lie in \]0, 1\], not 2.0"),
         (

@@ -487,6 +487,20 @@ def test_eager_and_compiled_steps_mix(name):
         assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+def test_many_variables_compile_as_one():
+    shapes = [(), (3,), (2, 2), (0,), (1, 2, 3)] * 2 + [(20000,)]
+    v, w = ([tf.Variable(tf.ones(shape)) for shape in shapes] for _ in range(2))
+    compiled, eager = made("Adam"), made("Adam")
+    step = tf.function(lambda gradients: compiled.apply_gradients(pairs(gradients, v)))
+    for i in range(2):
+        gradients = [tf.fill(shape, 1.0 + i * j) for j, shape in enumerate(shapes)]
+        step(gradients)
+        eager.apply_gradients(pairs(gradients, w))
+    for a, b in pairs([*compiled.variables, *v], [*eager.variables, *w]):
+        assert a.shape == b.shape
+        assert_allclose(a, b, rtol=1e-5)
+
+
 def test_a_whole_step_compiles():
     w, b = tf.Variable([[0.0], [0.0]]), tf.Variable(0.0)
     schedule = tf.optimizers.schedules.ExponentialDecay(0.2, 50, 0.5)

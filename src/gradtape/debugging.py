@@ -91,7 +91,7 @@ def _hold(
         raise error(a, b)
 
 
-_ORDERS = (np.less, np.less_equal, np.greater, np.greater_equal)
+_ORDERS = (operator.lt, operator.le, operator.gt, operator.ge)
 
 
 def _with(message: Any, text: str) -> str:

@@ -9,7 +9,8 @@ Since that is written with the same `choose` and `loop`, it can be differentiate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import CellType, FunctionType
 from typing import Any
 
 import jax
@@ -39,8 +40,13 @@ class _Catcher(Listener):
     def _knows(self, key: int) -> bool:
         return any(tape._knows(key) for tape in self._around)
 
+    def _meet(self, tensor: Tensor) -> None:
+        for tape in self._around:
+            tape._meet(tensor)
+
     def catch(self, tensor: Tensor) -> None:
         """Note a tensor, if a tape knows it."""
+        self._meet(tensor)
         if tensor._key and tensor._key not in self.caught and self._knows(tensor._key):
             self.caught[tensor._key] = tensor
 
@@ -142,6 +148,7 @@ def _like(array: Any) -> Any:
 def choose(name: str, index: Tensor, functions: list[Callable[[], Any]]) -> Any:
     """What one of the functions returns: the second for a true condition; or the one with this number."""
     again = _Again()
+    later = frozen(functions)
     blocks = [Block(function, []) for function in functions]
     for block in blocks[1:]:
         _must_agree(name, blocks[0], block)
@@ -177,7 +184,7 @@ def choose(name: str, index: Tensor, functions: list[Callable[[], Any]]) -> Any:
 
             return run
 
-        return nest.flatten(choose(f"gradient of {name}", index, [pulled(f) for f in functions]))
+        return nest.flatten(choose(f"gradient of {name}", index, [pulled(f) for f in later]))
 
     _record(name, list(caught.values()), outputs, pull)
     return blocks[0].pack(outputs)
@@ -228,6 +235,7 @@ def loop(
         after, out = body(i, list(tensors[:count]), list(tensors[count:]))
         return [list(map(convert, after)), list(map(convert, out))]
 
+    (flat_later,) = frozen([flat])
     first = [wrap(np.zeros(t._array.shape[1:], t._array.dtype)) for t in rows]
     block = _settled(flat, [step, *carry, *first], turn=0)
     again.remember([block])
@@ -272,7 +280,7 @@ def loop(
             values = dict(zip(block.written, old[count:], strict=True))
             sources = [*old[:count], *row_in]
             with again.replayed(i, values), _tape(block.caught, [sources[j] for j in moving]) as tape:
-                after, out = flat(i, *sources)
+                after, out = flat_later(i, *sources)
             wanted = [*[sources[j] for j in moving], *caught]
             pulled = _swept(tape, [*after, *out], [*state[:count], *g_out], wanted, lead)
             grads = dict(zip(moving, pulled[: len(moving)], strict=True))
@@ -341,7 +349,8 @@ def repeat_while(
     def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
         raise InvalidArgumentError(
             f"{name}: inside a @function the gradient of a loop needs to know how long it can get: give "
-            "maximum_iterations, or loop `for i in range(n)` and leave early with break"
+            "maximum_iterations (a `while` statement takes it by autograph.experimental.set_loop_options), or loop "
+            "`for i in tf.range(n)` and leave early with break"
         )
 
     _record(name, [*carry, *caught.values()], finals, pull)
@@ -388,6 +397,46 @@ def _must_stay(name: str, carry: Tensors, block: Block) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Gradients of blocks
+
+
+def frozen(functions: list[Any]) -> list[Any]:
+    """The functions, to be called later, with the variables around them as they are now.
+
+    A function finds what its variables hold when it is called: in `for k in (1, 2): y = cond(c, lambda: k * y, ...)`
+    that would be the last k for all when gradients are asked for. So each gets cells of its own, and so do functions in
+    these cells; those that shared variables still do.
+    """
+    if not local.here.tapes:
+        return functions
+    cells: dict[int, CellType] = {}
+    made: dict[int, FunctionType] = {}
+    waiting: list[CellType] = []
+
+    def cell(old: CellType) -> CellType:
+        if id(old) not in cells:
+            cells[id(old)] = CellType()
+            waiting.append(old)
+        return cells[id(old)]
+
+    def copied(function: Any) -> Any:
+        if type(function) is not FunctionType or not function.__closure__:
+            return function
+        if id(function) not in made:
+            closure = tuple(map(cell, function.__closure__))
+            code, names = function.__code__, function.__globals__
+            made[id(function)] = copy = FunctionType(
+                code, names, function.__name__, function.__defaults__, closure
+            )
+            copy.__kwdefaults__ = function.__kwdefaults__
+            copy.__dict__.update(function.__dict__)
+        return made[id(function)]
+
+    result = list(map(copied, functions))
+    while waiting:
+        old = waiting.pop()
+        with suppress(ValueError):  # a variable without a value
+            cells[id(old)].cell_contents = copied(old.cell_contents)
+    return result
 
 
 class _Again:

@@ -1,7 +1,7 @@
 """@function: the same Python, run once with traced tensors and compiled by XLA.
 
-A call is sorted by its signature (shapes and dtypes of tensors, values of everything else); each signature has one
-`program.Program`. Without JAX everything runs as plain Python, and says so once.
+A call is sorted by its signature (shapes and dtypes of tensors, values of everything else: see `arguments`); each
+signature has one `program.Program`. Without JAX everything runs as plain Python, and says so once.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import copy
 import functools
 import inspect
 import logging
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import nest
+from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
 from .primitive import local
 from .settings import settings
 from .spec import TensorSpec
-from .tensor import Tensor, array_of, convert, wrap
+from .tensor import Tensor, device_of
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gradtape")
 
-_PLAIN = frozenset((int, float, bool, complex, str, bytes, type(None)))
+_MANY = 5  # traces of one function, at which it warns
 
 
 def function(
@@ -78,85 +78,102 @@ class Function:
         if not callable(python_function):
             raise TypeError(f"function takes a function to compile, not {python_function!r}")
         self._python_function = python_function
-        self._input_signature = None if input_signature is None else tuple(_specs(input_signature))
         self._autograph = autograph
-        self._programs: dict[Any, Program] = {}
+        functools.update_wrapper(self, python_function)
+        self.__name__ = _name_of(python_function)
+        self._input_signature = (
+            None
+            if input_signature is None
+            else checked_signature(self.__name__, input_signature, self._signature)
+        )
+        self._programs: dict[Any, Program] = {}  # by the key of the arguments
+        self._found: dict[Any, Program] = {}  # the same by the key that `__call__` makes of a simple call
         self._traces = 0
         self._made_variables = False
         self._lock = threading.RLock()
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
-        self._history: list[Any] = []  # of signatures traced, to name what changes between them
-        functools.update_wrapper(self, python_function)
-        self.__name__ = _name_of(python_function)
+        self._methods: dict[
+            int, tuple[Any, Function]
+        ] = {}  # by the id of an object, to which there is a reference
+        self._last: list[tuple[str, str]] = []  # the arguments of the last trace, in words
 
     # -- calling ------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function: compiled, or as part of the function that is being traced now."""
-        if local.here.trace is not None:
+        here = local.here
+        if here.trace is not None:
             return self._traceable(*args, **kwargs)
-        if settings.run_functions_eagerly or not _can_compile():
+        if settings.run_functions_eagerly:
             return self._python_function(*args, **kwargs)
-        if kwargs or self._input_signature is not None:
+        if kwargs:
             return self._sort(args, kwargs)
+        # Tensors and plain values are sorted here and now, in 1 us for each; the rest takes ten times that.
         key: list[Any] = []
         leaves = []
         for a in args:
             kind = type(a)
             if kind is Tensor:
-                array = array_of(a)
+                try:
+                    array = device_of(a)
+                except AttributeError:
+                    array = a._array
                 leaves.append(a)
                 key += (array.shape, array.dtype)
-            elif kind in _PLAIN:
+            elif kind in PLAIN:
                 key += (kind, a)
+            elif kind is float:
+                key += (kind, a.hex())
             else:
                 return self._sort(args, kwargs)
-        program = self._programs.get(tuple(key))
-        return self._sort(args, kwargs) if program is None else program(leaves)
+        program = self._found.get(tuple(key))
+        if program is None:
+            return self._sort(args, kwargs, tuple(key))
+        if here.tapes:
+            return program(leaves)
+        return program.values.run(leaves)  # type: ignore[union-attr]  # it has been prepared
 
-    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Find the program for any arguments, or make it."""
+    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
+        """Find the program for any arguments, or make it; under `key` it is found sooner the next time."""
+        if not _can_compile():
+            return self._python_function(*args, **kwargs)
         arguments = self._arguments(args, kwargs)
-        return self._program(arguments)(arguments.leaves)
+        leaves = arguments.leaves
+        program = self._program(arguments)
+        if key is not None and [id(x) for x in args if type(x) is Tensor] == [id(x) for x in leaves]:
+            self._found[key] = program
+        return program(leaves)
 
-    def _program(self, arguments: _Arguments) -> Program:
-        from .program import Program
-
+    def _program(self, arguments: Arguments) -> Program:
         program = self._programs.get(arguments.key)
         if program is not None:
             return program
         with self._lock:
             program = self._programs.get(arguments.key)
-            if program is None:
-                self._traces += 1
-                self._notice(arguments)
-                program = Program(
-                    self.__name__,
-                    lambda inputs: self._traceable(*arguments.of(inputs)[0], **arguments.of(inputs)[1]),
-                    may_create=not self._made_variables,
-                )
-                program.prepare(arguments.leaves)
-                self._made_variables |= program.made_variables
-                self._programs[arguments.key] = program
+            return self._trace(arguments) if program is None else program
+
+    def _trace(self, arguments: Arguments) -> Program:
+        from .program import Program
+
+        def run(inputs: list[Tensor]) -> Any:
+            args, kwargs = arguments.of(inputs)
+            return self._traceable(*args, **kwargs)
+
+        self._traces += 1
+        self._notice(arguments)
+        program = Program(self.__name__, run, arguments, may_create=not self._made_variables)
+        program.prepare(arguments.leaves)
+        arguments.forget()
+        self._made_variables |= program.made_variables
+        self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
+        self._found = {key: p for key, p in self._found.items() if not p.is_dead}
+        self._programs[arguments.key] = program
         return program
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments:
-        if kwargs or self._input_signature is not None:
-            args, kwargs = self._in_order(args, kwargs)
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        args, kwargs = bind(self.__name__, self._signature, args, kwargs)
         if self._input_signature is not None:
-            args = _fit(self.__name__, self._input_signature, args, kwargs)
-            kwargs = {}
-        return _Arguments(self.__name__, args, kwargs)
-
-    def _in_order(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Keyword arguments in the places of positional ones where that can be: f(x=1) is f(1)."""
-        signature = self._signature
-        if signature is None:
-            return args, kwargs
-        bound = signature.bind(*args, **kwargs)
-        return bound.args, bound.kwargs
+            args = fit(self.__name__, self._input_signature, args, kwargs, self._defaults)
+        return Arguments(self.__name__, args, kwargs)
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
@@ -164,6 +181,18 @@ class Function:
             return inspect.signature(self._python_function)
         except (TypeError, ValueError):
             return None
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if self._signature is None else list(self._signature.parameters)
+
+    @property
+    def _defaults(self) -> list[Any]:
+        """Of the parameters that the input_signature says nothing of."""
+        if self._signature is None or self._input_signature is None:
+            return []
+        parameters = list(self._signature.parameters.values())[len(self._input_signature) :]
+        return [p.default for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     @functools.cached_property
     def _traceable(self) -> Callable[..., Any]:
@@ -175,35 +204,36 @@ class Function:
 
         return function.converted(called) if isinstance(function, _Method) else called(function)
 
-    def _notice(self, arguments: _Arguments) -> None:
+    def _notice(self, arguments: Arguments) -> None:
         """Warn, once, if the function is traced again and again; say which argument it is that changes."""
-        self._history.append(arguments)
-        if len(self._history) != 5:
+        if self._traces > _MANY:
             return
-        before = self._history[-2]
-        changed = before.difference(arguments, self._signature)
-        logger.warning(
-            "the function %s has been traced 5 times, each of which costs far more than running it: %s. Pass numbers "
-            "that change as tensors, pad tensors to one shape, and make functions once, outside of loops",
-            self.__name__,
-            changed,
-        )
-        self._history.clear()
+        before, self._last = self._last, arguments.described(self._names)
+        if self._traces == _MANY:
+            logger.warning(
+                "the function %s has been traced %d times, each of which costs far more than running it: %s. Pass "
+                "numbers that change as tensors, pad tensors to one shape, and make functions once, outside of loops",
+                self.__name__,
+                _MANY,
+                _difference(before, self._last),
+            )
 
     # -- methods ------------------------------------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The function of an object: each object has one of its own, which is gone when the object is."""
         if instance is None:
             return self
+        found = self._methods.get(id(instance))
+        if found is not None:
+            return found[1]
         try:
-            bound = self._bound.get(instance)
-        except TypeError:  # no weak references, or no hash
+            reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
+        except TypeError:  # it takes no weak references
             return functools.partial(self.__call__, instance)
-        if bound is None:
-            method = _Method(self._python_function, instance)
-            bound = Function(method, self._input_signature and self._input_signature, self._autograph)
-            self._bound[instance] = bound
-        return bound
+        method = Function(_Method(self._python_function, instance), self._input_signature, self._autograph)
+        self._methods[id(instance)] = reference, method
+        return method
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -231,203 +261,33 @@ class Function:
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        args, kwargs = nest.map_structure(_example, (args, kwargs))
-        arguments = self._arguments(args, kwargs)
-        return ConcreteFunction(self._program(arguments), arguments)
+        return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
 
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
 
     def __deepcopy__(self, memo: Any) -> Function:
-        return Function(self._python_function, self._input_signature, self._autograph)
+        function = copy.deepcopy(
+            self._python_function, memo
+        )  # a method of an object that is copied: of the copy
+        return Function(function, self._input_signature, self._autograph)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        name = getattr(self, "__qualname__", "")
+        if getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name  # it is known by its name
         return Function, (self._python_function, self._input_signature, self._autograph)
 
 
-class ConcreteFunction:
-    """A function compiled for one signature. Made by `Function.get_concrete_function`."""
-
-    def __init__(self, program: Program, arguments: _Arguments) -> None:
-        self._program = program
-        self._arguments = arguments
-        self.name = program.name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it with tensors of the signature; what is no tensor may be left out."""
-        given = [x for x in nest.flatten((args, kwargs)) if not _is_static(x)]
-        leaves = [x if type(x) is Tensor else convert(x) for x in given]
-        wanted = self._arguments.leaves
-        if [_kind(t) for t in leaves] != [_kind(t) for t in wanted]:
-            raise TypeError(
-                f"{self.name} was compiled for tensors {_shown(wanted)} and cannot take {_shown(leaves)}"
-            )
-        return self._program(leaves)
-
-    @property
-    def structured_input_signature(self) -> tuple[Any, ...]:
-        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
-        specs = [TensorSpec(t.shape, t.dtype) for t in self._arguments.leaves]
-        return self._arguments.of(specs)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables it reads."""
-        return tuple((self._program.reads or {}).values())
-
-    @property
-    def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those that are trainable."""
-        return tuple(v for v in self.variables if v.trainable)
-
-    def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.name} for {_shown(self._arguments.leaves)}>"
+def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> str:
+    for (name, was), (_, is_) in zip(before, now):
+        if was != is_:
+            return f"its argument {name} was {was} and is now {is_}"
+    return "its arguments differ from call to call"
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Arguments
-
-
-class _Arguments:
-    """The arguments of a call: tensors apart, and a key for the rest, their shapes and dtypes."""
-
-    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args, self.kwargs = args, kwargs
-        self.leaves: list[Tensor] = []
-        self._all: list[Any] = []  # every leaf; None for a tensor
-        parts: list[Any] = []
-        simple = not kwargs
-        for leaf in nest.flatten((args, kwargs)):
-            leaf = _as_leaf(leaf)
-            if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
-                array = array_of(leaf)
-                self.leaves.append(leaf)
-                self._all.append(_TENSOR)
-                parts += (array.shape, array.dtype)
-            else:
-                self._all.append(leaf)
-                parts += (type(leaf), _hashable(name, leaf))
-        simple = simple and not any(nest.is_nested(a) for a in args)
-        self.parts = parts
-        self.key = tuple(parts) if simple else (nest.structure_of((args, kwargs)), *parts)
-
-    def of(self, tensors: list[Any]) -> Any:
-        """The arguments with other tensors in the tensors' places."""
-        given = iter(tensors)
-        leaves = [next(given) if leaf is _TENSOR else leaf for leaf in self._all]
-        return nest.pack_sequence_as((self.args, self.kwargs), leaves)
-
-    def difference(self, other: _Arguments, signature: inspect.Signature | None) -> str:
-        """What differs between this call and another, in words."""
-        names = list(signature.parameters) if signature is not None else []
-        for i, (a, b) in enumerate(zip(self.args, other.args)):
-            mine, theirs = _Arguments("", (a,), {}).key, _Arguments("", (b,), {}).key
-            if mine != theirs:
-                name = names[i] if i < len(names) else f"number {i + 1}"
-                return f"its argument {name} was {_described(a)} and is now {_described(b)}"
-        return "its arguments differ from call to call"
-
-
-_TENSOR = object()
-
-
-def _as_leaf(leaf: Any) -> Any:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return convert(leaf)
-    if isinstance(leaf, Variable) or type(leaf) in _PLAIN or type(leaf) is Tensor:
-        return leaf
-    if hasattr(type(leaf), "_read"):
-        return leaf._read()
-    return leaf
-
-
-def _hashable(name: str, leaf: Any) -> Any:
-    if isinstance(leaf, Variable):
-        return leaf._key
-    if type(leaf) is Tensor:  # of strings: part of the signature
-        return leaf._array.shape, tuple(leaf._array.flat)
-    try:
-        hash(leaf)
-    except TypeError:
-        raise TypeError(
-            f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
-            "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
-        ) from None
-    return leaf
-
-
-def _is_static(x: Any) -> bool:
-    return type(x) in _PLAIN or isinstance(x, Variable)
-
-
-def _example(x: Any) -> Any:
-    """A tensor like a spec."""
-    if not isinstance(x, TensorSpec):
-        return x
-    if not x.shape.is_fully_defined():
-        raise ValueError(
-            f"a function is compiled for fixed shapes, and {x} leaves some open: give all lengths"
-        )
-    return wrap(np.broadcast_to(np.zeros((), x.dtype.numpy_dtype), tuple(x.shape)))
-
-
-def _specs(signature: Any) -> Any:
-    if not isinstance(signature, (list, tuple)):
-        raise TypeError(
-            f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {signature!r}"
-        )
-    for spec in nest.flatten(signature):
-        if not isinstance(spec, TensorSpec):
-            raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
-    return signature
-
-
-def _fit(
-    name: str, signature: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, ...]:
-    """The arguments as tensors that fit the signature."""
-    if kwargs or len(args) > len(signature):
-        raise TypeError(
-            f"{name} has an input_signature of {len(signature)} arguments and was given {len(args) + len(kwargs)}"
-        )
-    if len(args) < len(signature):
-        raise TypeError(
-            f"{name} has an input_signature of {len(signature)} arguments and was given {len(args)}"
-        )
-    try:
-        nest.assert_same_structure(list(signature), list(args))
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"{name}: the arguments are nested otherwise than the input_signature: {error}"
-        ) from None
-    leaves = []
-    for spec, value in zip(nest.flatten(signature), nest.flatten(args), strict=True):
-        try:
-            tensor = convert(value, None, spec.dtype.numpy_dtype)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{name}: {spec} was asked for, and {value!r} is no tensor: {error}") from None
-        if not spec.is_compatible_with(tensor):
-            raise TypeError(
-                f"{name}: the input_signature asks for {spec}, and the argument has shape {tensor.shape} and dtype "
-                f"{tensor.dtype.name}"
-            )
-        leaves.append(tensor)
-    return tuple(nest.pack_sequence_as(list(signature), leaves))
-
-
-def _kind(tensor: Tensor) -> Any:
-    array = array_of(tensor)
-    return array.shape, array.dtype
-
-
-def _described(x: Any) -> str:
-    if isinstance(x, Tensor):
-        return f"a tensor of shape {x.shape} and dtype {x.dtype.name}"
-    return repr(x)
-
-
-def _shown(tensors: list[Tensor]) -> str:
-    return "(" + ", ".join(f"{t.dtype.name}{list(t.shape)}" for t in tensors) + ")"
+def _drop(methods: dict[int, Any], number: int, reference: Any) -> None:
+    del methods[number]
 
 
 class _Method:
@@ -441,7 +301,13 @@ class _Method:
         self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(self._instance(), *args, **kwargs)
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(
+                f"the object that the method {_name_of(self)} belongs to is gone: keep it in a variable, as in "
+                "`model = Model(); model.step(x)`"
+            )
+        return self._function(instance, *args, **kwargs)
 
     def converted(self, called: Callable[[Any], Any]) -> _Method:
         """The same with another function for its own."""
@@ -454,6 +320,108 @@ def _name_of(python_function: Any) -> str:
     while isinstance(python_function, functools.partial):
         python_function = python_function.func
     return getattr(python_function, "__name__", type(python_function).__name__)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# One signature
+
+
+class ConcreteFunction:
+    """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
+
+    def __init__(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._function = function
+        self.name = function.__name__
+        leaves = nest.flatten((args, kwargs))
+        given = [leaf for leaf in leaves if isinstance(leaf, (Tensor, TensorSpec))]
+        self._specs = [x if isinstance(x, TensorSpec) else TensorSpec.from_tensor(x) for x in given]
+        like = iter(self._specs)
+        structure = [next(like) if isinstance(x, (Tensor, TensorSpec)) else x for x in leaves]
+        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), structure)
+        self._names = list(leaf_names(function._names, self._args, self._kwargs))
+        self._programs: list[Program] = []
+        if _can_compile() and all(spec.shape.is_fully_defined() for spec in self._specs):
+            self._programs.append(self._program([example(spec) for spec in self._specs]))
+
+    def _program(self, tensors: list[Tensor]) -> Program:
+        args, kwargs = self._with(tensors)
+        return self._function._program(Arguments(self.name, args, kwargs))
+
+    def _with(self, tensors: list[Any]) -> Any:
+        given = iter(tensors)
+        structure = self._args, self._kwargs
+        leaves = [next(given) if isinstance(x, TensorSpec) else x for x in nest.flatten(structure)]
+        return nest.pack_sequence_as(structure, leaves)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it as the function is called, or with its tensors alone, in order or by their specs' names."""
+        values = self._as_called(args, kwargs)
+        if values is None:
+            values = self._by_name(args, kwargs)
+        tensors = [fit_one(self.name, spec, value) for spec, value in zip(self._specs, values, strict=True)]
+        if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
+            args, kwargs = self._with(tensors)
+            return self._function(*args, **kwargs)
+        program = self._program(tensors)
+        if program not in self._programs:
+            self._programs.append(program)
+        return program(tensors)
+
+    def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The values for the specs, if the arguments are those of the function. What is no tensor may be left out."""
+        signature = self._function._signature
+        if signature is None:
+            return None
+        own = signature.bind(*self._args, **self._kwargs)
+        try:
+            given = signature.bind_partial(*args, **kwargs)
+            given.arguments = own.arguments | given.arguments
+            structure = given.args, given.kwargs
+            nest.assert_same_structure((self._args, self._kwargs), structure)
+        except (TypeError, ValueError):
+            return None
+        pairs = list(zip(nest.flatten((self._args, self._kwargs)), nest.flatten(structure), strict=True))
+        if any(x is not y and x != y for x, y in pairs if not isinstance(x, TensorSpec)):
+            return None
+        values = [y for x, y in pairs if isinstance(x, TensorSpec)]
+        return None if any(isinstance(value, TensorSpec) for value in values) else values
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The values for the specs, given one by one."""
+        rest = self._names[len(args) :]
+        if len(args) > len(self._names) or sorted(rest) != sorted(kwargs):
+            wanted = ", ".join(f"{n}: {spec}" for n, spec in zip(self._names, self._specs))
+            raise TypeError(
+                f"the concrete function {self.name} takes {wanted or 'no tensors'}; it was given {len(args)} arguments"
+                + (f" and {', '.join(kwargs)}" if kwargs else "")
+                + ". What is no tensor must be as it was when the function was compiled"
+            )
+        return [*args, *[kwargs[name] for name in rest]]
+
+    @property
+    def structured_input_signature(self) -> tuple[Any, ...]:
+        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
+        return self._args, self._kwargs
+
+    @property
+    def structured_outputs(self) -> Any:
+        """What it returns, with `TensorSpec`s for tensors; None until it was compiled."""
+        return self._programs[0].outputs if self._programs else None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables it reads."""
+        found = {key: v for program in self._programs for key, v in (program.reads or {}).items()}
+        return tuple(found.values())
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """Those that are trainable."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in self._specs)
+        return f"<ConcreteFunction {self.name} for ({shown})>"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

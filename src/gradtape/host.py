@@ -33,16 +33,26 @@ def python_errors() -> Iterator[None]:
 
 
 def on_host(function: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Any:
-    """What a pure function of NumPy or SciPy gives, for arrays of JAX's: it is called when the values are there."""
-    return call(lambda *values: (function(*values),), [(shape, np.dtype(dtype))], arrays)[0]
+    """What a pure function of NumPy or SciPy gives, for arrays of JAX's: it is called when the values are there.
+
+    It must let extra axes in front of all arrays pass through.
+    """
+    kinds = [(shape, np.dtype(dtype))]
+    return call(lambda *values: (function(*values),), kinds, arrays, at_once="broadcast_all")[0]
 
 
 def call(
-    function: Callable[..., Sequence[Any]], kinds: Sequence[Kind], arrays: Sequence[Any], *, pure: bool = True
+    function: Callable[..., Sequence[Any]],
+    kinds: Sequence[Kind],
+    arrays: Sequence[Any],
+    *,
+    pure: bool = True,
+    at_once: str = "sequential",
 ) -> list[Any]:
     """Have `function` called on NumPy arrays when the values of `arrays` are there; returns its results.
 
-    One that is not pure is called once a run, in the order of the program, even if nobody uses its results.
+    One that is not pure is called once a run, in the order of the program, even if nobody uses its results. `at_once`
+    is what becomes of the rows of a Jacobian: JAX's `vmap_method`.
     """
     import jax
     from jax.experimental import io_callback
@@ -51,7 +61,7 @@ def call(
     words = [_as_words(array) for array in arrays]
     called = _on_words(function, kinds, [array.dtype for array in arrays])
     if pure:
-        results = jax.pure_callback(called, wanted, *words, vmap_method="broadcast_all")
+        results = jax.pure_callback(called, wanted, *words, vmap_method=at_once)
     else:
         results = io_callback(called, wanted, *words, ordered=True)
     return [_back(result, dtype) for result, (_, dtype) in zip(results, kinds, strict=True)]

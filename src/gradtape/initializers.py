@@ -13,6 +13,7 @@ from .errors import DTypeError
 from .missing import closed
 from .ops import creation, random, stateless
 from .ops.array import cast
+from .ops.scalars import number
 from .shapes import TensorShape
 from .tensor import Tensor
 from .tensor import constant as constant_tensor
@@ -237,11 +238,11 @@ class VarianceScaling(Initializer):
         input_axes: Any = None,
         output_axes: Any = None,
     ) -> None:
-        if scale <= 0:
+        if number("VarianceScaling", "scale", scale) <= 0:
             raise ValueError(f"VarianceScaling: scale must be positive, it is {scale}")
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
+        if not isinstance(mode, str) or mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError(f"VarianceScaling: mode is 'fan_in', 'fan_out' or 'fan_avg', not {mode!r}")
-        kind = {"normal": "truncated_normal"}.get(distribution.lower(), distribution.lower())
+        kind = {"normal": "truncated_normal"}.get(str(distribution).lower(), str(distribution).lower())
         if kind not in ("truncated_normal", "untruncated_normal", "uniform"):
             raise ValueError(
                 "VarianceScaling: distribution is 'truncated_normal', 'untruncated_normal' or 'uniform', not "
@@ -368,7 +369,7 @@ def get(identifier: Any) -> Any:
     Zeros()
     """
     if isinstance(identifier, dict):
-        kind = globals().get(identifier["class_name"])
+        kind = globals().get(str(identifier.get("class_name")))
         if isinstance(kind, type) and issubclass(kind, Initializer):
             return kind.from_config(identifier.get("config", {}))
     elif isinstance(identifier, str):

@@ -49,6 +49,9 @@ class Listener:
     def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
 
+    def _meet(self, tensor: Tensor) -> None:
+        """A tensor is used in a part of the program that does not tell of its operations one by one."""
+
     def _access(self, variable: Any) -> None:
         """A variable was read."""
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 
+NAMED = "gradtape."  # what the names of inputs that were found while tracing begin with
+
+
 class Trace:
     """What a function that is being traced has read, written and made. Parts of it, such as the body of a loop, have
     a trace of their own, which sees what the whole has and keeps what it writes to itself."""
@@ -53,11 +56,15 @@ class Trace:
             array = jax.numpy.zeros(array.shape, array.dtype)
         self.root._stands_for[id(array)] = meaning
         self.root._keep.append(array)
-        return checkpoint_name(array, f"gradtape.{meaning[0]}")  # a name for a value: nothing is computed
+        return checkpoint_name(array, NAMED + meaning[0])  # a name for a value: nothing is computed
 
     def meaning(self, constant: Any) -> Any:
         """What a constant of the traced function stands for, if it is one of `input`."""
         return self._stands_for.get(id(constant))
+
+    def where(self) -> str:
+        """The line of the user's code that is traced now."""
+        return where()
 
     @property
     def flow(self) -> Any:

@@ -209,9 +209,12 @@ class Variable(Operators):
 
     def _update(self, function: str, operand: Any) -> None:
         """Put `function(value, operand)`: into the array there is, where reference counts say nobody else has it."""
-        tensor = self._tensor if local.here.trace is None else local.here.trace.read(self)
+        trace = local.here.trace
+        tensor = self._tensor if trace is None else trace.read(self)
         array = tensor._array
-        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+        # While a function is traced an array may be what the variable holds on other ways through the program too.
+        alone = type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE
+        if alone and trace is None:
             getattr(np, function)(array, operand, array)
         else:
             self._put(getattr(xp(array, operand), function)(array, operand))

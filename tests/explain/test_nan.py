@@ -90,10 +90,10 @@ CASES = {
         "the derivative of acos at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
     ),
     "untaken branch": (
-        [0.0, 4.0],
-        lambda x: tf.where(x > 0, 1.0 / x, 0.0),
+        [1.0, 200.0],
+        lambda x: tf.where(x < 50.0, tf.exp(x), 0.0),
         "forward",
-        "divide",
+        "exp",
         "Inf",
         WHERE,
     ),

@@ -1,4 +1,5 @@
-"""Random programs agree with JAX in float64: value, gradient, Jacobian and Hessian-vector product."""
+"""Random programs agree with JAX in float64: value, gradient, Jacobian and Hessian-vector product; and with themselves
+compiled: value and gradient."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 import gradtape as tf
+from gradtape.tensor import wrap
 
 from .programs import Program, listing, programs
 
 COUNT = int(os.environ.get("GRADTAPE_FUZZ", "200"))  # `make fuzz N=10000` sets it
 PARTS = 4  # so that two processes can share the work
+COMPILED = COUNT if "GRADTAPE_FUZZ_XLA" in os.environ else min(COUNT, 8)  # each takes a second
 TOLERANCE = 1e-8  # relative to the largest element
 
 
@@ -90,3 +93,27 @@ def check(program: Program) -> None:
         tape.jacobian(last, tensors, unconnected_gradients="zero"), wanted_rows, strict=True
     ):
         close(row, wanted_row, "Jacobian")
+
+
+@pytest.mark.parametrize("part", range(2))
+@settings(max_examples=COMPILED // 2, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+@given(program=programs())
+def test_a_random_program_is_the_same_compiled(part, program):
+    note(listing(program))
+    inputs = program.values()
+    with jax.enable_x64(True):
+        value, slopes = jax.jit(lambda *arrays: differentiated(program, arrays))(*inputs)
+    wanted_value, wanted_slopes = differentiated(program, inputs)
+    close(value, wanted_value, "value")
+    for slope, wanted_slope in zip(slopes, wanted_slopes, strict=True):
+        close(slope, wanted_slope, "gradient")
+
+
+def differentiated(program: Program, arrays):
+    """The loss and its gradient, of NumPy's arrays or traced ones."""
+    tensors = [wrap(array) for array in arrays]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        loss = loss_in_tape(program, tensors)
+    gradients = tape.gradient(loss, tensors, unconnected_gradients="zero")
+    return loss._array, [tf.convert_to_tensor(g)._array for g in gradients]

@@ -271,15 +271,19 @@ def truths(samples: tuple[Sample, ...]) -> list[Truth]:
     with jax.enable_x64(True):
         shapes = [_shapes(sample) for sample in samples]
         programs = [_program(sample, like) for sample, like in zip(samples, shapes, strict=True)]
-        lowered = jax.jit(lambda points: [f(z) for f, z in zip(programs, points, strict=True)]).lower(
-            [sample.point for sample in samples]
-        )
-        try:
-            compiled = lowered.compile(_QUICK)
-        except jax.errors.JaxRuntimeError:  # a JAX that does not know these options
-            compiled = lowered.compile()
-        computed = jax.device_get(compiled([sample.point for sample in samples]))
+        points = [sample.point for sample in samples]
+        computed = run_once(lambda points: [f(z) for f, z in zip(programs, points, strict=True)], points)
     return [Truth(outputs, j, h) for outputs, j, h in computed]
+
+
+def run_once(program: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of JAX's arrays gives, compiled, as NumPy's."""
+    lowered = jax.jit(program).lower(*arguments)
+    try:
+        compiled = lowered.compile(_QUICK)
+    except jax.errors.JaxRuntimeError:  # a JAX that does not know these options
+        compiled = lowered.compile()
+    return jax.device_get(compiled(*arguments))
 
 
 def _shapes(sample: Sample) -> list[Any]:

@@ -26,12 +26,23 @@ from gradtape.primitive import Primitive
 NAMESPACES = [
     "", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "debugging", "dtypes", "experimental", "experimental.dlpack",
-    "experimental.numpy", "image", "initializers", "linalg", "math", "math.special", "nest", "nn", "nn.experimental",
-    "random", "random.experimental", "signal", "test",
+    "experimental.numpy", "image", "initializers", "linalg", "losses", "math", "math.special", "metrics", "nest", "nn",
+    "nn.experimental",
+    "optimizers", "optimizers.schedules", "random", "random.experimental", "signal", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
-INNER = {"apply", "closed", "convert", "import_module", "is_differentiable", "of", "public", "together"}
+INNER = {
+    "apply",
+    "closed",
+    "convert",
+    "number",
+    "import_module",
+    "is_differentiable",
+    "of",
+    "public",
+    "together",
+}
 
 
 EXAMPLE = "<example>"  # where functions given in an example come from
@@ -219,10 +230,11 @@ OPERATORS = {
     for side in ("", "r", "i")
 }
 
-# Called by Python itself, with what it likes.
+# Called by Python itself, with what it likes; of the inner workings; or writing files.
 NOT_CALLED = {
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
-    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__", "__format__", "holding", "laid_out",
+    "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__",
+    "__format__", "holding", "laid_out", "plot",
 }  # fmt: skip
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}

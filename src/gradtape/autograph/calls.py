@@ -29,8 +29,31 @@ logger = logging.getLogger("gradtape")
 
 # Code that is written to be traced, or does not look into tensors. The standard library is left alone as well.
 _LIBRARIES = frozenset(
-    "IPython PIL attr attrs gradtape jax jaxlib keras malt matplotlib ml_dtypes numpy optree pandas pytest _pytest "
-    "rich safetensors scipy sklearn tensorflow torch tqdm".split()
+    [
+        "IPython",
+        "PIL",
+        "_pytest",
+        "attr",
+        "attrs",
+        "gradtape",
+        "jax",
+        "jaxlib",
+        "keras",
+        "malt",
+        "matplotlib",
+        "ml_dtypes",
+        "numpy",
+        "optree",
+        "pandas",
+        "pytest",
+        "rich",
+        "safetensors",
+        "scipy",
+        "sklearn",
+        "tensorflow",
+        "torch",
+        "tqdm",
+    ]
 )
 # Where our own functions that take functions live: those are converted before they are passed.
 _TAKING_FUNCTIONS = frozenset(("gradtape.ops.control", "gradtape.ops.loops", "gradtape.custom"))
@@ -54,7 +77,7 @@ def called(f: Any) -> Any:
     if kind is functools.partial:
         inner = called(f.func)
         return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
-    method = getattr(kind, "__call__", None)
+    method = inspect.getattr_static(kind, "__call__", None)
     if type(method) is FunctionType and _function(method) is not method:
         return MethodType(_function(method), f)
     return f
@@ -85,11 +108,23 @@ def _factory(f: FunctionType) -> Factory:
         by_file = _factories.setdefault(code, {})
         if code.co_filename not in by_file:
             by_file[code.co_filename] = None
-            by_file[code.co_filename] = Factory(f)
+            by_file[code.co_filename] = made = Factory(f)
+            _report(f, made.source)
         factory = by_file[code.co_filename]
     if factory is None:
         raise CannotConvert("")  # a second time: has been said
     return factory
+
+
+verbosity = (0, False)  # from 1 on converted code is logged; is it printed too?
+
+
+def _report(f: FunctionType, source: str) -> None:
+    level, printed = verbosity
+    if level >= 1:
+        logger.info("AutoGraph has converted %s:\n%s", f.__qualname__, source)
+        if printed:
+            print(f"AutoGraph has converted {f.__qualname__}:\n{source}")
 
 
 def _function(f: FunctionType) -> Any:
@@ -98,7 +133,9 @@ def _function(f: FunctionType) -> Any:
     module = f.__globals__.get("__name__") or ""
     if module in _TAKING_FUNCTIONS:
         return _Passing(f)
-    if _is_library(module) or f.__code__.co_flags & _NOT_ORDINARY:
+    code = f.__code__
+    in_a_docstring = code.co_filename.startswith("<doctest")  # that of a library's, and written for its users
+    if (_is_library(module) and not in_a_docstring) or code.co_flags & _NOT_ORDINARY:
         return f
     known = _converted.get(f)
     if known is None:
@@ -121,8 +158,8 @@ def _leave(f: FunctionType, reason: str) -> None:
     code = f.__code__
     if reason and code.co_filename != "<string>":
         logger.warning(
-            "AutoGraph leaves %s (%s, line %d) as it is: %s. An `if`, `while` or `for` on tensors in it does not become "
-            "part of the compiled function; autograph.experimental.do_not_convert says that none needs to",
+            "AutoGraph leaves %s (%s, line %d) as it is: %s. An `if`, `while` or `for` on tensors in it does not "
+            "become part of the compiled function; autograph.experimental.do_not_convert says that none needs to",
             f.__qualname__,
             code.co_filename,
             code.co_firstlineno,
@@ -167,8 +204,7 @@ def _reads_traced(x: Any) -> bool:
 def _counting(*args: Any, **kwargs: Any) -> Any:
     if any(map(is_unknown, (*args, *kwargs.values()))):
         given = inspect.signature(range_).bind(*args, **kwargs).arguments
-        numbers = [given[k] for k in ("start", "limit", "delta") if given.get(k) is not None]
-        return Steps(*numbers, dtype=given.get("dtype"))
+        return Steps(given["start"], given.get("limit"), given.get("delta", 1), given.get("dtype"))
     return range_(*args, **kwargs)
 
 
@@ -194,8 +230,10 @@ def _reversed(sequence: Any) -> Any:
 
 
 def _as(dtype: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    def converting(x: Any = plain(), *more: Any, **kwargs: Any) -> Any:
-        return cast(x, dtype) if is_unknown(x) else plain(x, *more, **kwargs)
+    def converting(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and is_unknown(args[0]):
+            return cast(args[0], dtype)
+        return plain(*args, **kwargs)
 
     return converting
 
@@ -217,7 +255,9 @@ def _whole(plain: Any, of_tensor: Any) -> Callable[[Any], Any]:
         if is_unknown(iterable):
             return of_tensor(cast(iterable, "bool"))
         if isinstance(iterable, (list, tuple)) and any(map(is_unknown, iterable)):
-            return of_tensor([cast(x, "bool") if isinstance(x, Tensor) else convert(bool(x)) for x in iterable])
+            return of_tensor(
+                [cast(x, "bool") if isinstance(x, Tensor) else convert(bool(x)) for x in iterable]
+            )
         return plain(iterable)
 
     return whole

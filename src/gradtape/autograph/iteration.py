@@ -17,7 +17,7 @@ class Each:
         self.length = length
         self.tensors = tensors
         self.item = item
-        self.settled = False  # has there been a turn already?
+        self.gone_over = 0  # items, before these
 
     @classmethod
     def over(cls, iterable: Any) -> Each | None:
@@ -73,7 +73,7 @@ class Each:
     def without_first(self) -> Each:
         """All items but the first, which has been gone over."""
         rest = Each(self.length - 1, [t[1:] for t in self.tensors], lambda i, rows: self.item(i + 1, rows))
-        rest.settled = True
+        rest.gone_over = self.gone_over + 1
         return rest
 
     def __len__(self) -> int:

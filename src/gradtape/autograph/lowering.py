@@ -25,9 +25,8 @@ from malt.lang import directives
 from malt.pyct import anno, cfg, naming, origin_info, qual_names, transformer
 from malt.pyct.static_analysis import activity, reaching_definitions
 
+from .state import FLAGS
 from .syntax import CannotConvert, Function
-
-_FLAGS = ("do_return", "break_", "continue_")  # the variables that stand for `return`, `break` and `continue`
 
 
 def lowered(function: FunctionType, tree: Function, names: dict[str, Any]) -> Function:
@@ -62,7 +61,7 @@ def _lower(node: Any, context: transformer.Context) -> Any:
 
 
 class _Guards(ast.NodeTransformer):
-    """`if not do_return: ...` is the lowering's, not the user's: where it skips an assignment nobody reads the value."""
+    """`if not do_return: ...` is malt's, not the user's: nobody reads what it leaves without a value."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -72,7 +71,7 @@ class _Guards(ast.NodeTransformer):
             if (
                 isinstance(test.op, ast.Not)
                 and isinstance(flag, ast.Name)
-                and flag.id.startswith(_FLAGS)
+                and flag.id.startswith(FLAGS)
                 and not anno.hasanno(flag, anno.Static.ORIG_DEFINITIONS)
             ):
                 f.attr = "guard_stmt"
@@ -98,8 +97,9 @@ def _pass_options(tree: Function) -> None:
 
 def _remember_lines(filename: str, tree: Function) -> None:
     for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
-            place = origin_info.Location(filename, node.lineno, node.col_offset)
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            place = origin_info.Location(filename, line, 0)
             anno.setanno(node, anno.Basic.ORIGIN, origin_info.OriginInfo(place, None, "", None))
 
 

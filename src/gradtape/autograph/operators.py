@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from malt.operators.variables import Undefined, UndefinedReturnValue, ld, ldu
-
 from ..math import logical_and, logical_not, logical_or
 from ..ops.array import cast, gather, reshape
 from ..ops.control import for_loop, while_loop
+from ..ops.printing import demand
+from ..primitive import local
 from ..tensor import Tensor, convert
 from .calls import autograph_artifact, called, counted, is_unknown
 from .iteration import Each, Steps
-from .state import Branches, Round, Unstable, Values, own
+from .state import Branches, Round, Undefined, UndefinedReturnValue, Unstable, Values, ld, ldu, own
+
+_TURNS = 3  # so many are taken out of a loop, at most, for its variables to settle
 
 Block = Callable[..., None]
 Get = Callable[[], Values]
@@ -45,12 +48,14 @@ def namespace() -> SimpleNamespace:
         counted=counted,
         for_stmt=for_stmt,
         guard_stmt=guard_stmt,
+        handled=sys.exception,
         if_exp=if_exp,
         if_stmt=if_stmt,
         ld=ld,
         ldu=ldu,
         not_=not_,
         or_=or_,
+        raised=raised,
         while_stmt=while_stmt,
         with_function_scope=lambda thunk, name, options: thunk(None),
     )
@@ -111,8 +116,13 @@ def _both(x: Any, second: Callable[[], Any], combine: Any, way: int) -> Any:
         y = second()
         if _is_truth(x) and (isinstance(y, bool) or _is_truth(y)):
             return combine(truth(x), truth(y))
-    ways = (second, lambda: x) if way else (lambda: x, second)
-    return if_exp(x, *ways, "and" if way else "or")
+    first = lambda: x
+    try:
+        return if_exp(x, *((second, first) if way else (first, second)), "")
+    except TypeError:
+        # Operands of different kinds cannot be the result; whether they count as true can.
+        first, last = lambda: truth(x), lambda: truth(second())
+        return if_exp(x, *((last, first) if way else (first, last)), "")
 
 
 def _is_truth(x: Any) -> bool:
@@ -166,13 +176,35 @@ def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
 
 def assert_stmt(condition: Any, message: Callable[[], Any]) -> None:
     """`assert condition, message`"""
-    if not is_unknown(condition):
-        assert condition, message()
-        return
-    from ..ops.printing import Assert
+    unknown = is_unknown(condition)
+    if unknown or not condition:
+        text = message()
+        error = raised(AssertionError() if text is None else AssertionError(text))
+        if not unknown:
+            raise error
+        _demand(truth(condition), error)
 
-    text = message()
-    Assert(truth(condition), ["assertion failed" if text is None else text])
+
+def raised(error: Any) -> Any:
+    """`raise error`: marks it as one that the user's code raises, and not one about the user's code."""
+    if isinstance(error, type) and issubclass(error, Exception):
+        error = error()
+    if isinstance(error, Exception) and local.here.trace is not None:
+        error.raised_at__ = local.here.trace.where()  # type: ignore[attr-defined]
+    return error
+
+
+def _is_raised(error: Exception) -> bool:
+    return hasattr(error, "raised_at__")
+
+
+def _demand(condition: Tensor, error: Any) -> None:
+    """Raise the error when the compiled function runs, unless the condition holds then."""
+    if local.here.trace.replays:
+        return
+    error.add_note(f"raised in {error.raised_at__}")
+    del error.raised_at__
+    demand(condition._array, lambda: error.with_traceback(None), [])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -206,14 +238,33 @@ def if_stmt(
 
         return run
 
+    condition = truth(condition)
     branches = Branches(names[:outputs], ("the main branch", "the else branch"), fill)
-    after = branches.choose(truth(condition), way(body), way(orelse))
+    try:
+        after = branches.choose(condition, way(body), way(orelse))
+    except Exception as error:
+        if not _is_raised(error):
+            raise
+        # Who comes out of a branch that raises, comes out of the other one.
+        if branches.running == 0:
+            _demand(logical_not(condition), error)
+            return orelse()
+        _demand(condition, error)
+        return body()
     return set_state((*after, *start[outputs:]))
 
 
-def guard_stmt(*args: Any) -> None:
+def guard_stmt(
+    condition: Any,
+    body: Block,
+    orelse: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
+    outputs: int,
+) -> None:
     """`if not do_return: ...`, which is malt's: what it leaves without a value is not asked for."""
-    if_stmt(*args, fill=True)
+    if_stmt(condition, body, orelse, get_state, set_state, names, outputs, fill=True)
 
 
 def _nothing() -> None:
@@ -241,13 +292,19 @@ def while_stmt(
             return
         body()
     limit = options.get("maximum_iterations")
-    try:
-        _while(test, body, get_state, set_state, names, limit)
-    except Unstable as unstable:
-        # The first turn makes variables, or makes tensors of numbers: it is taken out of the loop.
-        _first_turn(unstable, goes, body, get_state, set_state, names)
-        limit = None if limit is None else limit - 1
-        _settled(_while, test, body, get_state, set_state, names, limit)
+    for turn in range(_TURNS + 1):
+        try:
+            _while(test, body, get_state, set_state, names, limit and limit - turn)
+            return
+        except Unstable as unstable:
+            if turn == _TURNS:
+                raise unstable.error from None
+            # The first turn makes variables, or makes tensors of numbers: it is taken out of the loop.
+            try:
+                if_stmt(goes, body, _nothing, get_state, set_state, names, len(names), fill=True)
+            except (TypeError, ValueError):
+                raise unstable.error from None
+        goes = test()
 
 
 def _while(
@@ -270,6 +327,14 @@ def _while(
     set_state(state.final(after[1:]))
 
 
+def _note(error: Exception, names: list[str]) -> None:
+    if not hasattr(error, "__notes__"):
+        error.add_note(
+            f"In a compiled loop {' and '.join(names)} goes round as a tensor, of the dtype that the Python number "
+            "before the loop has: start with a number or tensor of the dtype it is to have"
+        )
+
+
 def _turn(state: Round, tensors: Any, body: Block, get_state: Get, set_state: Set) -> list[Any]:
     before = get_state()
     try:
@@ -278,28 +343,13 @@ def _turn(state: Round, tensors: Any, body: Block, get_state: Get, set_state: Se
             body()
         except (TypeError, ValueError) as error:
             # A number of Python's goes round as a tensor, which does not mix with others as a number does.
-            if state.has_numbers:
+            if state.numbers and not _is_raised(error):
+                _note(error, state.numbers)
                 raise Unstable(error) from error
             raise
         return state.after(tensors, get_state())
     finally:
         set_state(before)
-
-
-def _first_turn(
-    unstable: Unstable, goes: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
-) -> None:
-    try:
-        if_stmt(goes, body, _nothing, get_state, set_state, names, len(names), fill=True)
-    except TypeError:
-        raise unstable.error from None
-
-
-def _settled(loop: Callable[..., None], *args: Any) -> None:
-    try:
-        loop(*args)
-    except Unstable as unstable:
-        raise unstable.error from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -329,7 +379,12 @@ def for_stmt(
 
 
 def _for_python(
-    iterable: Any, test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
+    iterable: Any,
+    test: Callable[[], Any],
+    body: Block,
+    get_state: Get,
+    set_state: Set,
+    names: tuple[str, ...],
 ) -> None:
     goes = test()
     if not is_unknown(goes) and not goes:
@@ -347,8 +402,8 @@ def _must_end(iterable: Any) -> None:
     """All items are gone over if when to leave is not known, so there must be an end."""
     if not hasattr(iterable, "__len__") and not isinstance(iterable, (enumerate, zip, reversed, map, filter)):
         raise NotImplementedError(
-            f"a tensor decides when to leave a loop over a Python {type(iterable).__name__}, whose length is not known: "
-            "loop over a list, or over a tensor such as tf.range(n)"
+            f"a tensor decides when to leave a loop over a Python {type(iterable).__name__}, whose length is not "
+            "known: loop over a list, or over a tensor such as tf.range(n)"
         )
 
 
@@ -368,9 +423,10 @@ def _for_each(
     if each.length > 1:
         loop = _scan if test is None else _search
         try:
-            return loop(each, goes_on, body, get_state, set_state, names)
+            loop(each, goes_on, body, get_state, set_state, names)
+            return
         except Unstable as unstable:
-            if each.settled:
+            if each.gone_over >= _TURNS:
                 raise unstable.error from None
             error = unstable.error
     # One turn needs no loop; nor does a first turn that makes variables, or tensors of numbers.
@@ -380,12 +436,10 @@ def _for_each(
         if error is None or not is_unknown(goes):
             raise
         raise error from None
-    return _for_each(each.without_first(), test, goes_on, body, get_state, set_state, names)
+    _for_each(each.without_first(), test, goes_on, body, get_state, set_state, names)
 
 
-def _scan(
-    each: Each, test: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
-) -> None:
+def _scan(each: Each, test: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]) -> None:
     """A loop of known length."""
     state = Round(names, get_state())
     count = len(each.tensors)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from malt.operators.variables import Undefined, UndefinedReturnValue
 
 from .. import dtypes, nest
 from ..indexed_slices import IndexedSlices
@@ -19,14 +18,45 @@ from ..ops.tensor_array import TensorArray
 from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 
+FLAGS = ("do_return", "break_", "continue_")  # the variables that stand for `return`, `break` and `continue`
+
 _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 _GOING = (Tensor, TensorArray, Variable, IndexedSlices, *_NUMBERS)
 
 Values = tuple[Any, ...]
 
 
+class Undefined:
+    """What a variable holds that has no value yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} without a value>"
+
+
+class UndefinedReturnValue:
+    """What a function returns that has not returned yet."""
+
+
+def ld(value: Any) -> Any:
+    """The value of a variable that is read."""
+    if isinstance(value, Undefined):
+        raise UnboundLocalError(f"'{value.name}' is used before it is given a value")
+    return value
+
+
+def ldu(load: Callable[[], Any], name: str) -> Any:
+    """The value of `self.x` or `d["x"]`, if it has one."""
+    try:
+        return load()
+    except (AttributeError, IndexError, KeyError, NameError, TypeError):
+        return Undefined(name)
+
+
 def is_missing(value: Any) -> bool:
-    """Is it malt's mark for a variable that has no value yet?"""
+    """Has the variable no value yet?"""
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
 
@@ -113,24 +143,35 @@ class Branches:
         self._names = names
         self._ways = ways
         self._fill = fill
+        self.running = 0  # the way that was taken last
         self._ends: list[list[Apart] | None] = [None, None]
         self._kinds: dict[tuple[int, int], Any] = {}  # the dtype a leaf must have
         self._fillings: dict[int, Any] = {}  # what stands for a variable without a value
 
     def choose(self, condition: Any, first: Callable[[], Values], second: Callable[[], Values]) -> list[Any]:
         """The values of the variables after it."""
-        leave = self._leave
+        enter, leave = self._enter, self._leave
         while True:
             self._ends = [None, None]
             try:
-                tensors = cond(condition, lambda: leave(0, first()), lambda: leave(1, second()))
+                tensors = cond(
+                    condition,
+                    lambda: leave(0, (enter(0), first())[1]),
+                    lambda: leave(1, (enter(1), second())[1]),
+                )
             except _Again:
                 continue
             return self._values(list(tensors))
 
+    def _enter(self, way: int) -> None:
+        self.running = way
+
     def _leave(self, way: int, values: Values) -> list[Tensor]:
         """At the end of a branch: its tensors, if they agree with those of the other one."""
-        ends = [Apart(self._fillings[i] if is_missing(v) and i in self._fillings else v) for i, v in enumerate(values)]
+        ends = [
+            Apart(self._fillings[i] if is_missing(v) and i in self._fillings else v)
+            for i, v in enumerate(values)
+        ]
         self._ends[way] = ends
         other = self._ends[1 - way]
         if other is not None:
@@ -149,7 +190,8 @@ class Branches:
         if a.missing or b.missing:
             if a.missing and b.missing:
                 return
-            if not self._fill and not self._names[i].startswith("retval_"):
+            left = self._leaves_early(0 if a.missing else 1)
+            if not self._fill and not left and not self._names[i].startswith("retval_"):
                 raise ValueError(
                     f"{name} must also be initialized in {self._ways[0 if a.missing else 1]}, because it is used "
                     "afterwards and which way is taken is known only when the compiled function runs"
@@ -159,24 +201,43 @@ class Branches:
         try:
             nest.assert_same_structure(a.value, b.value)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{name} is nested differently in {' and in '.join(self._ways)}: {error}") from None
+            raise TypeError(
+                f"{name} is nested differently in {' and in '.join(self._ways)}: {error}"
+            ) from None
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             self._agree_leaf(i, j, x, y)
+
+    def _leaves_early(self, way: int) -> bool:
+        """Does a way end in `return`, `break` or `continue`, so that nobody asks for what it leaves without a value?"""
+        ends = self._ends[way] or []
+        return any(n.startswith(FLAGS) and end.value is True for n, end in zip(self._names, ends))
 
     def _agree_leaf(self, i: int, j: int, x: Any, y: Any) -> None:
         if not isinstance(x, _GOING) and not isinstance(y, _GOING):
             if not _same(x, y):
                 raise self._differ(i, x, y, "only tensors and numbers can")
             return
+        if x is None or y is None:
+            way = self._ways[0 if x is None else 1]
+            if self._names[i].startswith("retval_"):
+                raise ValueError(
+                    f"{way} must also return a value: whether it is taken is known only when the compiled function runs"
+                )
+            raise ValueError(
+                f"{shown(self._names[i])} is None at the end of {way}, and a tensor on the other way. Which way is "
+                "taken is known only when the compiled function runs, so both must give a tensor"
+            )
         if not isinstance(x, _GOING) or not isinstance(y, _GOING):
-            raise self._differ(i, x, y, "return or assign tensors on both ways")
+            raise self._differ(i, x, y, "assign tensors on both ways")
         kind = self._kinds.get((i, j))
         a, b = tensor_of(x, kind), tensor_of(y, kind)
         if a._array.dtype != b._array.dtype:
             # A number of Python's takes the dtype of what is on the other way; an int that of a float.
             known = [t._array.dtype for t, leaf in ((a, x), (b, y)) if not _is_number(leaf)]
             if kind is None and len(known) < 2:
-                self._kinds[i, j] = known[0] if known else max(a._array.dtype, b._array.dtype, key=lambda d: d.kind == "f")
+                self._kinds[i, j] = (
+                    known[0] if known else max(a._array.dtype, b._array.dtype, key=lambda d: d.kind == "f")
+                )
                 raise _Again
         if a._array.dtype != b._array.dtype or a._array.shape != b._array.shape:
             raise self._differ(i, x, y, "make them agree with cast, broadcast_to or zeros of the same shape")
@@ -244,10 +305,14 @@ class Round:
             if part.missing:
                 raise Unstable(ValueError(f"{shown(name)} must be defined before the loop"))
         self.tensors = [
-            leaf if isinstance(leaf, TensorArray) else tensor_of(leaf) for p in self._start for leaf in p.going()
+            leaf if isinstance(leaf, TensorArray) else tensor_of(leaf)
+            for p in self._start
+            for leaf in p.going()
         ]
         self._kept = [True] * len(self.tensors)  # is it the same after the body as before?
-        self.has_numbers = any(_is_number(leaf) for part in self._start for leaf in part.leaves)
+        self.numbers = [
+            shown(n) for n, part in zip(names, self._start, strict=True) if any(map(_is_number, part.leaves))
+        ]
 
     def values(self, tensors: Any) -> Values:
         """The variables, from what goes round."""

@@ -6,7 +6,6 @@ What follows from a tensor is decided when the code runs, by what `operators` an
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -20,7 +19,7 @@ from typing import Any
 
 Function = ast.FunctionDef | ast.Lambda
 
-_BRANCHING = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Not, ast.Assert, ast.Match)
+_BRANCHING = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Not, ast.Assert)
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
 )
@@ -93,6 +92,8 @@ def rewritten(function: FunctionType, tree: Function) -> Function:
     tree = _Prepared(function, tree).whole()
     if not branches:
         return ast.fix_missing_locations(_Marked().whole(tree))
+    if any(isinstance(node, (ast.Match, ast.TryStar)) for node in ast.walk(tree)):
+        raise CannotConvert("it uses `match` or `except*`")
     from .lowering import lowered
 
     return lowered(function, tree, _Names(function).all)
@@ -149,7 +150,10 @@ class _Prepared(ast.NodeTransformer):
         node.returns = None
         for arg in _arguments(node):
             arg.annotation = None
-        first, self._first = self._first, None  # `super()` in a function inside a method is not ours to explain
+        first, self._first = (
+            self._first,
+            None,
+        )  # `super()` in a function inside a method is not ours to explain
         self.generic_visit(node)
         self._first = first
         _end_with_return(node)
@@ -177,6 +181,19 @@ class _Prepared(ast.NodeTransformer):
         message = _deferred(node.msg or ast.Constant(None))
         return _placed(ast.Expr(_ag("assert_stmt", node.test, message)), node)
 
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _placed(_ag("raised", node.exc), node)
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self.generic_visit(node)
+        if node.name is not None:  # which malt does not take: a variable that is assigned
+            named = ast.Assign([ast.Name(self._mangled(node.name), ast.Store())], _ag("handled"))
+            node.body, node.name = [_placed(named, node), *node.body], None
+        return node
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
         if node.value is None:
@@ -184,11 +201,11 @@ class _Prepared(ast.NodeTransformer):
         return _placed(ast.Assign([node.target], node.value), node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
+        self._take_options(node)
         if _names_values(node.test) and not node.orelse:
             # The test becomes a function, whose names are its own: test inside the loop.
             leave = _placed(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
-            node.test, node.body = ast.Constant(True), [leave, *node.body]
-        self._take_options(node)
+            node.test, node.body = _placed(ast.Constant(True), node.test), [leave, *node.body]
         return self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -243,11 +260,7 @@ class _Names:
 
 
 def _filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
+    return cell != CellType()
 
 
 class _Marked(ast.NodeTransformer):
@@ -332,14 +345,19 @@ class Factory:
             tree.name = name
             definition = tree
         # Names of the functions around it are made local to `around`, so that they are free where it is used.
-        module = ast.parse("def around():\n    def make(ag__):\n        return ag__converted\n    return make")
+        module = ast.parse(
+            "def around():\n    def make(ag__):\n        return ag__converted\n    return make"
+        )
         around: Any = module.body[0]
         around.body[0].body.insert(0, definition)
         around.body[:0] = ast.parse("".join(f"{v} = None\n" for v in code.co_freevars)).body
         ast.fix_missing_locations(module)
         flags = code.co_flags & _FUTURE
         namespace: dict[str, Any] = {}
-        exec(compile(module, code.co_filename, "exec", flags, dont_inherit=True), namespace)
+        try:
+            exec(compile(module, code.co_filename, "exec", flags, dont_inherit=True), namespace)
+        except SyntaxError as error:
+            raise CannotConvert(f"malt made code of it that is none: {error}") from None
         self._make: CodeType = namespace["around"]().__code__
 
     def function(self, original: FunctionType, ag: Any) -> FunctionType:

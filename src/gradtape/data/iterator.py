@@ -27,14 +27,23 @@ class Iterator:
         self._session = Session(stage)
         self._cursor: Cursor = stage.open(self._session)
         self._given = 0
+        self._loop = None if local.here.trace is None else _loop(stage)
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
+        if local.here.trace is not None:
+            return self._traced()
+        return self._advance()
+
+    def _advance(self) -> Any:
         here = local.here
         before = here.tapes, here.trace
-        here.tapes, here.trace = [], None  # no gradient flows through a dataset, nor is it part of a @function
+        here.tapes, here.trace = (
+            [],
+            None,
+        )  # no gradient flows through a dataset, nor is it part of a @function
         try:
             got = self._cursor.some(1)
         finally:
@@ -43,6 +52,19 @@ class Iterator:
             raise StopIteration
         self._given += 1
         return got[0]
+
+    def _traced(self) -> Any:
+        """The next element inside a @function. One made in there goes ahead while tracing, to see what comes."""
+        from .traced import element
+
+        if self._loop is None:
+            return element(self.get_next, self.element_spec)
+        try:
+            example = self._advance()
+        except StopIteration:
+            self._loop.end()
+            raise
+        return self._loop.next(example)
 
     def get_next(self) -> Any:
         """The next element; OutOfRangeError at the end."""
@@ -83,3 +105,9 @@ class Iterator:
             self._session, self._cursor, self._given = session, cursor, given
 
         return go
+
+
+def _loop(stage: Stage) -> Any:
+    from .traced import Loop
+
+    return Loop(lambda: Iterator(stage))

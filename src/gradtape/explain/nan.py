@@ -13,6 +13,7 @@ from ..indexed_slices import IndexedSlices
 from ..ops.numerics import not_finite
 from ..tape import GradientTape
 from ..tensor import Tensor
+from ..variable import Variable
 from .evidence import Evidence, Trail, name_of
 from .origins import Event, Origin
 from .reasons import public_name
@@ -73,6 +74,11 @@ class NanReport:
 
 def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     """What `debugging.find_nan` does."""
+    if not isinstance(tape, GradientTape):
+        raise TypeError(f"find_nan: takes a GradientTape, not {tape!r}")
+    for end in (*nest.flatten(target), *nest.flatten(sources)):
+        if not isinstance(end, (Tensor, Variable)):
+            raise TypeError(f"find_nan: target and sources must be Tensors or Variables, not {end!r}")
     evidence = Evidence.of(tape)
     if evidence.blind:
         raise RuntimeError(

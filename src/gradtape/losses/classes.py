@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
 from typing import Any, ClassVar
 
+from ..dtypes import as_dtype
 from ..math import divide_no_nan, not_equal, reduce_sum
 from ..ops.array import cast
 from ..scopes import snake_case
@@ -48,14 +50,14 @@ class Loss:
     def __init__(
         self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
     ) -> None:
-        if reduction not in _REDUCTIONS:
+        if not isinstance(reduction, (str, NoneType)) or reduction not in _REDUCTIONS:
             raise ValueError(
                 f"{type(self).__name__}: reduction is 'sum_over_batch_size', 'sum', 'mean', "
                 f"'mean_with_sample_weight' or None, not {reduction!r}"
             )
         self.name = name or snake_case(type(self).__name__)
         self.reduction = reduction
-        self.dtype = dtype or "float32"
+        self.dtype = "float32" if dtype is None else as_dtype(dtype).name
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
         true, predicted = cast(y_true, self.dtype), cast(y_pred, self.dtype)

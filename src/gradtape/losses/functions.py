@@ -33,6 +33,8 @@ from ..nn import (
 )
 from ..ops.array import cast, expand_dims, squeeze, transpose
 from ..ops.creation import zeros_like
+from ..ops.reduction import one_axis
+from ..ops.scalars import number
 from ..tensor import Tensor, convert_to_tensor
 
 EPSILON = 1e-7  # keeps logarithms and quotients finite
@@ -208,6 +210,7 @@ def binary_crossentropy(
     array([0.6931472], dtype=float32)
     """
     true, predicted = as_floats(y_true, y_pred)
+    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     return reduce_mean(_binary(true, predicted, from_logits), axis)
@@ -236,6 +239,7 @@ def binary_focal_crossentropy(
     array([0.1732868], dtype=float32)
     """
     true, predicted = as_floats(y_true, y_pred)
+    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     if from_logits:
@@ -264,6 +268,7 @@ def categorical_crossentropy(
 
 def _smoothed(y_true: Any, y_pred: Any, label_smoothing: float) -> tuple[Any, Any]:
     true, predicted = as_floats(y_true, y_pred)
+    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + label_smoothing / true._array.shape[-1]
     return true, predicted
@@ -304,10 +309,10 @@ def sparse_categorical_crossentropy(
     true = cast(y_true, "int64")
     if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
         true = squeeze(true, axis)
-    if axis not in (-1, predicted.ndim - 1):
-        last = predicted.ndim - 1
-        order = [i for i in range(last + 1) if i != axis % (last + 1)]
-        predicted = transpose(predicted, [*order, axis % (last + 1)])
+    at = one_axis("sparse_categorical_crossentropy", axis, predicted.ndim)
+    if at != -1:
+        order = [i for i in range(-predicted.ndim, 0) if i != at]
+        predicted = transpose(predicted, [*order, at])
     if not from_logits:
         predicted = log(_clipped(predicted))
     if ignore_class is None:

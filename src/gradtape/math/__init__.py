@@ -24,6 +24,7 @@ from ..ops.arithmetic import (
 from ..ops.array import together
 from ..ops.complexes import abs, angle, imag, real, reduce_euclidean_norm, sign, squared_difference
 from ..ops.counting import bincount, confusion_matrix
+from ..ops.known import shape_known
 from ..ops.linalg import l2_normalize
 from ..ops.nn import log_softmax, softmax
 from ..ops.normalization import zero_fraction
@@ -128,7 +129,9 @@ softplus = public(
 log_sigmoid = public(
     _e.log_sigmoid, "log(sigmoid(x)), without overflow.\n\n>>> float(log_sigmoid(-1000.0))\n-1000.0"
 )
-softsign = public(_e.softsign, "x / (1 + |x|).\n\n>>> float(softsign(1.0))\n0.5", arguments=("features",))
+softsign = public(
+    _e.softsign, "x / (1 + |x|).\n\n>>> float(softsign(1.0))\n0.5", arguments=("features",), real=True
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Products that are 0 where a factor is 0
@@ -237,7 +240,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError("where: give both x and y, or neither")
     chosen = convert(condition)
     if x is None:
-        return convert(np.argwhere(chosen._array))
+        known = shape_known("where", "the condition", chosen._array, "use where(condition, x, y)")
+        return convert(np.argwhere(known))
     if not chosen.dtype.is_bool:
         raise DTypeError(
             f"where: the condition must be boolean, not {chosen.dtype.name}: compare first, as in x > 0"

@@ -75,6 +75,10 @@ def sparse_top_k_categorical_accuracy(
     """
     predicted = convert_to_tensor(y_pred)
     true = cast(y_true, predicted.dtype if from_sorted_ids else "int64")
+    if not predicted.ndim:
+        raise ValueError(
+            f"sparse_top_k_categorical_accuracy: y_pred must have an axis of classes, unlike {y_pred!r}"
+        )
     rows = reshape(predicted, [-1, predicted._array.shape[-1]])
     flat = reshape(true, [-1])
     if from_sorted_ids:

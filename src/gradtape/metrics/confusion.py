@@ -27,6 +27,7 @@ from ..math import (
 )
 from ..ops.array import broadcast_to, cast, expand_dims, reshape, stack
 from ..ops.creation import one_hot, zeros_like
+from ..ops.scalars import choice, integer, number
 from ..tensor import Tensor, convert_to_tensor
 from ..variable import Variable
 from .metric import Metric
@@ -101,7 +102,7 @@ def _in_range(thresholds: Any, default: float) -> list[float]:
     if thresholds is None:
         return [default]
     for threshold in chosen:
-        if threshold is None or not 0 <= threshold <= 1:
+        if threshold is None or not 0 <= number("a metric", "a threshold", threshold) <= 1:
             raise ValueError(f"thresholds must lie in [0, 1], not {threshold}")
     return list(chosen)
 
@@ -257,11 +258,10 @@ class FBetaScore(Metric):
         dtype: Any = None,
     ) -> None:
         super().__init__(dtype, name)
-        if average not in (None, "micro", "macro", "weighted"):
-            raise ValueError(f"average is None, 'micro', 'macro' or 'weighted', not {average!r}")
-        if beta <= 0:
+        choice("FBetaScore", "average", average, (None, "micro", "macro", "weighted"))
+        if number("FBetaScore", "beta", beta) <= 0:
             raise ValueError(f"beta must be positive, it is {beta}")
-        if threshold is not None and not 0 < threshold <= 1:
+        if threshold is not None and not 0 < number("FBetaScore", "threshold", threshold) <= 1:
             raise ValueError(f"threshold must lie in ]0, 1], not {threshold}")
         self.average, self.beta, self.threshold = average, beta, threshold
 
@@ -365,7 +365,7 @@ class AUC(_Counts):
         from_logits: bool = False,
     ) -> None:
         if thresholds is None:
-            if num_thresholds < 2:
+            if integer("AUC", "num_thresholds", num_thresholds) < 2:
                 raise ValueError(f"AUC: num_thresholds is a whole number from 2 on, not {num_thresholds}")
             inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
         else:
@@ -373,9 +373,9 @@ class AUC(_Counts):
         super().__init__(name, dtype, [-EPSILON, *inner, 1.0 + EPSILON])
         self.num_thresholds = len(self._limits)
         self._inner = None if thresholds is None else inner
-        self.curve = _one_of("curve", curve.upper(), ("ROC", "PR", "PRGAIN"))
+        self.curve = _one_of("curve", str(curve).upper(), ("ROC", "PR", "PRGAIN"))
         methods = ("interpolation", "majoring", "minoring")
-        self.summation_method = _one_of("summation_method", summation_method.lower(), methods)
+        self.summation_method = _one_of("summation_method", str(summation_method).lower(), methods)
         self.multi_label, self.num_labels, self.from_logits = multi_label, num_labels, from_logits
         self.label_weights = label_weights
         if not multi_label:

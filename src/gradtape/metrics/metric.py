@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .. import initializers
+from .. import dtypes, initializers
 from ..losses.functions import of_one_rank
 from ..math import divide_no_nan, reduce_mean, reduce_sum
 from ..ops.array import broadcast_to, cast
@@ -45,7 +45,7 @@ class Metric:
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self.name = name or snake_case(type(self).__name__)
-        self.dtype = dtype or "float32"
+        self.dtype = "float32" if dtype is None else dtypes.as_dtype(dtype).name
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Take in a batch."""

@@ -10,6 +10,7 @@ from ..math import argmax, confusion_matrix, greater, logical_and, not_equal, re
 from ..ops.array import broadcast_to, cast, gather, reshape
 from ..ops.creation import zeros_like
 from ..ops.matrix import diag_part
+from ..ops.scalars import integer
 from ..tensor import Tensor
 from .metric import Metric
 
@@ -48,8 +49,13 @@ class IoU(Metric):
         sparse_y_pred: bool = True,
         axis: int = -1,
     ) -> None:
-        super().__init__(dtype or "int64", name)
-        if max(target_class_ids) >= num_classes:
+        super().__init__("int64" if dtype is None else dtype, name)
+        count = integer(type(self).__name__, "num_classes", num_classes, 1)
+        if not isinstance(target_class_ids, (list, tuple, range)) or not target_class_ids:
+            raise ValueError(
+                f"{type(self).__name__}: target_class_ids must be a list of classes, not {target_class_ids!r}"
+            )
+        if max(integer(type(self).__name__, "a target class", i, 0) for i in target_class_ids) >= count:
             raise ValueError(
                 f"{type(self).__name__}: there is no class {max(target_class_ids)} among {num_classes} classes"
             )

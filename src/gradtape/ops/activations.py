@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError
-from ..primitive import apply, apply2, floats, primitive
+from ..primitive import apply, apply2, floats, primitive, reals
 from ..tensor import Tensor, convert
 from .array import cast, concat_
 from .elementwise import (
@@ -116,6 +116,8 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     x = convert(features)
     if x.dtype.is_integer:
         x = cast(x, "float32")
+    if x._array.dtype.kind == "c":
+        reals(leaky_relu_, [x._array], None)
     return apply(leaky_relu_, (x,), {"alpha": number_of("leaky_relu", "alpha", alpha)})
 
 

@@ -185,7 +185,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
     array([1, 3], dtype=int32)
     """
     x = convert(tensor)
-    chosen = convert(mask)._array
+    instead = "use where(mask, x, 0), which keeps the shape"
+    chosen = shape_known("boolean_mask", "the mask", convert(mask)._array, instead)
     if not chosen.ndim:
         raise ValueError("boolean_mask: the mask must not be a scalar")
     first = 0 if axis is None else static_number("boolean_mask: axis", axis)

@@ -6,6 +6,7 @@ Primitives count axes from the end, so that extra axes in front of a gradient pa
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
     if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
         shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
-    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)):
+    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):
         shape = (shape,)
     for n in shape:
         known(name, "a shape, size or place", getattr(n, "_array", n))
@@ -170,8 +171,8 @@ stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)
 
 @primitive(linear=True, multiple=True, name="split")
 def split_(x, *, axis, sizes):
-    ends = np.cumsum(sizes).tolist()
-    return tuple([x[along(axis, slice(end - n, end)).items] for end, n in zip(ends, sizes, strict=True)])
+    behind = (slice(None),) * (-1 - axis)
+    return tuple([x[(..., slice(end - n, end), *behind)] for end, n in zip(accumulate(sizes), sizes)])
 
 
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))

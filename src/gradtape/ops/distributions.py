@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..host import on_host
+from ..host import call
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert, wrap
 from . import philox
@@ -142,7 +142,8 @@ def _by_numpy(draw: Callable[..., Any], place: Place, shape: tuple[int, ...], *p
         return drawn(key, counter, *parameters)
     if isinstance(key, int):
         key, counter = np.uint64(key), np.array([counter & _WORD, counter >> 64], np.uint64)
-    return on_host(drawn, shape, np.float64, key, counter, *parameters)
+    kinds = [(shape, np.dtype(np.float64))]
+    return call(lambda *values: [drawn(*values)], kinds, [key, counter, *parameters])[0]
 
 
 _WORD = 0xFFFF_FFFF_FFFF_FFFF

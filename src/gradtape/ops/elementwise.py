@@ -122,7 +122,7 @@ def truncatediv(x, y):
     _nonzero_divisor("truncatediv", y)
     if x.dtype.kind in "iu":
         return (x - xp(x, y).fmod(x, y)) // y
-    return xp(x).trunc(x / y)
+    return xp(x, y).trunc(x / y)
 
 
 @primitive(elementwise=True, settle=numbers)
@@ -280,10 +280,10 @@ def _has_log(x: Any) -> Any:
 
 
 exp = _unary(threaded(np.exp), settle=floats)
-exp.rules(x=lambda g, out: times(g, out))
+exp.rules(x=lambda g, out: g * out)  # nan for 0 * inf: behind log(1 + exp(x)), far out, 0 would be wrong
 
 expm1 = _unary(threaded(np.expm1), settle=floats)
-expm1.rules(x=lambda g, out: times(g, out) + g)
+expm1.rules(x=lambda g, out: g * out + g)
 
 log = _unary(threaded(np.log), settle=floats)
 log.rules(x=lambda g, x: over(g, x))
@@ -346,8 +346,20 @@ atan2.rules(
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid(x):
-    half = number(0.5, x)
-    return xp(x).tanh(x * half) * half + half  # no overflow at either end
+    if xp(x) is not np:
+        import jax
+
+        return jax.lax.logistic(x)
+    if x.dtype.kind not in "fV":
+        half = number(0.5, x)
+        return np.tanh(x * half) * half + half  # of complex numbers, no overflow at either end
+    if x.dtype.itemsize == 2:
+        return sigmoid.forward(x.astype(np.float32)).astype(x.dtype)
+    # 1 / (1 + exp(-x)), in one array: where exp overflows, the result is 0. Right to the last digit below 0, too.
+    out = np.negative(x, np.empty(x.shape, x.dtype))
+    np.exp(out, out)
+    out += 1
+    return np.reciprocal(out, out)
 
 
 sigmoid.rules(x=lambda g, out: g * (out - out * out))

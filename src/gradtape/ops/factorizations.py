@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dtypes import as_dtype, of
 from ..engine import xp
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor
 from .array import cast, cast_, concat_, reshape_
@@ -515,6 +515,16 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     return cast(apply(eigvalsh_, (x,)), x.dtype)
 
 
+def _with_complex(name: str, tensor: Any) -> list[Tensor]:
+    """Square matrices of a dtype that has a complex one of its precision."""
+    given = matrices(name, tensor)
+    if given[0].dtype.size == 2:
+        raise DTypeError(
+            f"{name}: there is no complex dtype for {given[0].dtype.name}: use cast(x, 'float32')"
+        )
+    return given
+
+
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues, in no particular order, and eigenvectors, in columns of length 1, of square matrices; complex.
 
@@ -522,7 +532,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> sorted(e.numpy().imag.tolist())
     [-1.0, 1.0]
     """
-    (x,) = matrices("eig", tensor)
+    (x,) = _with_complex("eig", tensor)
     w, v = apply(eig_, (x,))
     return w, v
 
@@ -533,5 +543,5 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     >>> sorted(eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().imag.tolist())
     [-1.0, 1.0]
     """
-    (x,) = matrices("eigvals", tensor)
+    (x,) = _with_complex("eigvals", tensor)
     return apply(eigvals_, (x,))

@@ -293,7 +293,7 @@ def _masked(x: Any, mask: Any, axis: int) -> Any:
         )
     flat = (*shape[:start], mask.size, *shape[start + mask.ndim :])
     x = apply(Primitive.registry["reshape"], (x,), {"shape": flat})
-    shape_known("boolean_mask", "the mask", mask, "use where(mask, x, 0), which keeps the shape")
+    shape_known("x[mask]", "the mask", mask, "use where(mask, x, 0), which keeps the shape")
     where = convert(np.flatnonzero(mask))
     return apply(Primitive.registry["gather"], (x, where), {"axis": start - len(flat)})
 

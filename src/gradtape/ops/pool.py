@@ -63,18 +63,35 @@ def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
 
 @primitive(linear=True, settle=numbers)
 def window_sum(x, *, windows):
-    return _pooled(x, windows, np.add, 0)
+    return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
 
 
 @primitive(linear=True, settle=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
+    if xp(x) is not np and windows.apart:
+        import jax
+
+        like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
+        return jax.linear_transpose(lambda x: _sum_by_jax(x, windows), like)(x)[0]
     for along, axis in reversed(_axes_of(windows)):
         out = xp(x).zeros(_with(x.shape, axis, shape[axis]), x.dtype)
         for tap in taps(along, (shape[axis],)):
             out = into(out, _on(axis, *tap.elements), x[_on(axis, *tap.windows)])
         x = out
     return x
+
+
+def _sum_by_jax(x: Any, windows: Windows) -> Any:
+    """Of windows that do not overlap, twice as fast as by slices. Where they do, slices share what they add up."""
+    from jax import lax
+
+    others = x.ndim - len(windows.size)
+    ones = (1,) * others
+    size, strides, dilations = (ones + part for part in windows[:3])
+    pads = ((0, 0),) * others + windows.pads
+    zero = np.zeros((), x.dtype)
+    return lax.reduce_window(x, zero, lax.add, size, strides, pads, window_dilation=dilations)
 
 
 window_sum.rules(

@@ -30,11 +30,9 @@ def public(
     """
     names = arguments or primitive.inputs
     function: Callable[..., Tensor]
-    if real and names == ("x",):
-
-        def function(x: Any, name: str | None = None) -> Tensor:
-            return ordered(primitive, x)
-
+    if real and len(names) == 1:
+        scope = {"ordered": ordered, "primitive": primitive, "__name__": __name__}
+        function = eval(f"lambda {names[0]}, name=None: ordered(primitive, {names[0]})", scope)
     elif real:
 
         def function(x: Any, y: Any, name: str | None = None) -> Tensor:

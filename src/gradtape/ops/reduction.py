@@ -23,6 +23,7 @@ from .elementwise import (
     equal,
     exp,
     isinf,
+    number,
     select,
     square,
     subtract,
@@ -312,7 +313,7 @@ def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims:
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
     behind = x - whole
     if not without_nan(behind):
-        lowest = zero_like(x) - np.inf
+        lowest = number(-np.inf, x)
         behind = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), behind)
     weights = exp(behind)
     total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)

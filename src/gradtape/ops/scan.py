@@ -23,13 +23,22 @@ from .reduction import axes, count_along, one_axis, spread, unbroadcast
 
 @primitive(linear=True, settle=numbers, name="cumsum")
 def cumsum_(x, *, axis, exclusive, reverse):
+    if xp(x) is not np:
+        return _by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
     if reverse:
-        x = xp(x).flip(x, axis)
-    total = xp(x).cumsum(x, axis, dtype=x.dtype)
+        x = np.flip(x, axis)
+    total = np.cumsum(x, axis, dtype=x.dtype)
     if exclusive:
-        first = xp(x).zeros_like(total[along(axis, slice(0, 1)).items])
-        total = xp(x).concatenate([first, total[along(axis, slice(0, -1)).items]], axis)
-    return xp(x).flip(total, axis) if reverse else total
+        first = np.zeros_like(total[along(axis, slice(0, 1)).items])
+        total = np.concatenate([first, total[along(axis, slice(0, -1)).items]], axis)
+    return np.flip(total, axis) if reverse else total
+
+
+def _by_jax(name: str, x: Any, axis: int, reverse: bool) -> Any:
+    """Running along an axis in either direction."""
+    import jax.lax
+
+    return getattr(jax.lax, name)(x, axis + x.ndim, reverse)
 
 
 cumsum_.rules(
@@ -89,13 +98,14 @@ recurrence.rules(
 @primitive(settle=numbers, name="cumprod")
 def cumprod_(x, *, axis, exclusive, reverse):
     m = xp(x)
-    if reverse:
-        x = m.flip(x, axis)
     if exclusive:
         first = m.ones_like(x[along(axis, slice(0, 1)).items])
-        x = m.concatenate([first, x[along(axis, slice(0, -1)).items]], axis)
-    running = m.cumprod(x, axis, dtype=x.dtype)
-    return m.flip(running, axis) if reverse else running
+        rest = x[along(axis, slice(1, None) if reverse else slice(0, -1)).items]
+        x = m.concatenate([rest, first] if reverse else [first, rest], axis)
+    if m is not np:
+        return _by_jax("cumprod", x, axis, reverse)
+    running = np.cumprod(np.flip(x, axis) if reverse else x, axis, dtype=x.dtype)
+    return np.flip(running, axis) if reverse else running
 
 
 def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -134,15 +144,10 @@ prod_.rules(
 
 @primitive(settle=floats, name="cumulative_logsumexp")
 def cumulative_logsumexp_(x, *, axis, reverse):
-    if reverse:
-        x = xp(x).flip(x, axis)
     if xp(x) is not np:
-        import jax.lax
-
-        running: Any = jax.lax.cumlogsumexp(x, axis + x.ndim)
-    else:
-        running = np.logaddexp.accumulate(x, axis)
-    return xp(x).flip(running, axis) if reverse else running
+        return _by_jax("cumlogsumexp", x, axis, reverse)
+    running: Any = np.logaddexp.accumulate(np.flip(x, axis) if reverse else x, axis)
+    return np.flip(running, axis) if reverse else running
 
 
 def _share(g: Any, x: Any, out: Any, axis: int, reverse: bool) -> Any:

@@ -61,15 +61,26 @@ def _downwards(x: Any) -> Any:
 @primitive(name="argsort")
 def argsort_(x, *, axis, descending, dtype):
     """The order that sorts each row; equal elements keep theirs."""
-    return xp(x).argsort(_downwards(x) if descending else x, axis, stable=True).astype(dtype)
+    keys = _downwards(x) if descending else x
+    order = np.argsort(keys, axis, stable=True) if xp(x) is np else _sorted_by_jax(keys, axis)[1]
+    return order.astype(dtype)
 
 
 @primitive(name="sort")
 def sort_(x, *, axis, descending):
     """Nine times as fast as finding the order, which only the gradient needs."""
-    if descending:
-        return _downwards(xp(x).sort(_downwards(x), axis))
-    return xp(x).sort(x, axis)
+    keys = _downwards(x) if descending else x
+    result = np.sort(keys, axis) if xp(x) is np else _sorted_by_jax(keys, axis)[0]
+    return _downwards(result) if descending else result
+
+
+def _sorted_by_jax(x: Any, axis: int) -> Any:
+    """The elements in order, and the order. XLA does it once where both are asked for, and only what is asked for."""
+    from jax import lax
+
+    axis += x.ndim
+    numbers = lax.broadcasted_iota(np.int64 if x.shape[axis] >> 31 else np.int32, x.shape, axis)
+    return lax.sort((x, numbers), dimension=axis, is_stable=True, num_keys=1)
 
 
 def _unsort(g: Any, x: Any, x_shape: tuple[int, ...], axis: int, descending: bool) -> Any:

@@ -57,7 +57,10 @@ def _traced(function: str, arguments: tuple[Any, ...]) -> Any:
     import jax.scipy.special as special
 
     if hasattr(special, function):
-        return getattr(special, function)(*arguments)
+        dtype = arguments[0].dtype
+        if dtype.itemsize < 4:
+            arguments = tuple([a.astype(np.float32) for a in arguments])
+        return getattr(special, function)(*arguments).astype(dtype)
     shape = np.broadcast_shapes(*[a.shape for a in arguments])
     return on_host(functools.partial(_scipy, function), shape, arguments[0].dtype, *arguments)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 from ..math import ceil, cos, equal, floor, log, minimum, pow, where
 from ..ops.array import cast
+from ..ops.scalars import number
 from ..tensor import Tensor, convert_to_tensor
 
 
@@ -239,7 +241,7 @@ class CosineDecayRestarts(LearningRateSchedule):
 
 
 def _positive(steps: Any, name: str) -> Any:
-    if steps <= 0:
+    if number("a schedule", name, steps) <= 0:
         raise ValueError(f"{name} must be positive, it is {steps}")
     return steps
 
@@ -275,6 +277,8 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     >>> serialize(PiecewiseConstantDecay([9], [0.5, 0.25]))["class_name"]
     'PiecewiseConstantDecay'
     """
+    if not isinstance(learning_rate_schedule, LearningRateSchedule):
+        raise TypeError(f"serialize takes a LearningRateSchedule, not {learning_rate_schedule!r}")
     return {
         "class_name": type(learning_rate_schedule).__name__,
         "config": learning_rate_schedule.get_config(),
@@ -287,8 +291,16 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     >>> deserialize(serialize(ExponentialDecay(0.5, 10, 0.9)))
     ExponentialDecay(initial_learning_rate=0.5, decay_steps=10, decay_rate=0.9, staircase=False)
     """
+    if not isinstance(config, dict) or not {"class_name", "config"} <= config.keys():
+        raise TypeError(
+            f"deserialize takes what serialize gives, a dict with class_name and config, not {config!r}"
+        )
+    if not isinstance(custom_objects, (dict, NoneType)):
+        raise TypeError(
+            f"deserialize: custom_objects must be a dict from names to classes, not {custom_objects!r}"
+        )
     kinds = {**_KINDS, **(custom_objects or {})}
-    name = config["class_name"]
+    name = str(config["class_name"])
     if name not in kinds:
         raise ValueError(
             f"there is no schedule {name!r}: known are {', '.join(sorted(kinds))}. Give others as custom_objects"

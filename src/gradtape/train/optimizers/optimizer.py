@@ -17,12 +17,13 @@ import numpy as np
 from ...custom import no_recording
 from ...engine import is_traced, xp
 from ...indexed_slices import IndexedSlices
+from ...ops.scalars import number
 from ...scopes import snake_case
 from ...tensor import convert, wrap
 from ...variable import Variable
 from .. import schedules
 from . import gradients as g
-from .state import SMALL, Advance, Pack, Slot, write
+from .state import MANY, SMALL, Advance, Pack, Slot, step_traced, write
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -165,7 +166,8 @@ class Optimizer:
         elif isinstance(self._learning_rate, Variable):
             self._learning_rate.assign(value)
         elif self._learning_rate is None:
-            self._learning_rate = Variable(float(value), trainable=False, name="learning_rate")
+            rate = number(type(self).__name__, "learning_rate", value)
+            self._learning_rate = Variable(rate, trainable=False, name="learning_rate")
         else:
             raise TypeError(
                 "the learning rate is a schedule, so a number cannot be assigned to it: assign another schedule, or "
@@ -445,27 +447,25 @@ class Optimizer:
             self._update_by_hand(gradients, variables, rate)
             return
         self._before_update(step)
-        if is_traced(step):
-            for gradient, variable in zip(gradients, variables):
-                self._update_traced(gradient, variable, rate, step)
-            return
+        update = self._update_traced if is_traced(step) else self._update_eager
+        rows = [i for i, gradient in enumerate(gradients) if type(gradient) is IndexedSlices]
+        for i in rows:
+            (self._update_traced_rows if is_traced(step) else self._update_rows)(
+                gradients[i], variables[i], rate, step
+            )
+        if rows:
+            dense = [i for i, gradient in enumerate(gradients) if type(gradient) is not IndexedSlices]
+            gradients, variables = [gradients[i] for i in dense], [variables[i] for i in dense]
         keys = tuple([v._key for v in variables])
-        if len(set(keys)) < len(keys):  # a variable that occurs twice is updated twice
-            for gradient, variable in zip(gradients, variables):
-                self._update_eager([gradient], [variable], (variable._key,), rate, step)
-        else:
-            self._update_eager(gradients, variables, keys, rate, step)
+        if len(set(keys)) == len(keys):
+            update(gradients, variables, keys, rate, step)
+        else:  # a variable that occurs twice is updated twice
+            for gradient, variable, key in zip(gradients, variables, keys):
+                update([gradient], [variable], (key,), rate, step)
 
     def _update_eager(
         self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
     ) -> None:
-        rows = [i for i, gradient in enumerate(gradients) if type(gradient) is IndexedSlices]
-        for i in rows:
-            self._update_rows(gradients[i], variables[i], rate, step)
-        if rows:
-            dense = [i for i, gradient in enumerate(gradients) if type(gradient) is not IndexedSlices]
-            gradients, variables = [gradients[i] for i in dense], [variables[i] for i in dense]
-            keys = tuple([keys[i] for i in dense])
         for at, dtype, decays, pack in self._books.plans.get(keys) or self._plan(keys, variables):
             advance = self._advance(dtype, rate, step, decays)
             if pack is not None:
@@ -475,18 +475,22 @@ class Optimizer:
                 state = [slot.home() for slot in self._slots_of(variables[i])]
                 write(advance, variables[i]._writable(), np.asarray(gradients[i]), state)
 
-    def _plan(self, keys: tuple[int, ...], variables: list[Variable]) -> _Plan:
-        """How to update these variables together from now on."""
+    def _groups(self, variables: list[Variable]) -> dict[tuple[Any, bool, bool], list[int]]:
+        """The positions of the variables by their dtype, whether weight decay applies, and whether they are small."""
         groups: dict[tuple[Any, bool, bool], list[int]] = {}
         for i, variable in enumerate(variables):
             value = variable._array
             kind = value.dtype, self._books.decays(variable), value.size <= SMALL
             groups.setdefault(kind, []).append(i)
+        return groups
+
+    def _plan(self, keys: tuple[int, ...], variables: list[Variable]) -> _Plan:
+        """How to update these variables together from now on."""
         # A state lies in one buffer only: plans that share a variable with this one are forgotten.
         mine = set(keys)
         plans = {others: plan for others, plan in self._books.plans.items() if mine.isdisjoint(others)}
         plans[keys] = plan = []
-        for (dtype, decays, small), at in groups.items():
+        for (dtype, decays, small), at in self._groups(variables).items():
             chosen = [variables[i] for i in at]
             pack = Pack(chosen, [self._slots_of(v) for v in chosen]) if small else None
             plan.append((at, dtype, decays, pack))
@@ -503,17 +507,28 @@ class Optimizer:
         for array, part in zip(whole, [new, *new_state]):
             array[at] = part
 
-    def _update_traced(self, gradient: Any, variable: Variable, rate: Any, step: Any) -> None:
+    def _update_traced(
+        self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
+    ) -> None:
+        for (dtype, decays, small), at in self._groups(variables).items():
+            advance = self._advance(dtype, rate, step, decays)
+            # A program of many small updates takes long to trace and to compile: they are joined to one.
+            together = small and len(at) >= MANY
+            for chosen in [at] if together else [[i] for i in at]:
+                cells = zip(*([variables[i], *self._slots_of(variables[i])] for i in chosen))
+                step_traced(advance, [gradients[i] for i in chosen], [list(column) for column in cells])
+
+    def _update_traced_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
+        """Update all rows, and take those that the gradient has: which are the same is known only when it runs."""
         m = xp(step)
         cells = [variable, *self._slots_of(variable)]
-        value, *state = old = [m.asarray(cell._read()._array) for cell in cells]
-        advance = self._advance(value.dtype, rate, step, self._books.decays(variable))
-        new, new_state = advance(value, g.dense(gradient), state)
-        for cell, before, after in zip(cells, old, [new, *new_state]):
-            if type(gradient) is IndexedSlices:
-                touched = m.zeros(before.shape[0], bool).at[gradient._indices].set(True)
-                after = m.where(touched.reshape(-1, *[1] * (before.ndim - 1)), after, before)
-            cell._put(after)
+        before = [m.asarray(cell._read()._array) for cell in cells]
+        touched = m.zeros(before[0].shape[0], bool).at[slices._indices].set(True)
+        touched = touched.reshape(-1, *[1] * (before[0].ndim - 1))
+        advance = self._advance(before[0].dtype, rate, step, self._books.decays(variable))
+        new, state = advance(before[0], slices.dense(), before[1:])
+        for cell, old, after in zip(cells, before, [new, *state]):
+            cell._put(m.where(touched, after, old))
 
     def _update_by_hand(self, gradients: list[Any], variables: list[Variable], rate: Any) -> None:
         """The update of a subclass that defines `update_step`."""

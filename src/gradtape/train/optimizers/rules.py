@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...engine import xp
+from ...ops.scalars import number
 from ...variable import Variable
 from .optimizer import Optimizer, Options
 
@@ -40,7 +41,7 @@ class SGD(Optimizer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)
-        if not 0 <= momentum <= 1:
+        if not 0 <= number("SGD", "momentum", momentum) <= 1:
             raise ValueError(f"momentum must lie in [0, 1], not {momentum}")
         self.momentum = momentum
         self.nesterov = nesterov
@@ -430,7 +431,7 @@ class Ftrl(Optimizer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)
-        if learning_rate_power > 0:
+        if number("Ftrl", "learning_rate_power", learning_rate_power) > 0:
             raise ValueError(f"learning_rate_power must not be positive, it is {learning_rate_power}")
         self.learning_rate_power = learning_rate_power
         self.initial_accumulator_value = initial_accumulator_value
@@ -490,7 +491,7 @@ class Lion(Optimizer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)
-        if not 0 < beta_1 <= 1:
+        if not 0 < number("Lion", "beta_1", beta_1) <= 1:
             raise ValueError(f"beta_1 must lie in ]0, 1], not {beta_1}")
         self.beta_1 = beta_1
         self.beta_2 = beta_2

@@ -21,6 +21,7 @@ from ...variable import Variable
 Advance = Callable[[Any, Any, list[Any]], tuple[Any, list[Any]]]
 
 SMALL = 1 << 14  # elements: up to here, copying a variable into a buffer costs less than the calls it saves
+MANY = 8  # variables: from here on, a compiled program updates them as one
 CHUNK = 1 << 16  # elements whose temporaries stay in the processor's cache
 
 
@@ -141,3 +142,25 @@ def _write_part(advance: Advance, arrays: list[Any]) -> None:
     for array, result in zip([value, *state], [new, *new_state]):
         if result is not array:
             array[...] = result
+
+
+def step_traced(advance: Advance, gradients: list[Any], columns: list[list[Variable]]) -> None:
+    """Update variables, the first of `columns`, and their state, the others, in a program that is being traced."""
+    import jax.numpy as jnp
+
+    arrays = [[jnp.asarray(cell._read()._array) for cell in column] for column in columns]
+    if len(gradients) == 1:
+        value, *state = (column[0] for column in arrays)
+        new, new_state = advance(value, gradients[0], state)
+        for (cell,), after in zip(columns, [new, *new_state]):
+            cell._put(after)
+        return
+    shapes = [value.shape for value in arrays[0]]
+    ends = np.cumsum([value.size for value in arrays[0]])[:-1].tolist()
+    gradient, value, *state = (
+        jnp.concatenate([array.reshape(-1) for array in column]) for column in [gradients, *arrays]
+    )
+    new, new_state = advance(value, gradient, state)
+    for column, after in zip(columns, [new, *new_state]):
+        for cell, part, shape in zip(column, jnp.split(after, ends), shapes):
+            cell._put(part.reshape(shape))

@@ -1,0 +1,231 @@
+"""The arguments of a @function: tensors apart, and a key for the rest, by which the program for a call is found.
+
+What is no tensor is part of the key by its value and type. Objects are held weakly: a function keeps none alive.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import nest
+from .errors import DTypeError
+from .spec import TensorSpec
+from .tensor import Tensor, array_of, convert, wrap
+from .variable import Variable
+
+PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are their own key
+_PYTHON = PLAIN | {float, complex}
+
+
+class _Place:
+    """Where a tensor stands in a structure of arguments."""
+
+
+_TENSOR = _Place()
+
+
+class Arguments:
+    """The arguments of a call: tensors apart, and a key for their shapes and dtypes and for all the rest."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.leaves: list[Tensor] = []
+        self._rest: list[Any] = []  # every leaf, `_TENSOR` for a tensor
+        self.parts: list[Any] = []  # of the key: two for each leaf
+        self._structure: Any = args, kwargs
+        for leaf in nest.flatten(self._structure):
+            self._add(name, _as_leaf(leaf))
+        nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
+        self.key = (nest.structure_of(self._structure), *self.parts) if nested else tuple(self.parts)
+
+    def _add(self, name: str, leaf: Any) -> None:
+        if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
+            array = array_of(leaf)
+            self.leaves.append(leaf)
+            self._rest.append(_TENSOR)
+            self.parts += (array.shape, array.dtype)
+        else:
+            held = _held(leaf)
+            self._rest.append(held)
+            self.parts += (type(leaf), _hashable(name, leaf, held))
+
+    def of(self, tensors: list[Any]) -> Any:
+        """The arguments with these tensors in the tensors' places."""
+        given = iter(tensors)
+        leaves = [next(given) if leaf is _TENSOR else _value(leaf) for leaf in self._rest]
+        return nest.pack_sequence_as(self._structure, leaves)
+
+    def forget(self) -> None:
+        """Let go of tensors and objects: nothing of them is needed to know the call again."""
+        self.leaves = []
+        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._rest))
+
+    @property
+    def is_dead(self) -> bool:
+        """Is an object among them gone? Then no call can have these arguments again."""
+        return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._rest)
+
+    def described(self, names: list[str]) -> list[tuple[str, str]]:
+        """Each argument's name, and what it is, in words."""
+        args, kwargs = self.of([TensorSpec(t.shape, t.dtype) for t in self.leaves])
+        numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
+        return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
+
+
+def _as_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return convert(leaf)
+    if isinstance(leaf, Variable) or type(leaf) in _PYTHON or type(leaf) is Tensor:
+        return leaf
+    return leaf._read() if hasattr(type(leaf), "_read") else leaf
+
+
+def _held(leaf: Any) -> Any:
+    """How a leaf that is no tensor is kept: an object weakly, if it can be."""
+    if type(leaf) in _PYTHON or type(leaf) is Tensor:
+        return leaf
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return leaf
+
+
+def _value(leaf: Any) -> Any:
+    return leaf() if type(leaf) is weakref.ref else leaf
+
+
+def _hashable(name: str, leaf: Any, held: Any) -> Any:
+    if type(leaf) is float:
+        return leaf.hex()  # tells 0.0 from -0.0, and finds nan again
+    if type(leaf) is complex:
+        return leaf.real.hex(), leaf.imag.hex()
+    if isinstance(leaf, Variable):
+        return leaf._key
+    if type(leaf) is Tensor:  # of strings: part of the signature
+        return leaf._array.shape, tuple(leaf._array.flat)
+    try:
+        hash(held)
+    except TypeError:
+        raise TypeError(
+            f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
+            "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
+        ) from None
+    return held
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, TensorSpec):
+        return f"a tensor of shape {value.shape} and dtype {value.dtype.name}"
+    return repr(value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Signatures
+
+
+def checked_signature(name: str, specs: Any, signature: inspect.Signature | None) -> tuple[Any, ...]:
+    """An `input_signature` as given to `function`, if it is one for this function."""
+    if not isinstance(specs, (list, tuple)):
+        raise TypeError(
+            f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
+        )
+    for spec in nest.flatten(specs):
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
+    if signature is not None and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        count = sum(p.kind is not p.VAR_KEYWORD for p in signature.parameters.values())
+        if len(specs) > count:
+            raise TypeError(
+                f"the input_signature of {name} has {len(specs)} entries, and the function takes {count} arguments"
+            )
+    return tuple(specs)
+
+
+def bind(
+    name: str, signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments in the order of the parameters, defaults filled in: f(1), f(x=1) and f(1, y=default) are one."""
+    if signature is None:
+        return args, kwargs
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"the function {name}{signature} was called otherwise: {error}") from None
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def fit(
+    name: str, specs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], defaults: list[Any]
+) -> tuple[Any, ...]:
+    """The arguments as tensors that fit the specs; those behind must be what they are by default."""
+    extra = [*args[len(specs) :], *kwargs.values()]
+    if len(args) < len(specs) or not _same(extra, defaults):
+        raise TypeError(
+            f"the input_signature of {name} has {len(specs)} entries, and it was called with {len(args) + len(kwargs)} "
+            "arguments: give exactly those; others keep their defaults"
+        )
+    return (*_fitting(name, specs, args[: len(specs)]), *args[len(specs) :])
+
+
+def _same(values: list[Any], defaults: list[Any]) -> bool:
+    return len(values) == len(defaults) and all(a is b or a == b for a, b in zip(values, defaults))
+
+
+def _fitting(name: str, specs: Any, args: Any) -> Any:
+    try:
+        leaves = _leaves_like(list(specs), list(args))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name}: the arguments are nested otherwise than the input_signature: {error}"
+        ) from None
+    tensors = [fit_one(name, spec, value) for spec, value in zip(nest.flatten(specs), leaves, strict=True)]
+    return nest.pack_sequence_as(list(specs), tensors)
+
+
+def _leaves_like(specs: Any, args: Any) -> list[Any]:
+    """One value for each spec. A list of numbers where one spec stands is the value of one tensor."""
+    if not nest.is_nested(specs):
+        return [args]
+    if type(specs) not in (list, tuple) or type(args) not in (list, tuple) or len(specs) != len(args):
+        nest.assert_same_structure(specs, args)
+        return nest.flatten(args)
+    return [leaf for s, a in zip(specs, args) for leaf in _leaves_like(s, a)]
+
+
+def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:
+    """A value as a tensor that is what a spec says."""
+    try:
+        tensor = (
+            value._as_tensor()
+            if isinstance(value, Variable)
+            else convert(value, None, spec.dtype.numpy_dtype)
+        )
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {spec} was asked for, and {value!r} is no tensor: {error}") from None
+    array = array_of(tensor)
+    if array.dtype != spec.dtype.numpy_dtype or not spec.shape.is_compatible_with(array.shape):
+        raise DTypeError(
+            f"{name}: {spec} was asked for, and the argument has shape {tuple(array.shape)} and dtype "
+            f"{tensor.dtype.name}. Cast or reshape it, or leave lengths open with None in the signature"
+        )
+    return tensor
+
+
+def example(spec: Any) -> Any:
+    """A tensor like a spec; anything else as it is."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    return wrap(np.broadcast_to(np.zeros((), spec.dtype.numpy_dtype), tuple(spec.shape)))
+
+
+def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
+    """By what name each leaf that is a spec can be given to a concrete function: the spec's, or the argument's."""
+    for name, value in (*zip(names, args), *sorted(kwargs.items())):
+        for leaf in nest.flatten(value):
+            if isinstance(leaf, TensorSpec):
+                yield leaf.name or name
