@@ -372,7 +372,9 @@ def test_input_signature_converts_what_fits():
         equal(result, 3.0 * np.asarray(value))
     equal(function(x=tf.ones((1, 2))), 3.0 * tf.ones((1, 2)))
     equal(function(tf.ones((1, 2)), 3.0), 3.0 * tf.ones((1, 2)))
-    nested = with_signature([{"a": Spec(()), "b": (Spec((2,), "int64"),)}], lambda d: d["a"] + tf.cast(d["b"][0], "float32"))
+    nested = with_signature(
+        [{"a": Spec(()), "b": (Spec((2,), "int64"),)}], lambda d: d["a"] + tf.cast(d["b"][0], "float32")
+    )
     equal(nested({"a": 1, "b": ([2, 3],)}), [3.0, 4.0])
     assert function.input_signature == (Spec((None, 2)),)
     assert int(with_signature([Spec((), "int64")], lambda n: n)(2)) == 2
@@ -415,7 +417,9 @@ def test_an_input_signature_must_be_one(signature, message):
 
 def test_arguments_without_a_hash_are_refused_and_named():
     function = tf.function(lambda x: 1)
-    with pytest.raises(TypeError, match=r"function <lambda> was given \{1\} of type set, which has no hash.*a frozenset"):
+    with pytest.raises(
+        TypeError, match=r"function <lambda> was given \{1\} of type set, which has no hash.*a frozenset"
+    ):
         function({1})
     with pytest.raises(TypeError, match="function <lambda>.*too many positional"):
         function(X, 3)
@@ -652,7 +656,9 @@ def test_variables_are_made_on_the_first_call_only():
 
 def test_a_variable_made_on_every_call_is_refused():
     function = tf.function(lambda x: tf.Variable(x) + 1.0)
-    with pytest.raises(ValueError, match=r"<lambda> makes a Variable on a call.*test_function.py, line \d+.*once, as in"):
+    with pytest.raises(
+        ValueError, match=r"<lambda> makes a Variable on a call.*test_function.py, line \d+.*once, as in"
+    ):
         function(X)
 
 
@@ -1107,7 +1113,19 @@ def test_python_functions_are_called_when_the_program_runs():
 # ---------------------------------------------------------------------------------------------------------------------
 # dtypes, and JAX's own settings
 
-KINDS = ["float64", "int64", "uint8", "int8", "uint32", "uint64", "complex64", "complex128", "bfloat16", "float16", "bool"]
+KINDS = [
+    "float64",
+    "int64",
+    "uint8",
+    "int8",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+    "bfloat16",
+    "float16",
+    "bool",
+]
 
 
 def test_every_dtype_goes_through_exactly():
@@ -1131,7 +1149,9 @@ def test_jax_is_left_as_it_was():
     assert jax.config.jax_enable_x64 is False
     own = jax.jit(lambda x: (x * 2, jax.numpy.arange(3), jax.numpy.float32(1) / 3))
     before = own(np.ones(2, np.float32))
-    double = tf.function(lambda x: tf.random.normal((2,), dtype="float64") * 0.0 + tf.cast(x, "float64") / 3.0)
+    double = tf.function(
+        lambda x: tf.random.normal((2,), dtype="float64") * 0.0 + tf.cast(x, "float64") / 3.0
+    )
     assert double(X).dtype == tf.float64
     with tf.GradientTape() as tape:
         tape.watch(X)
@@ -1186,7 +1206,9 @@ print(tf.config.engine())
 
 
 def test_without_jax_functions_run_as_python_and_say_so_once():
-    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == ["6.0 2.5 [0.625 1.625]", "[2.]", "3.25", "numpy"]
     assert run.stderr.count("@function runs as plain Python, because JAX is not installed") == 1
