@@ -123,7 +123,7 @@ def draw(out, image, prediction, places, maps):
     figure.savefig(out, dpi=110)
 
 
-def main(out="influence.png", steps=400):
+def main(out="influence.png", steps=250):
     model = Segmenter()
     train(model, steps)
     images, classes = noisy_shapes(np.random.default_rng(1), 64)
@@ -157,5 +157,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--out", default="influence.png", help="where the picture goes (default: %(default)s)"
     )
-    parser.add_argument("--steps", type=int, default=400, help="of training (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=250, help="of training (default: %(default)s)")
     main(**vars(parser.parse_args()))
