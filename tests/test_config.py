@@ -1,6 +1,10 @@
 """Devices and switches, and tf.experimental."""
 
+import os
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ CPU = config.PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch):
-    monkeypatch.setattr(devices, "_visible", [CPU])
+    monkeypatch.setattr(devices, "_visible", {})
     monkeypatch.setattr(devices, "_configurations", {})
     monkeypatch.setattr(settings, "__dict__", dict(vars(settings)))
 
@@ -44,6 +48,50 @@ def test_a_cpu_may_be_split_and_hidden():
     assert config.list_logical_devices() == config.get_visible_devices() == []
     config.set_visible_devices(CPU)
     assert config.get_visible_devices("CPU") == [CPU]
+
+
+def test_the_accelerators_jax_has_are_listed(monkeypatch):
+    gpus = [config.PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(2)]
+    monkeypatch.setattr(devices, "_accelerators", lambda: dict.fromkeys(gpus))
+    assert config.list_physical_devices() == [CPU, *gpus]
+    assert config.list_physical_devices("GPU") == config.get_visible_devices("GPU") == gpus
+    assert [d.name for d in config.list_logical_devices("GPU")] == ["/device:GPU:0", "/device:GPU:1"]
+    config.set_visible_devices(gpus[1], "GPU")
+    assert config.get_visible_devices() == [CPU, gpus[1]]
+    assert [d.name for d in config.list_logical_devices()] == ["/device:CPU:0", "/device:GPU:0"]
+    with pytest.raises(ValueError, match="is not of type 'CPU'"):
+        config.set_visible_devices(gpus, "CPU")
+
+
+PLACED = """
+import gradtape as tf
+v = tf.Variable([1.0, 2.0])
+step = tf.function(lambda x: v.assign_add(x) * 2.0)
+def place(name):
+    with tf.device(name):
+        y = step(tf.constant([1.0, 1.0]))
+        print(y.device[-5:], v.device[-5:], y.numpy().tolist())
+for name in ("/CPU:1", None, "CPU:0", "/device:GPU:0", "/job:localhost/device:CPU:1", "/CPU:7"):
+    place(name)
+"""
+
+
+def test_functions_run_on_the_device_of_the_block_if_there_is_one():
+    pytest.importorskip("jax")
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    run = subprocess.run(
+        [sys.executable, "-c", PLACED], env=os.environ | flags, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    places = ["CPU:1", "CPU:0", "CPU:0", "CPU:0", "CPU:1", "CPU:0"]
+    values = [[2.0 * i + 4.0, 2.0 * i + 6.0] for i in range(6)]
+    assert run.stdout.splitlines() == [f"{p} {p} {value}" for p, value in zip(places, values)]
+
+
+def test_which_engine_is_in_use():
+    assert config.engine() == ("numpy" if find_spec("jax") is None else "xla")
+    config.run_functions_eagerly(True)
+    assert config.engine() == "numpy"
 
 
 @pytest.mark.parametrize(

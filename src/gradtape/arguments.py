@@ -178,23 +178,13 @@ def _same(values: list[Any], defaults: list[Any]) -> bool:
 
 def _fitting(name: str, specs: Any, args: Any) -> Any:
     try:
-        leaves = _leaves_like(list(specs), list(args))
-    except (TypeError, ValueError) as error:
+        leaves = nest.flatten_up_to(specs, args)
+    except ValueError as error:
         raise TypeError(
             f"{name}: the arguments are nested otherwise than the input_signature: {error}"
         ) from None
     tensors = [fit_one(name, spec, value) for spec, value in zip(nest.flatten(specs), leaves, strict=True)]
-    return nest.pack_sequence_as(list(specs), tensors)
-
-
-def _leaves_like(specs: Any, args: Any) -> list[Any]:
-    """One value for each spec. A list of numbers where one spec stands is the value of one tensor."""
-    if not nest.is_nested(specs):
-        return [args]
-    if type(specs) not in (list, tuple) or type(args) not in (list, tuple) or len(specs) != len(args):
-        nest.assert_same_structure(specs, args)
-        return nest.flatten(args)
-    return [leaf for s, a in zip(specs, args) for leaf in _leaves_like(s, a)]
+    return nest.pack_sequence_as(specs, tensors)
 
 
 def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:

@@ -6,14 +6,15 @@ of them (a tape, for a gradient to come; a call in another thread) keeps it: the
 
 from __future__ import annotations
 
-import threading
 from sys import getrefcount
 from typing import Any
 
 import jax
 import numpy as np
 
-from .tensor import Tensor, device_of
+from .engine import is_traced
+from .tensor import Tensor, device_of, writing
+from .traced import no_value
 from .variable import Variable
 
 _new = object.__new__
@@ -24,6 +25,8 @@ def on_device(tensor: Tensor) -> Any:
     try:
         return device_of(tensor)
     except AttributeError:
+        if is_traced(tensor._array):
+            raise no_value("an argument of a function", tensor._array) from None
         tensor._device = array = jax.device_put(tensor._array)
         return array
 
@@ -36,52 +39,69 @@ def from_device(array: Any, key: int = 0) -> Tensor:
     return tensor
 
 
-# Held while variables are written in place: nobody must take what is about to go.
-writing = threading.RLock()
-
-
 def values_of(variables: list[Variable]) -> list[Any]:
     """The arrays of variables, to be read: as long as somebody has them, they are not given away."""
     if not variables:
         return []
     with writing:
-        return [on_device(v._tensor) for v in variables]
+        return [value_of(v) for v in variables]
 
 
-def to_give(variables: list[Variable]) -> list[Any]:
-    """The arrays of variables, to be written into: copies of those that somebody else has as well."""
-    tensors = [v._tensor for v in variables]
+def value_of(variable: Variable) -> Any:
+    """The array of a variable. It is all that the variable holds from here on: eager code may write into NumPy's."""
+    tensor = variable._tensor
     try:
-        arrays = [device_of(t) for t in tensors]
+        return device_of(tensor)
     except AttributeError:
-        arrays = [on_device(t) for t in tensors]
-    if references(tensors, arrays) != ALONE * len(arrays):
-        for i in range(len(arrays)):
-            if references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
-                arrays[i] = jax.numpy.copy(arrays[i])
-    return arrays
-
-
-def references(tensors: list[Tensor], arrays: list[Any]) -> int:
-    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
-
-
-def _alone() -> int:
-    """What `references` says of a tensor and its array that one variable alone holds."""
-    variable = Variable(0.0)
-    variable._tensor = _new(Tensor)
-    variable._tensor._device = np.zeros(1)
-    tensors = [v._tensor for v in [variable]]
-    return references(tensors, [t._device for t in tensors])
-
-
-ALONE = _alone()
+        array = jax.device_put(tensor._array)
+        variable._tensor = from_device(array, variable._key)
+        return array
 
 
 def store(variables: list[Variable], arrays: list[Any]) -> None:
     """Put what a program computed for them into variables."""
     for variable, array in zip(variables, arrays):
-        tensor = _new(Tensor)  # `from_device`, written out: this is done for each variable in each step
-        tensor._device = array
+        variable._tensor = from_device(array, variable._key)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Written in place
+
+
+def emptied(variables: list[Variable]) -> list[Tensor]:
+    """New tensors in the variables, without a value yet. Whoever reads one in another thread waits for `writing`."""
+    tensors = []
+    for variable in variables:
+        variable._tensor = tensor = _new(Tensor)
         tensor._key = variable._key
-        variable._tensor = tensor
+        tensors.append(tensor)
+    return tensors
+
+
+def to_give(tensors: list[Tensor], held: int) -> list[Any]:
+    """The arrays of tensors that were in variables, to be written into: copies of those that somebody else has, too.
+
+    `held` is how many lists of ours have them.
+    """
+    try:
+        arrays = [device_of(t) for t in tensors]
+    except AttributeError:
+        arrays = [on_device(t) for t in tensors]
+    if _references(tensors, arrays) != (ALONE + held) * len(arrays):
+        for i in range(len(arrays)):
+            if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + held + 2:  # in two more lists
+                arrays[i] = jax.numpy.copy(arrays[i])
+    return arrays
+
+
+def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
+    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
+
+
+def _alone() -> int:
+    """What `_references` says of a tensor and its array that nobody but its two lists holds."""
+    tensors = [from_device(np.zeros(1))]
+    return _references(tensors, [t._device for t in tensors]) - 1
+
+
+ALONE = _alone()

@@ -1,7 +1,13 @@
-"""The devices there are: one CPU. It may be split into logical ones, which are all the same."""
+"""The devices there are: the CPU, and what else JAX can compile for.
+
+The CPU may be split into logical ones, which are all the same. Eager code always runs on the CPU.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 
@@ -28,7 +34,7 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 
 _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
-_visible: list[PhysicalDevice] = [_CPU]
+_visible: dict[str, list[PhysicalDevice]] = {}  # by type, where somebody chose
 _configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
 
 
@@ -38,31 +44,74 @@ def _of_type(devices: Any, device_type: str | None) -> list[Any]:
     return [d for d in devices if device_type in (None, d.device_type)]
 
 
+@functools.cache
+def _accelerators() -> dict[PhysicalDevice, Any]:
+    """The GPUs and TPUs that JAX has. JAX, which takes a second to import, is not where nothing could be found."""
+    if find_spec("jax") is None or not (find_spec("jax_plugins") or find_spec("libtpu")):
+        return {}
+    import jax
+
+    found = [d for d in jax.local_devices() if d.platform != "cpu"]
+    return {PhysicalDevice(f"/physical_device:{_type(d)}:{i}", _type(d)): d for i, d in enumerate(found)}
+
+
+def _type(device: Any) -> str:
+    """TensorFlow's name for what kind of device one of JAX's is."""
+    kind = device.platform.upper()
+    return "GPU" if kind in ("CUDA", "ROCM") else kind
+
+
+def place(name: str) -> Any:
+    """JAX's device of a name such as '/device:GPU:0'; None if there is none, or if all there is is one CPU."""
+    match = re.search(r"(cpu|gpu|tpu)(?::(\d+))?/?$", name, re.IGNORECASE)
+    if match is None:
+        return None
+    kind, number = match[1].upper(), int(match[2] or 0)
+    if kind != "CPU":
+        of_kind = [d for device, d in _accelerators().items() if device.device_type == kind]
+    elif find_spec("jax") is not None and (number or _accelerators()):
+        import jax
+
+        of_kind = jax.local_devices(backend="cpu")
+    else:
+        return None
+    return of_kind[number] if number < len(of_kind) else None
+
+
+def name_of(array: Any) -> str:
+    """The name of the device that an array of JAX's is on."""
+    place = array.device
+    return f"{_type(place)}:{place.id}" if hasattr(place, "platform") else "CPU:0"
+
+
 def check_known(device: Any) -> None:
     """Raise unless there is this device."""
-    if not isinstance(device, PhysicalDevice) or device != _CPU:
-        raise ValueError(f"there is no device {device!r}: config.list_physical_devices() shows {[_CPU]}")
+    there = list_physical_devices()
+    if not isinstance(device, PhysicalDevice) or device not in there:
+        raise ValueError(f"there is no device {device!r}: config.list_physical_devices() shows {there}")
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of the machine, or those of a type: 'CPU', 'GPU', ...
 
-    >>> list_physical_devices()
+    >>> list_physical_devices("CPU")
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
-    >>> list_physical_devices("GPU")
-    []
     """
-    return _of_type([_CPU], device_type)
+    only_cpu = isinstance(device_type, str) and device_type == "CPU"
+    return _of_type([_CPU] if only_cpu else [_CPU, *_accelerators()], device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices as programs name them.
 
-    >>> list_logical_devices()
+    >>> list_logical_devices("CPU")
     [LogicalDevice(name='/device:CPU:0', device_type='CPU')]
     """
-    count = len(_configurations.get(_CPU, [None])) if _CPU in _visible else 0
-    return _of_type([LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(count)], device_type)
+    counts: dict[str, int] = {}
+    for device in get_visible_devices(device_type):
+        parts = len(_configurations.get(device, [None]))
+        counts[device.device_type] = counts.get(device.device_type, 0) + parts
+    return [LogicalDevice(f"/device:{kind}:{i}", kind) for kind, n in counts.items() for i in range(n)]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
@@ -71,7 +120,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     >>> get_visible_devices("CPU")
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    return _of_type(_visible, device_type)
+    return [d for d in list_physical_devices(device_type) if d in _visible.get(d.device_type, [d])]
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
@@ -84,10 +133,11 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     )
     for device in chosen:
         check_known(device)
-        if not _of_type([device], device_type):
+        if device_type not in (None, device.device_type):
             raise ValueError(f"config.set_visible_devices: {device!r} is not of type {device_type!r}")
-    if _of_type([_CPU], device_type):
-        _visible[:] = chosen
+    kinds = {d.device_type for d in list_physical_devices()} if device_type is None else {device_type}
+    for kind in kinds:
+        _visible[kind] = _of_type(chosen, kind)
 
 
 def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:

@@ -112,4 +112,12 @@ class IndexOutOfBoundsError(InvalidArgumentError, IndexError):
     """An index, or an axis, lies outside what it indexes."""
 
 
+class OperatorNotAllowedInGraphError(TypeError):
+    """The value of a tensor was asked for while a @function is traced, when there is none."""
+
+
+class InaccessibleTensorError(ValueError, TypeError):
+    """A tensor of a @function was used outside of it."""
+
+
 closed(__name__)

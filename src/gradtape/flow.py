@@ -101,6 +101,7 @@ class Block:
             self.written = {**state, **trace.written}
             return [t._array for t in tensors], [trace.values[key]._array for key in self.written]
 
+        flat.__name__ = trace.name
         like = [_like(t._array) for t in inputs] + [_like(here.trace.read(v)._array) for v in state.values()]
         here.tapes, here.trace = [catcher], trace
         try:

@@ -139,7 +139,11 @@ class Function:
         arguments = self._arguments(args, kwargs)
         leaves = arguments.leaves
         program = self._program(arguments)
-        if key is not None and [id(x) for x in args if type(x) is Tensor] == [id(x) for x in leaves]:
+        if (
+            key is not None
+            and not program.open
+            and [id(x) for x in args if type(x) is Tensor] == [id(x) for x in leaves]
+        ):
             self._found[key] = program
         return program(leaves)
 

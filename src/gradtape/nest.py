@@ -173,6 +173,11 @@ def structure_of(structure: Any) -> Any:
     return _flatten(structure)[1]
 
 
+def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
+    """What stands in `structure` where `shallow` has leaves, which may be structures in turn; else a ValueError."""
+    return [structure] if not is_nested(shallow) else _flatten(shallow)[1].flatten_up_to(structure)
+
+
 def _flatten(structure: Any) -> tuple[list[Any], PyTreeSpec]:
     """The leaves, and what optree needs to put them together again."""
     import optree

@@ -20,6 +20,7 @@ from . import dtypes
 from .engine import as_array, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .tensor import Tensor, convert, scalar, wrap
+from .traced import escape, is_escape
 
 
 class Here:
@@ -383,6 +384,8 @@ def recover(
             return primitive.forward(*arrays, **(attributes or {}))
     if isinstance(error, MemoryError) and not isinstance(error, OpError):
         raise ResourceExhaustedError(f"{primitive.name}: {error}") from error
+    if is_escape(error):
+        raise escape(error) from None
     if isinstance(error, OpError):
         raise error
     if any(a.dtype.kind == "O" for a in arrays):
@@ -400,7 +403,7 @@ def recover(
         kind = DTypeError
     else:
         kind = InvalidArgumentError
-    if primitive.elementwise and kind is InvalidArgumentError and not _broadcast(arrays):
+    if primitive.elementwise and kind is not IndexOutOfBoundsError and not _broadcast(arrays):
         raise InvalidArgumentError(
             f"{primitive.name}: the shapes {' and '.join(str(list(a.shape)) for a in arrays)} do not broadcast. "
             "Each pair of lengths, counted from the last axis, must be equal, or one of them 1"

@@ -10,27 +10,31 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
-from .cells import from_device, on_device, store, to_give, values_of, writing
+from .cells import emptied, from_device, on_device, store, to_give, value_of, values_of
 from .engine import is_traced
 from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .spec import TensorSpec
-from .tensor import Tensor, array_of, convert, wrap
+from .tensor import Tensor, array_of, convert, wrap, writing
 from .trace import NAMED, Trace
+from .traced import escape, no_value
 from .variable import Variable
 
 if TYPE_CHECKING:
     from .pullback import Gradient
 
 x64 = jax.enable_x64
+source_info_util.register_exclusion(str(Path(__file__).parent))  # a line JAX names is one of the user's
 
 
 class Code:
@@ -42,6 +46,8 @@ class Code:
         self.sources: list[tuple[str, Any]] = []  # for each constant of the jaxpr: what stands in its place
         for constant in closed.consts:
             meaning = trace.meaning(constant)
+            if is_traced(constant):
+                raise no_value("a function", constant)
             if meaning is None:
                 meaning = ("constant", len(self.constants))
                 self.constants.append(jax.numpy.asarray(constant))
@@ -136,14 +142,20 @@ class Traced:
             initial = [array for _, array in trace.created if array is not None]
             return [part for r in results for part in r.parts], state, initial
 
+        flat.__name__ = name  # what JAX calls it
         before = here.tapes, here.trace
         here.tapes, here.trace = [], trace
         try:
             with x64(True):
                 closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*[_like(t) for t in leaves])
+                self.code = Code(closed, trace)
+        except BaseException as error:
+            trace.fail()
+            if isinstance(error, jax.errors.UnexpectedTracerError):
+                raise escape(error) from None
+            raise
         finally:
             here.tapes, here.trace = before
-        self.code = Code(closed, trace)
         self.reads = dict(trace.read_)
         self.written = list(trace.written.values())
         self.created = [(variable, array is not None) for variable, array in trace.created]
@@ -253,6 +265,8 @@ class Program:
         self.gradients: dict[Any, Gradient] = {}
         self.made_variables = False
         self.reads: dict[int, Variable] | None = None  # variables, by key; None: not traced yet
+        self.open: list[Variable] = []  # those whose shape is open,
+        self.others: dict[Any, Program] = {}  # and programs for all shapes they had
         self.captured: dict[int, Tensor] | None = (
             None  # tensors from outside that a tape may know; None: nor those
         )
@@ -275,11 +289,25 @@ class Program:
             self.made_variables, self.may_create = True, False
             traced = Traced(self.name, run, leaves, may_create=False)
         self.reads = traced.reads
+        self.open = [v for v in self.reads.values() if not v.shape.is_fully_defined()]
+        self.others.setdefault(self._shapes(), self)
         return traced
+
+    def _shapes(self) -> Any:
+        return tuple([array_of(v._tensor).shape for v in self.open])
+
+    def _for_these_shapes(self) -> Program:
+        """The program for the shapes that variables of an open shape have now."""
+        shapes = self._shapes()
+        if shapes not in self.others:
+            self.others[shapes] = program = Program(self.name, self.run, self.arguments)
+            program.others = self.others
+        return self.others[shapes]
 
     def __call__(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
         """Run it. `held` are arrays that variables held, to use instead of what they hold now."""
-        return self.prepare(leaves).run(leaves, held, seed)
+        program = self if held is not None or not self.open else self._for_these_shapes()
+        return program.prepare(leaves).run(leaves, held, seed)
 
     def prepare(self, leaves: list[Tensor]) -> Values | Gradient:
         """What to run: the values alone, or what the open tapes need; traced now if it was not before."""
@@ -328,10 +356,11 @@ class Values:
         self.traced = traced
         self.pure = program.pure
         # Nothing is written in place by a program that may fail half way, or is given what variables held before.
-        in_place = set() if self.pure or traced.code.may_raise else {v._key for v in traced.written}
+        writes = [] if self.pure or traced.code.may_raise else [v._key for v in traced.written]
         reads = [traced.reads[key] for key in traced.code.variables]
-        self.donated = [v for v in reads if v._key in in_place]
-        self.kept = [v for v in reads if v._key not in in_place]
+        self.donated = [v for v in reads if v._key in writes and v.shape.is_fully_defined()]
+        self.places = [writes.index(v._key) for v in self.donated]
+        self.kept = [v for v in reads if not any(v is d for d in self.donated)]
         self.constants = traced.code.constants
         self.precision = traced.code.precision
         self.run = self._run if self.precision is nullcontext else self._run_precisely
@@ -357,15 +386,29 @@ class Values:
         if self.donated and held is None:
             with writing:
                 if self.kept:
-                    inputs = [on_device(v._tensor) for v in self.kept] + inputs
-                results, state = self.compiled(*to_give(self.donated), *inputs)
-                store(traced.written, state)
+                    inputs = [value_of(v) for v in self.kept] + inputs
+                results = self._write(inputs)
         else:
             kept = values_of(self.kept) if held is None else [held[v._key] for v in self.kept]
             results, state = self.compiled(*kept, *inputs)
             if state:
                 store(traced.written, state)
         return from_device(results[0]) if traced.is_one else traced.pack(results)
+
+    def _write(self, inputs: list[Any]) -> list[Any]:
+        """Run it with the arrays of variables to be written into. If it fails, all is as it was."""
+        variables = self.traced.written
+        before = [v._tensor for v in variables]
+        tensors = emptied(variables)
+        try:
+            results, state = self.compiled(*to_give([before[i] for i in self.places], held=2), *inputs)
+        except BaseException:
+            for variable, tensor in zip(variables, before):
+                variable._tensor = tensor
+            raise
+        for tensor, array in zip(tensors, state):
+            tensor._device = array
+        return results
 
     def _run_precisely(self, *args: Any) -> Any:
         with self.precision():
@@ -409,7 +452,7 @@ def _initialize(traced: Traced, leaves: list[Tensor]) -> None:
         return traced.compute(dict(zip(keys, state, strict=True)), constants, seed, inputs)[2]
 
     with x64(True):
-        state = [on_device(traced.reads[k]._tensor) for k in keys]
+        state = values_of([traced.reads[k] for k in keys])
         seed = new_seed() if traced.random else None
         values = jax.jit(initial)(state, traced.code.constants, seed, [on_device(t) for t in leaves])
     for variable, value in zip(variables, values, strict=True):

@@ -1,4 +1,4 @@
-"""Blocks that say where and under which name operations run. There is one device here, and everything runs at once."""
+"""Blocks that say where and under which name operations run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from . import devices
 from .primitive import local, outside
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ _DEVICE = re.compile(
 
 @contextlib.contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """A block that asks for a device. There is one, the CPU, and that is where everything runs.
+    """A block in which what `function` compiles runs on a device, if JAX has it. All else runs on the CPU.
 
     >>> with device("/GPU:0"):
     ...     pass
@@ -90,7 +91,14 @@ def device(device_name: Any) -> Iterator[None]:
         raise ValueError(
             f"device: {device_name!r} names no device; names look like '/CPU:0' or '/device:GPU:1'"
         )
-    yield
+    place = None if name is None else devices.place(name)
+    if place is None:
+        yield
+    else:
+        import jax
+
+        with jax.default_device(place):
+            yield
 
 
 @contextlib.contextmanager

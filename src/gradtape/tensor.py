@@ -7,6 +7,7 @@ differentiable way to make one tensor of a list that holds tensors.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,17 @@ import numpy as np
 from numpy import ndarray
 
 from . import dtypes
+from .devices import name_of
 from .dtypes import DType
 from .engine import is_traced, xp
-from .errors import DTypeError, InvalidArgumentError
+from .errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OperatorNotAllowedInGraphError,
+)
 from .shapes import TensorShape
+from .traced import no_value
 
 if TYPE_CHECKING:
 
@@ -107,7 +115,12 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        name = "CPU:0"
+        try:
+            name = name_of(device_of(self))
+        except AttributeError:
+            pass  # NumPy's
+        return f"/job:localhost/replica:0/task:0/device:{name}"
 
     def get_shape(self) -> TensorShape:
         """The same as `shape`."""
@@ -119,7 +132,7 @@ class Tensor(Operators):
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
-        array = self._known("tensor.numpy()")
+        array = self._known("tensor.numpy()", AttributeError)
         return array[()] if array.ndim == 0 else array.copy()
 
     def ref(self) -> Reference:
@@ -127,7 +140,7 @@ class Tensor(Operators):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._known("np.asarray(tensor)"), dtype, copy)
+        return _read_only(self._known("np.asarray(tensor)", NotImplementedError), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return export_dlpack(self._known("tensor.__dlpack__()"), **options)
@@ -177,11 +190,11 @@ class Tensor(Operators):
             )
         return self._known(f"{wanted}(tensor)").item()
 
-    def _known(self, asked: str) -> Any:
+    def _known(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
         """The array, if it has values: for what needs them now, which is `asked`."""
         array = self._array
         if is_traced(array):
-            raise _no_value(asked, self)
+            raise no_value(asked, array, kind)
         return array
 
     def __format__(self, spec: str) -> str:
@@ -214,6 +227,17 @@ class Tensor(Operators):
         if name == "_array":
             self._array = array = np.asarray(self._device)
             return array
+        if name == "_device":
+            with writing:  # a compiled function in another thread may be computing it
+                pass
+            try:
+                return device_of(self)
+            except AttributeError:
+                pass
+            raise FailedPreconditionError(
+                "a Variable whose initial value a @function was to compute has none, because the function failed: make "
+                "the variable anew, and call the function again"
+            )
         if name in ("assign", "assign_add", "assign_sub"):
             try:
                 variable, index = object.__getattribute__(self, "_origin")
@@ -256,6 +280,7 @@ def array_of(tensor: Tensor) -> Any:
 
 
 device_of = Tensor.__dict__["_device"].__get__  # does not ask Tensor.__getattr__ where there is none
+writing = threading.RLock()  # held while a compiled function computes what variables are to hold
 
 
 def key_of(thing: Any) -> int:
@@ -295,16 +320,6 @@ def array_text(array: Any, show: Callable[[Any], str]) -> str:
     else:
         text = show(array)
     return "\n" + text if "\n" in text else text
-
-
-def _no_value(asked: str, tensor: Tensor) -> TypeError:
-    """The error for asking a traced tensor for its value."""
-    return TypeError(
-        f"{asked} needs the value of a tensor of shape {tensor.shape} and dtype {tensor.dtype.name}, which is not "
-        "known while a @function is traced: only shapes and dtypes are. Choose with cond, case or where, repeat with "
-        "while_loop, scan or map_fn, print with tf.print, call Python through py_function; or return the tensor and "
-        "do this outside the function"
-    )
 
 
 def _read_only(array: Any, dtype: Any, copy: bool | None) -> ndarray:

@@ -6,7 +6,6 @@ them by `program` when the compiled function has run. Only this file and `progra
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,6 +14,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from .engine import is_traced
 from .tensor import Tensor, array_of, wrap
+from .traced import where
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -147,6 +147,13 @@ class Trace:
         self.write(variable, tensor)
         return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
 
+    def fail(self) -> None:
+        """The function failed: what it was to compute for new variables will never be there."""
+        for variable, array in self.created:
+            if array is not None:
+                variable._tensor = Tensor.__new__(Tensor)
+                variable._tensor._key = variable._key
+
 
 def _mixed(seed: Any, number: Any) -> Any:
     """A seed for each number, as far from the others as splitmix64's steps are."""
@@ -154,14 +161,3 @@ def _mixed(seed: Any, number: Any) -> Any:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-def where() -> str:
-    """The line of the user's code that runs now, as `file.py, line 3`."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith(("gradtape.", "jax.", "malt.", "contextlib", "functools")):
-            return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
-        frame = frame.f_back
-    return "an unknown line"

@@ -20,6 +20,7 @@ from .indexed_slices import IndexedSlices
 from .primitive import Primitive, apply, local, outside
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
+from .traced import no_value
 
 
 class Variable(Operators):
@@ -86,7 +87,7 @@ class Variable(Operators):
         trace = local.here.trace
         if trace is not None:
             tensor = trace.create(self, tensor)
-        self._tensor = wrap(tensor._array)
+        self._tensor = wrap(self._usable(tensor._array))
         self._tensor._key = self._key
 
     def _put(self, array: Any) -> None:
@@ -236,7 +237,7 @@ class Variable(Operators):
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:
             raise DTypeError(f"{method} to {self._describe()}: {error}") from None
-        array = tensor._array
+        array = self._usable(tensor._array)
         if array.dtype != own.dtype:
             raise DTypeError(
                 f"{method} to {self._describe()}: the value has dtype {tensor.dtype.name}: "
@@ -250,6 +251,13 @@ class Variable(Operators):
             )
         return tensor
 
+    @staticmethod
+    def _usable(array: Any) -> Any:
+        """The array of a value to be put here: one of a @function that is being traced has no meaning outside of it."""
+        if type(array) is not np.ndarray and local.here.trace is None and is_traced(array):
+            raise no_value("a Variable", array)
+        return array
+
     def _describe(self) -> str:
         return f"the variable {self._name!r} of shape {self._shape} and dtype {self.dtype.name}"
 
@@ -258,6 +266,7 @@ class Variable(Operators):
         array = self._array
         old = array[index]
         tensor = convert(value, array.dtype) if type(value) is not Tensor else value
+        self._usable(tensor._array)
         if tensor._array.dtype != array.dtype:
             raise DTypeError(
                 f"{method} to a slice of {self._describe()}: the value has dtype {tensor.dtype.name}: cast it"
@@ -340,7 +349,7 @@ class Variable(Operators):
         """Write `updates` at `indices`, whose last axis holds coordinates, in the way the method's name says."""
         old = self._array
         at = convert(indices)._array
-        new = convert(updates, old.dtype)._array
+        new = self._usable(convert(updates, old.dtype)._array)
         if at.dtype.kind not in "iu":
             raise DTypeError(f"{method}: indices must be integers, not {dtypes.of(at).name}")
         depth = at.shape[-1] if at.ndim else 0
@@ -401,9 +410,8 @@ class Variable(Operators):
         return format(self._now, spec) if spec else repr(self)
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, "
-            f"numpy={array_text(self._array, repr)}>"
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, " + (
+            "traced>" if is_traced(self._array) else f"numpy={array_text(self._array, repr)}>"
         )
 
     def __hash__(self) -> int:

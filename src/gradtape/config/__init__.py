@@ -1,7 +1,8 @@
-"""The public namespace `gradtape.config`: devices and switches, as far as there are any on one machine with a CPU."""
+"""The public namespace `gradtape.config`: devices, switches, and which engine computes."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from ..devices import (
@@ -24,6 +25,7 @@ __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "engine",
     "experimental",
     "experimental_connect_to_cluster",
     "experimental_connect_to_host",
@@ -42,6 +44,15 @@ __all__ = [
     "set_visible_devices",
     "threading",
 ]
+
+
+def engine() -> str:
+    """What computes a `function`: 'xla', or 'numpy', as for all other code, where JAX is missing or not to be used.
+
+    >>> engine() in ("xla", "numpy")
+    True
+    """
+    return "numpy" if settings.run_functions_eagerly or find_spec("jax") is None else "xla"
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:

@@ -6,6 +6,7 @@ Primitives count axes from the end, so that extra axes in front of a gradient pa
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -172,8 +173,8 @@ stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)
 
 @primitive(linear=True, multiple=True, name="split")
 def split_(x, *, axis, sizes):
-    ends = np.cumsum(sizes).tolist()
-    return tuple([x[along(axis, slice(end - n, end)).items] for end, n in zip(ends, sizes, strict=True)])
+    behind = (slice(None),) * (-1 - axis)
+    return tuple([x[(..., slice(end - n, end), *behind)] for end, n in zip(accumulate(sizes), sizes)])
 
 
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))

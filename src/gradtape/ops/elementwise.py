@@ -355,8 +355,20 @@ atan2.rules(
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid(x):
-    half = number(0.5, x)
-    return xp(x).tanh(x * half) * half + half  # no overflow at either end
+    if xp(x) is not np:
+        import jax
+
+        return jax.lax.logistic(x)
+    if x.dtype.kind not in "fV":
+        half = number(0.5, x)
+        return np.tanh(x * half) * half + half  # of complex numbers, no overflow at either end
+    if x.dtype.itemsize == 2:
+        return sigmoid.forward(x.astype(np.float32)).astype(x.dtype)
+    # 1 / (1 + exp(-x)), in one array: where exp overflows, the result is 0. Right to the last digit below 0, too.
+    out = np.negative(x, np.empty(x.shape, x.dtype))
+    np.exp(out, out)
+    out += 1
+    return np.reciprocal(out, out)
 
 
 sigmoid.rules(x=lambda g, out: g * (out - out * out))

@@ -1,0 +1,67 @@
+"""Errors about tensors of a @function: those whose values are not known yet, and those that have left it.
+
+Both name the line of the user's code. Nothing here is called unless something went wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+from . import dtypes
+from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
+
+_OURS = ("gradtape.", "jax.", "malt.", "numpy.", "contextlib", "functools")
+
+
+def where() -> str:
+    """The line of the user's code that runs now, as `file.py, line 3`."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith(_OURS):
+            return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return "an unknown line"
+
+
+def no_value(asked: str, array: Any, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Exception:
+    """The error for asking a traced tensor for its value."""
+    escaped = leaked(array)
+    if escaped is not None:
+        return escaped
+    return kind(
+        f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which is "
+        f"not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "
+        "where, repeat with while_loop, scan or map_fn, print with tf.print, call Python through py_function; or return "
+        "the tensor and do this outside the function"
+    )
+
+
+def leaked(array: Any) -> InaccessibleTensorError | None:
+    """The error for a traced tensor that is used outside of its function; None if it is inside."""
+    import jax
+
+    try:
+        jax.numpy.copy(array)
+    except jax.errors.UnexpectedTracerError as error:
+        return escape(error)
+    return None
+
+
+def escape(error: Exception) -> InaccessibleTensorError:
+    """What JAX says of a traced array that has left its function, in our words."""
+    text = str(error)
+    name = re.search(r"when the value leaked was (\S+) at ", text)
+    line = re.search(r"value was created on line (.+):(\d+):\d+ ", text)
+    made = f", made in {line[1]}, line {line[2]}" if line else ""
+    return InaccessibleTensorError(
+        f"a tensor of the function {name[1] if name else ''}{made}, is used outside of it ({where()}), where it has no "
+        "value: it stood for one while the function was traced. Return it from the function (from the branch, or from "
+        "the body of the loop), or assign it to a Variable"
+    )
+
+
+def is_escape(error: Exception) -> bool:
+    """Is this JAX's error for a traced array that has left its function?"""
+    return type(error).__name__ == "UnexpectedTracerError"

@@ -1,0 +1,1222 @@
+"""@function: decorators, signatures, variables, randomness, what is compiled when, and that nothing is kept alive."""
+
+import collections
+import copy
+import dataclasses
+import functools
+import gc
+import logging
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+jax = pytest.importorskip("jax")
+
+X = tf.constant([1.0, 2.0])
+Spec = tf.TensorSpec
+
+
+def equal(actual, expected):
+    """A tensor equal to any values, or structures of such."""
+    if tf.is_tensor(actual) or isinstance(actual, np.ndarray):
+        np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-6)
+        return
+    tf.nest.assert_same_structure(actual, expected)
+    for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
+        if e is None:
+            assert a is None
+        else:
+            np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=1e-6)
+
+
+def traces(function):
+    return function.experimental_get_tracing_count()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What can be a function
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+@dataclasses.dataclass
+class Point:
+    x: object
+    y: object
+
+
+def scaled(x, by=3.0):
+    return x * by
+
+
+class Scaler:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+
+    @tf.function
+    def method(self, x, more=0.0):
+        return x * self.by + more
+
+    @tf.function(autograph=False)
+    def with_options(self, x):
+        return x * self.by
+
+    @staticmethod
+    @tf.function
+    def static(x):
+        return x * 3.0
+
+    @classmethod
+    @tf.function
+    def of_class(cls, x):
+        return x * cls.factor
+
+    @property
+    @tf.function
+    def computed(self):
+        return X * self.by
+
+    factor = 3.0
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+ALL = [
+    pytest.param(tf.function(scaled), id="called on a function"),
+    pytest.param(tf.function(autograph=False)(scaled), id="with options"),
+    pytest.param(tf.function(func=scaled, jit_compile=True, reduce_retracing=True), id="by keywords"),
+    pytest.param(tf.function(lambda x: x * 3.0), id="lambda"),
+    pytest.param(tf.function(functools.partial(scaled, by=3.0)), id="partial"),
+    pytest.param(tf.function(functools.partial(lambda by, x: x * by, 3.0)), id="partial of positions"),
+    pytest.param(tf.function(Scaler(3.0)), id="object"),
+    pytest.param(tf.function(Scaler(3.0).__call__), id="bound method"),
+    pytest.param(tf.function(tf.function(scaled)), id="function of function"),
+    pytest.param(Scaler.static, id="staticmethod"),
+    pytest.param(Scaler(2.0).static, id="staticmethod of an object"),
+    pytest.param(Scaler.of_class, id="classmethod"),
+]
+
+
+@pytest.mark.parametrize("function", ALL)
+def test_whatever_can_be_called_can_be_a_function(function):
+    equal(function(X), [3.0, 6.0])
+    equal(function(X), [3.0, 6.0])
+
+
+def test_methods_belong_to_their_objects_even_if_those_are_equal_and_have_no_hash():
+    two, five = Scaler(2.0), Scaler(5.0)
+    for _ in range(2):
+        equal(two.method(X), [2.0, 4.0])
+        equal(five.method(X, more=1.0), [6.0, 11.0])
+        equal(five.with_options(X), [5.0, 10.0])
+    assert traces(two.method) == traces(five.method) == 1
+    assert two.method is two.method
+    assert isinstance(Scaler.method, type(two.method))
+    equal(Scaler.method.python_function(two, X), [2.0, 4.0])
+
+
+def test_properties_and_objects_without_weak_references():
+    class Small:
+        __slots__ = ("by",)
+
+        @tf.function
+        def method(self, x):
+            return x * self.by
+
+        @property
+        @tf.function
+        def doubled(self):
+            return X * 2.0
+
+    small = Small()
+    small.by = 4.0
+    equal(small.method(X), [4.0, 8.0])
+    equal(small.doubled, [2.0, 4.0])
+
+
+def test_a_method_of_an_object_that_is_gone_says_so():
+    method = Scaler(2.0).method
+    gc.collect()
+    with pytest.raises(ReferenceError, match="method.*is gone: keep it in a variable"):
+        method(X)
+
+
+def test_names_docstrings_and_reprs_are_those_of_the_python_function():
+    @tf.function
+    def documented(x):
+        """Says what it does."""
+        return x
+
+    assert documented.__name__ == "documented" and documented.__doc__ == "Says what it does."
+    assert documented.python_function(3) == 3
+    assert "documented" in repr(documented)
+
+
+def test_functions_inside_functions_are_one_program():
+    calls = []
+
+    @tf.function
+    def inner(x):
+        calls.append("inner")
+        return x * 2.0
+
+    @tf.function
+    def outer(x):
+        return inner(x) + inner(x + 1.0)
+
+    equal(outer(X), [6.0, 10.0])
+    equal(outer(X), [6.0, 10.0])
+    assert calls == ["inner", "inner"] and traces(inner) == 0
+
+
+def test_recursion_on_python_numbers_unrolls():
+    @tf.function
+    def power(x, n):
+        return x * power(x, n - 1) if n else tf.ones_like(x)
+
+    equal(power(X, 3), [1.0, 8.0])
+
+
+def test_functions_and_what_holds_them_can_be_copied_and_pickled():
+    class Model:
+        def __init__(self):
+            self.v = tf.Variable(2.0)
+            self.step = tf.function(self.times)
+
+        def times(self, x):
+            return x * self.v
+
+    model = Model()
+    model.step(X)
+    twin = copy.deepcopy(model)
+    twin.v.assign(5.0)
+    equal(twin.step(X), [5.0, 10.0])
+    equal(model.step(X), [2.0, 4.0])
+    again = pickle.loads(pickle.dumps(tf.function(scaled)))
+    equal(again(X), [3.0, 6.0])
+
+
+@pytest.mark.parametrize("thing", [3, "text", None.__class__.__doc__])
+def test_what_is_no_function_is_refused(thing):
+    with pytest.raises(TypeError, match="function takes a function to compile"):
+        tf.function(3)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What goes in and out
+
+STRUCTURES = [
+    X,
+    (X, X * 2.0),
+    [X, [X * 2.0, (X,)]],
+    {"a": X, "b": {"c": X * 3.0}},
+    collections.OrderedDict(b=X, a=X * 2.0),
+    Pair(X, {"d": X}),
+    Point(X, Pair(X, X * 2.0)),
+    (X, None, ()),
+]
+
+
+def test_structures_go_through_and_come_out_as_they_were():
+    through = tf.function(lambda s: tf.nest.map_structure(lambda t: None if t is None else t + 1.0, s))
+    for structure in STRUCTURES:
+        result = through(structure)
+        assert type(result) is type(structure)
+        equal(result, tf.nest.map_structure(lambda t: None if t is None else t + 1.0, structure))
+
+
+def test_python_values_come_out_as_tensors_but_none_stays_none():
+    @tf.function
+    def values():
+        return 1, 2.5, True, None, "text", np.float64(3), np.arange(2), [], {"a": b"bytes"}
+
+    for _ in range(2):
+        one, half, true, none, text, double, array, empty, nested = values()
+        assert (int(one), one.dtype) == (1, tf.int32)
+        assert (float(half), half.dtype) == (2.5, tf.float32)
+        assert (bool(true), true.dtype) == (True, tf.bool)
+        assert none is None and empty == []
+        assert (text.numpy(), text.dtype) == (b"text", tf.string)
+        assert double.dtype == tf.float64 and array.dtype == tf.int64
+        assert nested["a"].numpy() == b"bytes"
+
+
+def test_python_values_go_in_as_they_are():
+    seen = []
+
+    @tf.function
+    def look(*args, **kwargs):
+        seen.append((args, kwargs))
+
+    class Plain:
+        pass
+
+    thing = Plain()
+    args = (1, 2.5, True, None, "text", b"bytes", 1 + 2j, (1, [2, {"a": "b"}]), thing, Plain, len)
+    assert look(*args, flag=False) is None
+    assert seen == [(args, {"flag": False})]
+    assert all(type(a) is type(b) for a, b in zip(seen[0][0], args))
+
+
+def test_numpy_values_go_in_as_tensors():
+    kinds = []
+
+    @tf.function
+    def look(x):
+        kinds.append((type(x), x.dtype))
+        return x
+
+    for value in (np.float32(1), np.float32(2), np.ones(3), np.zeros(3), np.int64(1)):
+        equal(look(value), value)
+    assert kinds == [(tf.Tensor, tf.float32), (tf.Tensor, tf.float64), (tf.Tensor, tf.int64)]
+
+
+def test_strings_are_part_of_the_signature():
+    @tf.function
+    def pick(names, x):
+        return x * 2.0 if names.numpy()[0] == b"double" else x
+
+    for _ in range(2):
+        equal(pick(tf.constant(["double"]), X), X * 2.0)
+        equal(pick(tf.constant(["other"]), X), X)
+    assert traces(pick) == 2
+
+
+def test_tensors_captured_from_outside_are_constants_and_come_back_themselves():
+    captured = tf.constant([5.0, 6.0])
+    both = tf.function(lambda x: (x + captured, captured))
+    total, same = both(X)
+    equal(total, X + captured)
+    assert same is captured
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Signatures
+
+
+def call(*args, **kwargs):
+    return args, kwargs
+
+
+NAN = float("nan")
+ONE_TRACE = {
+    "defaults": [call(X), call(X, 3.0), call(X, by=3.0), call(x=X, by=3.0), call(by=3.0, x=X)],
+    "shapes": [call(X), call(X + 1.0), call(np.float32([5, 6])), call(tf.Variable(X).value())],
+    "nan": [call(X, NAN), call(X, float("nan")), call(X, -NAN + 0.0)],
+    "dicts in any order": [call(X, {"a": 1, "b": 2}), call(X, {"b": 2, "a": 1})],
+    "equal tuples": [call(X, (1, "a")), call(X, (1, "a"))],
+}
+
+
+@pytest.mark.parametrize("name", ONE_TRACE)
+def test_calls_that_mean_the_same_are_traced_once(name):
+    function = tf.function(lambda x, by=3.0: x)
+    for args, kwargs in ONE_TRACE[name]:
+        function(*args, **kwargs)
+    assert traces(function) == 1
+
+
+EACH_ITS_OWN = {
+    "1, 1.0, True": [call(X, 1), call(X, 1.0), call(X, True)],
+    "0.0 and -0.0": [call(X, 0.0), call(X, -0.0)],
+    "complex zeros": [call(X, 0j), call(X, complex(-0.0, 0.0))],
+    "shapes": [call(X), call(tf.ones(3)), call(tf.ones((1, 2)))],
+    "dtypes": [call(X), call(tf.cast(X, "float64"))],
+    "text and bytes": [call(X, "a"), call(X, b"a"), call(X, "b"), call(X, None)],
+    "nesting": [call(X, (1, 2)), call(X, [1, 2]), call(X, (1, (2,)))],
+    "tensors and numbers": [call(X, 2.0), call(X, tf.constant(2.0))],
+    "variables": [call(X, tf.Variable(1.0)), call(X, tf.Variable(1.0))],
+    "objects": [call(X, object()), call(X, object())],
+}
+
+
+@pytest.mark.parametrize("name", EACH_ITS_OWN)
+def test_python_values_and_shapes_are_part_of_the_signature(name):
+    function = tf.function(lambda x, by=3.0: x)
+    for args, kwargs in 2 * EACH_ITS_OWN[name]:
+        function(*args, **kwargs)
+    assert traces(function) == len(EACH_ITS_OWN[name])
+
+
+def test_signs_of_zero_and_types_of_numbers_are_not_mixed_up():
+    function = tf.function(lambda x, by: 1.0 / (x * by) if isinstance(by, float) else x * 0.0 + by)
+    assert float(function(tf.constant(1.0), 0.0)) == np.inf
+    assert float(function(tf.constant(1.0), -0.0)) == -np.inf
+    assert float(function(tf.constant(1.0), 1)) == 1.0
+    assert float(function(tf.constant(2.0), 1.0)) == 0.5
+
+
+def with_signature(specs, python_function=lambda x, y=3.0: x * y):
+    return tf.function(python_function, input_signature=specs)
+
+
+def test_input_signature_converts_what_fits():
+    function = with_signature([Spec((None, 2))])
+    for value in ([[1, 2]], [[1.0, 2.0]], np.ones((3, 2)), tf.ones((1, 2)), tf.Variable(tf.ones((2, 2)))):
+        result = function(value)
+        assert result.dtype == tf.float32
+        equal(result, 3.0 * np.asarray(value))
+    equal(function(x=tf.ones((1, 2))), 3.0 * tf.ones((1, 2)))
+    equal(function(tf.ones((1, 2)), 3.0), 3.0 * tf.ones((1, 2)))
+    nested = with_signature(
+        [{"a": Spec(()), "b": (Spec((2,), "int64"),)}], lambda d: d["a"] + tf.cast(d["b"][0], "float32")
+    )
+    equal(nested({"a": 1, "b": ([2, 3],)}), [3.0, 4.0])
+    assert function.input_signature == (Spec((None, 2)),)
+    assert int(with_signature([Spec((), "int64")], lambda n: n)(2)) == 2
+
+
+REFUSED = {
+    "shape": (call([1.0, 2.0]), r"TensorSpec\(shape=\(None, 2\).*shape \(2,\)"),
+    "dtype": (call(tf.constant([[1, 2]])), "dtype int32. Cast"),
+    "too many": (call(tf.ones((1, 2)), 3.0, 4), "too many positional arguments"),
+    "another default": (call(tf.ones((1, 2)), 4.0), "1 entries.*others keep their defaults"),
+    "none": (call(None), "None is no tensor"),
+    "nothing": (call(), "missing a required argument: 'x'"),
+    "text": (call("text"), "is no tensor|dtype string"),
+    "floats for ints": (call(z=1), "unexpected keyword argument|missing a required"),
+    "nested": (call({"a": X}), "is no tensor"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_the_input_signature_is_refused(name):
+    (args, kwargs), message = REFUSED[name]
+    function = with_signature([Spec((None, 2))])
+    with pytest.raises(TypeError, match=message):
+        function(*args, **kwargs)
+    equal(function(tf.ones((1, 2))), 3.0 * tf.ones((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        (Spec(()), "must be a list or tuple"),
+        ([3], "must be made of TensorSpec; it holds 3"),
+        ([Spec(()), Spec(()), Spec(())], "has 3 entries, and the function takes 2 arguments"),
+    ],
+)
+def test_an_input_signature_must_be_one(signature, message):
+    with pytest.raises(TypeError, match=message):
+        with_signature(signature)
+
+
+def test_arguments_without_a_hash_are_refused_and_named():
+    function = tf.function(lambda x: 1)
+    with pytest.raises(
+        TypeError, match=r"function <lambda> was given \{1\} of type set, which has no hash.*a frozenset"
+    ):
+        function({1})
+    with pytest.raises(TypeError, match="function <lambda>.*too many positional"):
+        function(X, 3)
+
+
+def test_retracing_again_and_again_warns_once_and_names_the_argument(caplog):
+    @tf.function
+    def step(x, rate):
+        return x * rate
+
+    with caplog.at_level(logging.WARNING, "gradtape"):
+        for i in range(4):
+            step(X, float(i))
+        assert not caplog.records
+        for i in range(4, 8):
+            step(X, float(i))
+    (record,) = caplog.records
+    assert "step has been traced 5 times" in record.message
+    assert "argument rate was 3.0 and is now 4.0" in record.message
+    with caplog.at_level(logging.WARNING, "gradtape"):
+        caplog.clear()
+        lengths = tf.function(lambda batch: batch)
+        for i in range(1, 6):
+            lengths(tf.ones(i))
+    assert "argument batch was a tensor of shape (4,)" in caplog.text
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Concrete functions
+
+line = tf.function(lambda x, slope=2.0, offset=0.0: x * slope + offset)
+
+
+def test_concrete_functions_are_called_like_the_function_or_by_their_specs():
+    concrete = line.get_concrete_function(Spec((2,), name="points"), offset=Spec((), name="start"))
+    for args, kwargs in (
+        call(X, 2.0, tf.constant(1.0)),
+        call(X, offset=tf.constant(1.0)),
+        call(X, 2.0, 1.0),
+        call(x=X, offset=1.0),
+        call(X, tf.constant(1.0)),
+        call(points=X, start=tf.constant(1.0)),
+        call(X, start=1.0),
+    ):
+        equal(concrete(*args, **kwargs), [3.0, 5.0])
+    for args, kwargs in (call(), call(X), call(X, 3.0, 1.0), call(X, 2.0, 1.0, 1.0), call(X, other=1.0)):
+        with pytest.raises(TypeError, match=r"takes points: TensorSpec.*must be as it was"):
+            concrete(*args, **kwargs)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="asked for, and the argument has shape"):
+        concrete(tf.ones(3), offset=1.0)
+    args, kwargs = concrete.structured_input_signature
+    assert args == (Spec((2,), name="points"), 2.0, Spec((), name="start")) and kwargs == {}
+    assert concrete.structured_outputs == Spec((2,))
+    assert "<lambda>" in repr(concrete)
+
+
+def test_concrete_functions_share_what_was_traced():
+    function = tf.function(lambda d: d["a"] + d["b"][0])
+    concrete = function.get_concrete_function({"a": Spec(()), "b": [Spec((), name="q")]})
+    one, two = tf.constant(1.0), tf.constant(2.0)
+    assert float(concrete({"a": one, "b": [two]})) == float(concrete(one, two)) == 3.0
+    assert float(function({"a": one, "b": [two]})) == 3.0
+    assert traces(function) == 1
+    equal(function.get_concrete_function({"a": one, "b": [two]})(one, one), 2.0)
+    assert traces(function) == 1
+
+
+def test_concrete_functions_with_open_lengths_take_any():
+    v = tf.Variable(2.0)
+    k = tf.Variable(1, trainable=False)
+    function = tf.function(lambda x: x * v * tf.cast(k, "float32"), input_signature=[Spec((None,))])
+    concrete = function.get_concrete_function()
+    assert concrete.structured_outputs is None
+    equal(concrete(X), X * 2.0)
+    equal(concrete(tf.ones(3)), 2.0 * tf.ones(3))
+    assert [u.ref() for u in concrete.variables] == [v.ref(), k.ref()]
+    assert [u.ref() for u in concrete.trainable_variables] == [v.ref()]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Eagerly, and how to know
+
+
+def test_run_functions_eagerly_runs_python():
+    seen = []
+
+    @tf.function
+    def look(x):
+        seen.append(tf.executing_eagerly())
+        return x * 2.0
+
+    look(X)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert tf.config.functions_run_eagerly()
+        equal(look(X), X * 2.0)
+        equal(look(X), X * 2.0)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    equal(look(X), X * 2.0)
+    assert seen == [False, True, True]
+
+
+def test_init_scope_is_outside():
+    seen = []
+
+    @tf.function
+    def look(x):
+        seen.append((tf.executing_eagerly(), tf.inside_function()))
+        with tf.init_scope():
+            seen.append((tf.executing_eagerly(), tf.inside_function()))
+            seen.append(float(tf.constant(2.0) * 3.0))
+        return x * seen[-1]
+
+    equal(look(X), X * 6.0)
+    assert seen == [(False, True), (True, False), 6.0]
+    assert tf.executing_eagerly()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Variables
+
+v = tf.Variable([1.0, 2.0])
+count = tf.Variable(0, trainable=False)
+flag = tf.Variable(False)
+wide = tf.Variable([1, 2], dtype="int64")
+
+
+def changed(x):
+    old = v.value()
+    v.assign(v * x)
+    v.assign_add(x)
+    v.assign_sub([0.5, 0.5])
+    v[0].assign(7.0)
+    v[1:].assign_add(x[:1])
+    count.assign_add(1)
+    flag.assign(tf.logical_not(flag))
+    wide.assign(wide * 3000000000)
+    return old, v, v.value(), count + 1, flag, [wide.read_value()]
+
+
+def scattered(x):
+    v.scatter_nd_update([[1]], [5.0])
+    v.scatter_nd_add([[0], [0]], x)
+    v.scatter_update(tf.IndexedSlices([9.0], [1]))
+    v.scatter_mul(tf.IndexedSlices([3.0], [0]))
+    return v + 0.0
+
+
+def in_branches(x):
+    def more():
+        count.assign_add(1)
+        v.assign(x)
+        return tf.constant(1)
+
+    def less():
+        v.assign_add(x * 3.0)
+        return tf.constant(2)
+
+    return tf.cond(v[0] > 2.0, more, less), v * 1.0
+
+
+def in_loops(x):
+    def body(i, y):
+        v.assign_add(0.1 * y)
+        count.assign_add(i)
+        return i + 1, y + v
+
+    def row(total, e):
+        v.assign(v * e)
+        return total + v
+
+    return (
+        tf.while_loop(lambda i, y: count < 5, body, (tf.constant(1), x)),
+        tf.scan(row, x, tf.zeros(2)),
+        tf.map_fn(lambda e: e * tf.cast(count.assign_add(1), "float32"), x),
+    )
+
+
+def while_training(x):
+    with tf.GradientTape() as tape:
+        y = x * v
+        v.assign(v + 1.0)
+        loss = tf.reduce_sum(y * v * v)
+    g = tape.gradient(loss, v)
+    v.assign_sub(0.01 * g)
+    return loss, g
+
+
+def passed_through(x):
+    return [v, v, v.read_value(), tf.identity(v), x, x]
+
+
+def written_only(x):
+    v.assign(x)
+
+
+@pytest.mark.parametrize(
+    "python_function",
+    [changed, scattered, in_branches, in_loops, while_training, passed_through, written_only],
+    ids=lambda f: f.__name__,
+)
+def test_variables_change_as_they_do_eagerly_and_at_once(python_function):
+    outcomes = []
+    for function in (python_function, tf.function(python_function)):
+        v.assign([1.0, 2.0]), count.assign(0), flag.assign(False), wide.assign([1, 2])
+        rounds = []
+        for _ in range(3):
+            result = function(X)
+            state = [np.array(u) for u in (v, count, flag, wide)]
+            rounds.append([tf.nest.map_structure(np.array, result) if result is not None else (), state])
+        outcomes.append(rounds)
+    equal(outcomes[1], outcomes[0])
+
+
+def test_variables_are_made_on_the_first_call_only():
+    class Model:
+        v = w = None
+
+        @tf.function
+        def __call__(self, x):
+            if self.v is None:
+                self.v = tf.Variable([2.0, 2.0])
+                self.w = tf.Variable(tf.reduce_sum(x) * self.v, name="computed")
+            self.w.assign_add([1.0, 1.0])
+            return x * self.v + self.w
+
+    model = Model()
+    equal(model(X), [9.0, 11.0])
+    equal(model.w, [7.0, 7.0])
+    equal(model(X), [10.0, 12.0])
+    equal(Model()(X), [9.0, 11.0])
+
+
+def test_a_variable_made_on_every_call_is_refused():
+    function = tf.function(lambda x: tf.Variable(x) + 1.0)
+    with pytest.raises(
+        ValueError, match=r"<lambda> makes a Variable on a call.*test_function.py, line \d+.*once, as in"
+    ):
+        function(X)
+
+
+def test_initial_values_given_by_functions_are_computed_outside():
+    made = []
+
+    @tf.function
+    def step(x):
+        if not made:
+            made.append(tf.Variable(lambda: tf.fill((2,), 3.0)))
+        return x * made[0]
+
+    equal(step(X), [3.0, 6.0])
+
+
+def test_an_error_while_tracing_leaves_everything_as_it_was():
+    kept = tf.Variable([1.0, 1.0])
+
+    @tf.function
+    def step(x, fails):
+        kept.assign(x)
+        with tf.GradientTape() as tape:
+            y = kept * x
+            if fails:
+                raise KeyError("mine")
+        return tape.gradient(y, kept)
+
+    equal(step(X, False), X)
+    kept.assign([1.0, 1.0])
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            step(X, True)
+    equal(kept, [1.0, 1.0])
+    assert tf.executing_eagerly()
+    equal(step(X + 1.0, False), X + 1.0)
+    equal(kept, X + 1.0)
+
+
+def test_a_variable_whose_function_failed_has_no_value():
+    made = []
+
+    @tf.function
+    def step(x, fails):
+        if not made:
+            made.append(tf.Variable(x * 3.0))
+        if fails:
+            raise KeyError("mine")
+        return made[0] * x
+
+    with pytest.raises(KeyError):
+        step(X, True)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="make the variable anew"):
+        made[0].numpy()
+    made.clear()
+    equal(step(X, False), 3.0 * X * X)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Written in place: fast, and never seen by anyone who took the value before
+
+
+def pointer(variable):
+    return variable._tensor._device.unsafe_buffer_pointer()
+
+
+weights = tf.Variable(np.zeros(1 << 12, np.float32))
+other = tf.Variable(np.zeros(1 << 12, np.float32))
+ones = tf.ones(1 << 12)
+
+
+@tf.function
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((weights - x) ** 2)
+    weights.assign_sub(0.25 * tape.gradient(loss, weights))
+    return loss
+
+
+@tf.function
+def looked_at():
+    return weights, weights.value(), weights + 0.0, {"twice": weights.read_value()}
+
+
+@tf.function
+def shared():
+    other.assign(weights)
+    return other
+
+
+@tf.function
+def product(x):
+    return x * weights
+
+
+def test_a_step_of_training_does_not_copy_its_parameters():
+    train(ones)
+    pointers = set()
+    for _ in range(5):
+        train(ones)
+        pointers.add(pointer(weights))
+    assert len(pointers) == 1
+
+
+def kept_by_a_tape():
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(product(ones) * product(ones))
+    return lambda: tape.gradient(y, weights)
+
+
+def kept_by_an_eager_tape():
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(weights * weights)
+    return lambda: tape.gradient(y, weights)
+
+
+def kept_by_two_tapes():
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(product(ones) ** 3)
+            with outer.stop_recording(), inner.stop_recording():
+                train(ones)
+        first = inner.gradient(y, weights)
+    return lambda: outer.gradient(first, weights)
+
+
+def an_element_of_a_list():
+    array = tf.TensorArray("float32", 1, clear_after_read=False).write(0, weights)
+    return lambda: array.read(0)
+
+
+def always(value):
+    return lambda: value
+
+
+KEPT = {
+    "v.numpy()": lambda: always(weights.numpy()),
+    "np.asarray(v)": lambda: always(np.asarray(weights)),
+    "np.from_dlpack(v)": lambda: always(np.from_dlpack(weights)),
+    "v.value()": lambda: always(weights.value()),
+    "v.read_value()": lambda: always(weights.read_value()),
+    "convert_to_tensor(v)": lambda: always(tf.convert_to_tensor(weights)),
+    "identity(v)": lambda: always(tf.identity(weights)),
+    "stop_gradient(v)": lambda: always(tf.stop_gradient(weights)),
+    "a slice": lambda: always(weights[1:3]),
+    "a view of another shape": lambda: always(tf.reshape(weights, (2, -1))),
+    "copy": lambda: always(copy.copy(weights)),
+    "deepcopy": lambda: always(copy.deepcopy(weights)),
+    "pickle": lambda: always(pickle.loads(pickle.dumps(weights))),
+    "w.assign(v)": lambda: always(other.assign(weights)),
+    "w.assign(v.value())": lambda: always(other.assign(weights.value())),
+    "w.assign(v) in a function": lambda: (shared(), always(other))[1],
+    "returned variable": lambda: always(looked_at()[0]),
+    "returned value": lambda: always(looked_at()[1]),
+    "returned sum": lambda: always(looked_at()[2]),
+    "returned twice": lambda: always(looked_at()[3]["twice"]),
+    "returned by the writer": lambda: always(shared()),
+    "a list of tensors": an_element_of_a_list,
+    "a tape": kept_by_a_tape,
+    "an eager tape": kept_by_an_eager_tape,
+    "two tapes": kept_by_two_tapes,
+    "the value inside": lambda: always(weights._tensor),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_was_taken_from_a_variable_keeps_its_value(name):
+    weights.assign(np.arange(1 << 12, dtype=np.float32))
+    train(ones)
+    value = weights.numpy().copy()
+    train(ones)
+    weights.assign(value * 2.0)
+    train(ones)  # what the variable holds now was computed by a compiled function
+    get = KEPT[name]()
+    again = KEPT[name]()
+    if name == "two tapes":  # a step was taken between the two
+        again = get
+    expected = np.array(again())
+    for _ in range(3):
+        train(ones)
+    np.testing.assert_array_equal(np.array(get()), expected)
+
+
+def test_eager_updates_of_what_a_function_has_read_count():
+    for size in (1, 2, 5, 100, 5000):
+        u = tf.Variable(np.zeros(size, np.float32))
+        read = tf.function(lambda u=u: u * 1.0)
+        for i in range(4):
+            equal(read(), np.full(size, 2.0 * i))
+            u.assign_add(np.ones(size, np.float32))
+            u.assign_add(np.ones(size, np.float32))
+
+
+def test_values_assigned_between_calls_count():
+    weights.assign(tf.zeros(1 << 12))
+    train(ones)
+    weights.assign(ones * 3.0)
+    assert float(train(ones)) == 4.0 * (1 << 12)
+    weights.assign_add(ones)
+    equal(weights, 3.0 * np.ones(1 << 12))
+
+
+def test_two_variables_may_share_and_swap_values():
+    a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+
+    @tf.function
+    def swap():
+        old = a.value()
+        a.assign(b)
+        b.assign(old)
+        return a, b, old
+
+    @tf.function
+    def join():
+        total = a + b
+        a.assign(total)
+        b.assign(total)
+        return total, total
+
+    first, second = swap(), swap()
+    equal(first, (tf.constant([3.0, 4.0]), X, X))
+    equal(second, (X, tf.constant([3.0, 4.0]), tf.constant([3.0, 4.0])))
+    results = [join() for _ in range(3)]
+    for i, (one, two) in enumerate(results):
+        equal((one, two), (tf.constant([4.0, 6.0]) * 2.0**i,) * 2)
+    equal(a, b)
+    b.assign_add([1.0, 1.0])
+    equal(a, [16.0, 24.0])
+
+
+def test_a_variable_given_as_an_argument_is_the_variable():
+    function = tf.function(lambda u, x: u.assign_add(x))
+    a, b = tf.Variable(1.0), tf.Variable(10.0)
+    for _ in range(2):
+        function(a, tf.constant(1.0)), function(b, tf.constant(1.0))
+    assert (float(a), float(b)) == (3.0, 12.0)
+    by_value = tf.function(lambda x: (a.assign(5.0), x * 1.0)[1], input_signature=[Spec(())])
+    assert float(by_value(a)) == 3.0 and float(a) == 5.0
+
+
+def test_variables_of_an_open_shape_keep_their_length_or_change_it():
+    v = tf.Variable([1.0, 2.0], shape=(None,))
+    grow = tf.function(lambda: v.assign(tf.concat([v, v], 0)))
+    grow(), grow()
+    assert v.numpy().tolist() == [1.0, 2.0] * 4
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Nothing is kept alive
+
+
+def test_objects_arguments_and_variables_are_freed():
+    class Model:
+        def __init__(self):
+            self.v = tf.Variable([1.0, 2.0])
+
+        @tf.function
+        def step(self, x):
+            self.v.assign_add(x)
+            return self.v * 2.0
+
+        @property
+        @tf.function
+        def doubled(self):
+            return X * 2.0
+
+    class Thing:
+        pass
+
+    model, thing, x = Model(), Thing(), tf.constant([3.0, 4.0])
+    function = tf.function(lambda u, x: x * 2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(thing, x) * model.step(x)
+    tape.gradient(y, x)
+    model.doubled
+    alive = [weakref.ref(o) for o in (model, model.v, thing, x, y)]
+    del model, thing, x, y, tape
+    gc.collect()
+    assert [o() for o in alive] == [None] * 5
+
+
+def test_a_dropped_function_frees_its_variables():
+    v = tf.Variable([1.0, 2.0])
+    function = tf.function(lambda x: v.assign_add(x))
+    function(X)
+    alive = weakref.ref(v), weakref.ref(function)
+    del v, function
+    gc.collect()
+    assert [o() for o in alive] == [None, None]
+
+
+def test_programs_for_objects_that_are_gone_are_dropped():
+    class Thing:
+        pass
+
+    function = tf.function(lambda thing, n: n)
+    for n in range(4):
+        function(Thing(), 0)
+    assert len(function._programs) <= 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Threads
+
+
+def in_threads(run, count):
+    errors = []
+
+    def guarded(i):
+        try:
+            run(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors[0]
+
+
+def test_threads_may_call_the_same_function_at_once():
+    total = tf.Variable(np.zeros(1000, np.float32))
+    step = np.ones(1000, np.float32)
+    add = tf.function(lambda x: total.assign_add(x))
+    read = tf.function(lambda x: total * x)
+
+    def run(i):
+        for _ in range(40):
+            add(step)
+            values = np.asarray(read(step) if i % 2 else total)
+            assert (values == values[0]).all()
+
+    in_threads(run, 4)
+    equal(total, 160.0 * step)
+    assert traces(add) == traces(read) == 1
+
+
+def test_each_thread_traces_by_itself():
+    seen = []
+
+    @tf.function
+    def slow(x, n):
+        seen.append(tf.executing_eagerly())
+        return x * float(n)
+
+    def run(i):
+        assert tf.executing_eagerly()
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = slow(X, i)
+        equal(tape.gradient(y, X), float(i) * tf.ones(2))
+
+    in_threads(run, 3)
+    assert seen == [False] * 3
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random numbers
+
+
+@tf.function
+def draw():
+    return tf.random.normal((3,)), tf.random.uniform((3,)), tf.random.normal((3,))
+
+
+def test_every_call_draws_new_numbers_and_follows_the_seed():
+    tf.random.set_seed(1)
+    first, second = draw(), draw()
+    tf.random.set_seed(1)
+    again = draw(), draw()
+    equal(again, (first, second))
+    numbers = np.array([*first, *second])
+    assert len(np.unique(numbers)) == numbers.size
+    tf.random.set_seed(2)
+    assert not np.allclose(draw()[0], first[0])
+    assert not np.allclose(tf.function(draw.python_function)()[0], draw()[0])
+
+
+def test_stateless_numbers_and_generators_are_those_drawn_eagerly():
+    def numbers(seed):
+        generator.reset_from_seed(5)
+        return (
+            tf.random.stateless_normal((4,), seed),
+            tf.random.stateless_uniform((4,), seed, maxval=100, dtype="int32"),
+            generator.normal((4,)),
+            generator.uniform((4,)),
+            generator.state,
+        )
+
+    generator = tf.random.Generator.from_seed(3)
+    seed = tf.constant([1, 2])
+    equal(tf.function(numbers)(seed), numbers(seed))
+    before = generator.state.numpy()
+    more = tf.function(lambda: generator.normal((2,)))
+    assert not np.allclose(more(), more())
+    assert not np.array_equal(generator.state.numpy(), before)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Side effects
+
+printed = []
+
+
+@tf.function
+def talking(x):
+    print("tracing")
+    printed.append(x.shape)
+    tf.print("running", x, output_stream=sys.stdout)
+    return x * 2.0
+
+
+def test_python_prints_while_tracing_and_tf_print_when_running(capsys):
+    for i in range(3):
+        talking(X + float(i))
+    jax.effects_barrier()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["tracing", "running [1 2]", "running [2 3]", "running [3 4]"]
+    assert printed == [(2,)]
+
+
+def test_python_functions_are_called_when_the_program_runs():
+    seen = []
+    state = tf.Variable([0.0, 0.0])
+
+    def inside(x):
+        seen.append(x.numpy().tolist())
+        if x[0] < 0:
+            raise ValueError("negative")
+        return x * x
+
+    @tf.function
+    def step(x):
+        y = tf.py_function(inside, [x], Spec((2,)))
+        state.assign_add(y)
+        z = tf.numpy_function(np.cumsum, [x], Spec((2,)))
+        return y, z
+
+    for i in range(2):
+        equal(step(X + float(i)), (np.square(X + float(i)), np.cumsum(X + float(i))))
+    assert seen == [[1.0, 2.0], [2.0, 3.0]]
+    before = state.numpy()
+    with pytest.raises(Exception, match="negative"):
+        float(step(-X)[0][0])
+    equal(state, before)
+    equal(step(X)[0], X * X)
+    equal(state, before + np.square(X))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# dtypes, and JAX's own settings
+
+KINDS = [
+    "float64",
+    "int64",
+    "uint8",
+    "int8",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+    "bfloat16",
+    "float16",
+    "bool",
+]
+
+
+def test_every_dtype_goes_through_exactly():
+    def compute(xs):
+        return {
+            name: (tf.logical_not(x) if name == "bool" else x * x + x, x[1:], tf.concat([x, x], 0))
+            for name, x in xs.items()
+        }
+
+    xs = {name: tf.cast([3, 0, 1], name) for name in KINDS}
+    xs["float64"] = tf.constant([1 / 3, 1e300, 2.0], "float64")
+    xs["int64"] = tf.constant([3, 1 << 40, -(1 << 62)], "int64")
+    actual, expected = tf.function(compute)(xs), compute(xs)
+    for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
+        assert a.dtype == e.dtype
+        np.testing.assert_array_equal(np.array(a), np.array(e))
+
+
+def test_jax_is_left_as_it_was():
+    settings = jax.config.values.copy() if hasattr(jax.config, "values") else {}
+    assert jax.config.jax_enable_x64 is False
+    own = jax.jit(lambda x: (x * 2, jax.numpy.arange(3), jax.numpy.float32(1) / 3))
+    before = own(np.ones(2, np.float32))
+    double = tf.function(
+        lambda x: tf.random.normal((2,), dtype="float64") * 0.0 + tf.cast(x, "float64") / 3.0
+    )
+    assert double(X).dtype == tf.float64
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = double(X)
+    tape.gradient(y, X)
+    assert jax.config.jax_enable_x64 is False
+    assert all(jax.config.values[name] == value for name, value in settings.items())
+    for a, b in zip(own(np.ones(2, np.float32)), before):
+        assert a.dtype == b.dtype
+    assert jax.numpy.ones(2).dtype == np.float32
+
+
+def test_jaxs_own_transformations_may_surround_a_function():
+    with jax.enable_x64(True):
+        equal(train(ones) * 0.0, 0.0)
+        assert jax.config.jax_enable_x64
+    equal(train(ones) * 0.0, 0.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Without JAX
+
+PROGRAM = """
+import sys
+for name in ("jax", "jaxlib", "malt"):
+    sys.modules[name] = None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in ("jax", "malt") else found(name, *rest)
+import gradtape as tf
+
+v = tf.Variable([1.0, 2.0])
+@tf.function
+def step(x, by=2.0):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(v * x * by)
+    v.assign_sub(0.125 * tape.gradient(loss, v))
+    return loss
+
+class Model:
+    @tf.function(input_signature=[tf.TensorSpec((None,))])
+    def __call__(self, x):
+        if x[0] > 0:
+            return tf.cond(x[0] > 5, lambda: x, lambda: x * 2.0)
+        return x
+
+print(float(step(tf.constant([1.0, 1.0]))), float(step(tf.constant([1.0, 1.0]), by=1.0)), v.numpy())
+print(Model()(tf.constant([1.0])).numpy())
+print(step.get_concrete_function(tf.TensorSpec((2,)))(tf.constant([0.0, 1.0])).numpy())
+print(tf.config.engine())
+"""
+
+
+def test_without_jax_functions_run_as_python_and_say_so_once():
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["6.0 2.5 [0.625 1.625]", "[2.]", "3.25", "numpy"]
+    assert run.stderr.count("@function runs as plain Python, because JAX is not installed") == 1
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_compiling_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fresh = tf.Variable([1.0, 2.0])
+        equal(tf.function(lambda x: fresh.assign_add(x))(X), [2.0, 4.0])
