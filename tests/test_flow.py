@@ -36,7 +36,9 @@ def as_before():
 
 
 def bounded(x):
-    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x * v), (ZERO, x), maximum_iterations=5)[1]
+    return tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * x * v), (ZERO, x), maximum_iterations=5
+    )[1]
 
 
 def stopped_by_its_limit(x):
@@ -71,7 +73,9 @@ def choosing_in_a_loop(x):
 
 def loops_in_loops(x):
     def body(i, y):
-        inner = tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, z * x), (ZERO, y), maximum_iterations=4)
+        inner = tf.while_loop(
+            lambda j, z: j < i, lambda j, z: (j + 1, z * x), (ZERO, y), maximum_iterations=4
+        )
         return i + 1, inner[1]
 
     return tf.while_loop(lambda i, y: i < 3, body, (ZERO, x), maximum_iterations=4)[1]
@@ -91,7 +95,9 @@ SAME = {
     "case": lambda x: tf.case([(x[0] > 5.0, lambda: x**2), (x[0] > 0.0, lambda: x**4)], default=lambda: x),
     "case, default": lambda x: tf.case([(x[0] > 5.0, lambda: x)], default=lambda: x**3),
     "switch_case": lambda x: tf.switch_case(tf.cast(x[1], "int32"), [lambda: x, lambda: x**2, lambda: x**4]),
-    "switch_case, default": lambda x: tf.switch_case(tf.cast(x[1], "int32"), [lambda: x], default=lambda: x**3),
+    "switch_case, default": lambda x: tf.switch_case(
+        tf.cast(x[1], "int32"), [lambda: x], default=lambda: x**3
+    ),
     "while_loop": bounded,
     "while_loop to its limit": stopped_by_its_limit,
     "scan": lambda x: tf.scan(lambda a, e: a * e + x[0] * v[0], x * 2.0, tf.constant(1.0)),
@@ -246,7 +252,9 @@ def test_random_numbers_in_loops_differ_from_turn_to_turn_and_call_to_call():
     @compiled
     def draw():
         rows = tf.map_fn(lambda e: tf.random.uniform((4,)) + 0.0 * e, tf.zeros(3))
-        nested_ = tf.map_fn(lambda e: tf.map_fn(lambda k: tf.random.uniform(()) + k, tf.zeros(2)) + e, tf.zeros(2))
+        nested_ = tf.map_fn(
+            lambda e: tf.map_fn(lambda k: tf.random.uniform(()) + k, tf.zeros(2)) + e, tf.zeros(2)
+        )
         return rows, nested_, tf.random.uniform((2,))
 
     tf.random.set_seed(3)
@@ -385,7 +393,9 @@ WRONG = {
         r"while_loop: what goes round.*float32\[2\] and comes out as float32\[4\]",
     ),
     "a loop variable that changes dtype": (
-        lambda x: tf.while_loop(lambda i: i < 9, lambda i: (tf.cast(i, "float32"),), (tf.cast(x[0], "int32"),)),
+        lambda x: tf.while_loop(
+            lambda i: i < 9, lambda i: (tf.cast(i, "float32"),), (tf.cast(x[0], "int32"),)
+        ),
         ValueError,
         r"int32\[\] and comes out as float32\[\]",
     ),
@@ -413,6 +423,9 @@ def test_a_loop_without_a_limit_has_no_gradient_in_a_function_and_says_what_to_d
             y = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))[0]
         return y, tape.gradient(y, x)
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match="gradient of a loop.*maximum_iterations"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient of a loop.*maximum_iterations"):
         unbounded(X)
-    equal(compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X), [16.0, 32.0] * tf.ones(2))
+    equal(
+        compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X),
+        [16.0, 32.0] * tf.ones(2),
+    )

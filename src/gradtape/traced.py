@@ -31,10 +31,10 @@ def no_value(asked: str, array: Any, kind: type[Exception] = OperatorNotAllowedI
     if escaped is not None:
         return escaped
     return kind(
-        f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which is "
-        f"not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "
-        "where, repeat with while_loop, scan or map_fn, print with tf.print, call Python through py_function; or return "
-        "the tensor and do this outside the function"
+        f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which "
+        f"is not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "
+        "where, repeat with while_loop, scan or map_fn, print with tf.print, call Python through py_function; or "
+        "return the tensor and do this outside the function"
     )
 
 

@@ -410,9 +410,8 @@ class Variable(Operators):
         return format(self._now, spec) if spec else repr(self)
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, "
-            + ("traced>" if is_traced(self._array) else f"numpy={array_text(self._array, repr)}>")
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, " + (
+            "traced>" if is_traced(self._array) else f"numpy={array_text(self._array, repr)}>"
         )
 
     def __hash__(self) -> int:
