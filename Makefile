@@ -6,7 +6,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz bench clean
+.PHONY: help demo examples test fuzz bench clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -15,6 +15,15 @@ help: ## show this list
 
 demo: .venv/.installed-plot ## take the tour: programs, their gradients, and a picture
 	@.venv/bin/python examples/tour.py
+
+EXAMPLES := regression fluid influence digits sequence generate second_order
+
+examples: .venv/.installed-examples ## run the example programs; their pictures go to pictures/
+	@mkdir -p pictures
+	@set -e; for name in $(EXAMPLES); do \
+	    printf '\n%s\n' "== $$name =="; \
+	    .venv/bin/python examples/$$name.py --out pictures/$$name.png; \
+	done
 
 test: .venv/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	.venv/bin/ruff check
@@ -29,7 +38,7 @@ bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure agai
 	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png bench/results/latest.*
+	rm -rf .venv .venv-bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.*
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for one extra (or one peer) installed into one environment.

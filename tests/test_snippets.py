@@ -58,7 +58,7 @@ def run_page(page):
 
 
 @pytest.mark.parametrize(
-    "page", [README, *sorted(ROOT.glob("docs/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+    "page", [README, *sorted(ROOT.glob("docs/**/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_the_snippets_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

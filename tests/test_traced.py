@@ -73,6 +73,10 @@ SAME = {
     "constant": lambda v: tf.constant(v.x),
     "a list of tensors": lambda v: tf.convert_to_tensor([v.half, 1.0, v.x[0, 0]]),
     "floor division": lambda v: v.n // (v.n + 1),
+    "division of integers": lambda v: (v.n / 3, tf.cast(v.n, "int8") / 3, tf.math.divide_no_nan(v.n, v.n)),
+    "conv2d_transpose of integers": lambda v: tf.nn.conv2d_transpose(
+        tf.reshape(v.n, (1, 2, 2, 1)), tf.ones((2, 2, 1, 1), tf.int32), (1, 3, 3, 1), 1, "VALID"
+    ),
     "top_k": lambda v: tf.math.top_k(v.x, 2),
     "in_top_k": lambda v: tf.math.in_top_k(v.n[:3], v.x, 2),
     "sort, descending": lambda v: tf.sort(v.x, direction="DESCENDING"),

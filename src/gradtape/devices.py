@@ -87,7 +87,7 @@ def name_of(array: Any) -> str:
 def check_known(device: Any) -> None:
     """Raise unless there is this device."""
     there = list_physical_devices()
-    if device not in there:
+    if not isinstance(device, PhysicalDevice) or device not in there:
         raise ValueError(f"there is no device {device!r}: config.list_physical_devices() shows {there}")
 
 
@@ -97,7 +97,8 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     >>> list_physical_devices("CPU")
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    return _of_type([_CPU] if device_type == "CPU" else [_CPU, *_accelerators()], device_type)
+    only_cpu = isinstance(device_type, str) and device_type == "CPU"
+    return _of_type([_CPU] if only_cpu else [_CPU, *_accelerators()], device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:

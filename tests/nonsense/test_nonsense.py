@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
+from gradtape import devices
 from gradtape.settings import settings
 
 from .calls import EXAMPLE, Call, calls
@@ -150,6 +151,8 @@ def contained():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         vars(settings).update(before)
+        devices._visible.clear()
+        devices._configurations.clear()
         tf.random.set_global_generator(generator)
         tf.debugging.disable_check_numerics()
 

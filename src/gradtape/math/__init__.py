@@ -24,7 +24,7 @@ from ..ops.arithmetic import (
 from ..ops.array import together
 from ..ops.complexes import abs, angle, imag, real, reduce_euclidean_norm, sign, squared_difference
 from ..ops.counting import bincount, confusion_matrix
-from ..ops.known import shape_known
+from ..ops.known import shape_known as _shape_known
 from ..ops.linalg import l2_normalize
 from ..ops.nn import log_softmax, softmax
 from ..ops.normalization import zero_fraction
@@ -240,7 +240,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError("where: give both x and y, or neither")
     chosen = convert(condition)
     if x is None:
-        known = shape_known("where", "the condition", chosen._array, "use where(condition, x, y)")
+        known = _shape_known("where", "the condition", chosen._array, "use where(condition, x, y)")
         return convert(np.argwhere(known))
     if not chosen.dtype.is_bool:
         raise DTypeError(

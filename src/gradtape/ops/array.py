@@ -6,6 +6,7 @@ Primitives count axes from the end, so that extra axes in front of a gradient pa
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,11 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
         shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
     if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):
         shape = (shape,)
-    for n in shape:
-        known(name, "a shape, size or place", getattr(n, "_array", n))
     try:
         return tuple([n.__index__() for n in shape])
     except (AttributeError, TypeError):
+        for n in shape:
+            known(name, "a shape, size or place", getattr(n, "_array", n))
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
 
 
@@ -55,6 +56,8 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def static_number(what: str, value: Any) -> int:
     """An integer argument that may come as a tensor."""
+    if type(value) is int and value.bit_length() < 64:
+        return value
     name, _, argument = what.partition(": ")
     array = known(name, argument, convert(value)._array)
     try:
@@ -170,8 +173,8 @@ stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)
 
 @primitive(linear=True, multiple=True, name="split")
 def split_(x, *, axis, sizes):
-    ends = np.cumsum(sizes).tolist()
-    return tuple([x[along(axis, slice(end - n, end)).items] for end, n in zip(ends, sizes, strict=True)])
+    behind = (slice(None),) * (-1 - axis)
+    return tuple([x[(..., slice(end - n, end), *behind)] for end, n in zip(accumulate(sizes), sizes)])
 
 
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .. import dtypes
 from ..engine import xp
 from ..primitive import primitive
 from .array import reshape_, transpose_
@@ -44,10 +45,8 @@ def deconvolve(y, filters, *, windows, groups, space):
     rank = len(space)
     front, channels = y.shape[: -rank - 1], filters.shape[-2] * groups
     if xp(y, filters) is not np:
-        import jax
-
-        like = jax.ShapeDtypeStruct((*front, *space, channels), y.dtype)
-        return jax.linear_transpose(lambda x: _by_jax(x, filters, windows, groups), like)(y)[0]
+        shape = (*front, *space, channels)
+        return _transposed_by_jax(lambda x, f: _by_jax(x, f, windows, groups), shape, y, filters)
     y, filters, narrow = _widened(y, filters)
     y = y.reshape(-1 if y.size else math.prod(front), *y.shape[-rank - 1 :])
     out = _deconvolved(y, filters, windows, groups, space)
@@ -60,10 +59,7 @@ def correlate(x, y, *, windows, groups):
     rank = len(windows.size)
     kernel = (*windows.size, x.shape[-1] // groups, y.shape[-1])
     if xp(x, y) is not np:
-        import jax
-
-        like = jax.ShapeDtypeStruct(kernel, x.dtype)
-        return jax.linear_transpose(lambda f: _by_jax(x, f, windows, groups), like)(y)[0]
+        return _transposed_by_jax(lambda f, x: _by_jax(x, f, windows, groups), kernel, y, x)
     if not (x.size and y.size):
         return np.zeros(kernel, x.dtype)
     x, y, narrow = _widened(x, y)
@@ -89,6 +85,16 @@ def _by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
         feature_group_count=groups,
     )
     return out.reshape(x.shape[: -rank - 1] + out.shape[1:])
+
+
+def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any) -> Any:
+    """The transpose at `y` of `function(x, other)`, linear in an x of this shape. JAX transposes in floats alone."""
+    import jax
+
+    wide = y.dtype if dtypes.is_differentiable(y) else np.dtype(np.float64)
+    other = other.astype(wide)
+    transpose = jax.linear_transpose(lambda x: function(x, other), jax.ShapeDtypeStruct(shape, wide))
+    return transpose(y.astype(wide))[0].astype(y.dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

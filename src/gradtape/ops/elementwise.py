@@ -83,8 +83,10 @@ multiply.rules(x=lambda g, y: g * y, y=lambda g, x: g * x)
 def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     """Integers divide to float64, those of 8 and 16 bits to float32."""
     numbers(primitive, arrays, result)
-    small = arrays[0].dtype.itemsize <= 2 and arrays[0].dtype.kind in "iu"
-    return primitive.forward(*[x.astype(np.float32) for x in arrays]) if small else result
+    if arrays[0].dtype.kind not in "iu":
+        return result
+    kind = np.float32 if arrays[0].dtype.itemsize <= 2 else np.float64
+    return result if result.dtype == kind else primitive.forward(*[x.astype(kind) for x in arrays])
 
 
 divide = _binary(operator.truediv, "divide", settle=_true_division)
@@ -332,9 +334,16 @@ atanh = _unary(unary(np.arctanh), "atanh", settle=floats)
 atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
 
+def _real(name: str, module: Any, x: Any) -> Any:
+    """The module that computes on x, which must not be complex: NumPy says so itself, but `jax.numpy` goes on."""
+    if x.dtype.kind == "c":
+        raise DTypeError(f"{name} does not take {dtypes.of(x).name}: cast to another dtype first")
+    return module
+
+
 @primitive(elementwise=True, settle=floats)
 def atan2(y, x):
-    return xp(y, x).arctan2(y, x)
+    return _real("atan2", xp(y, x), x).arctan2(y, x)
 
 
 # At the origin, where the angle may turn to any side, 0.
@@ -346,8 +355,20 @@ atan2.rules(
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid(x):
-    half = number(0.5, x)
-    return xp(x).tanh(x * half) * half + half  # no overflow at either end
+    if xp(x) is not np:
+        import jax
+
+        return jax.lax.logistic(x)
+    if x.dtype.kind not in "fV":
+        half = number(0.5, x)
+        return np.tanh(x * half) * half + half  # of complex numbers, no overflow at either end
+    if x.dtype.itemsize == 2:
+        return sigmoid.forward(x.astype(np.float32)).astype(x.dtype)
+    # 1 / (1 + exp(-x)), in one array: where exp overflows, the result is 0. Right to the last digit below 0, too.
+    out = np.negative(x, np.empty(x.shape, x.dtype))
+    np.exp(out, out)
+    out += 1
+    return np.reciprocal(out, out)
 
 
 sigmoid.rules(x=lambda g, out: g * (out - out * out))
@@ -356,7 +377,8 @@ sigmoid.rules(x=lambda g, out: g * (out - out * out))
 @primitive(elementwise=True, settle=floats)
 def softplus(x):
     if x.size > 1000 or xp(x) is not np:  # twice as fast as logaddexp, below as slow again
-        return xp(x).maximum(x, number(0, x)) + xp(x).log1p(xp(x).exp(-xp(x).abs(x)))
+        m = _real("softplus", xp(x), x)
+        return m.maximum(x, number(0, x)) + m.log1p(m.exp(-m.abs(x)))
     return xp(x).logaddexp(x, number(0, x))
 
 
@@ -507,7 +529,7 @@ clip.rules(
 
 @primitive(elementwise=True, settle=floats)
 def relu(x):
-    return xp(x).maximum(x, xp(x).zeros((), x.dtype))
+    return xp(x).maximum(x, zero_like(x))
 
 
 relu.rules(x=lambda g, out: g * cast_like(greater(out, zero_like(out)), g))

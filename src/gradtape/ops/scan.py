@@ -145,6 +145,8 @@ prod_.rules(
 @primitive(settle=floats, name="cumulative_logsumexp")
 def cumulative_logsumexp_(x, *, axis, reverse):
     if xp(x) is not np:
+        if x.dtype.kind == "c":
+            raise DTypeError(f"cumulative_logsumexp does not take {x.dtype}: cast to another dtype first")
         return _by_jax("cumlogsumexp", x, axis, reverse)
     running: Any = np.logaddexp.accumulate(np.flip(x, axis) if reverse else x, axis)
     return np.flip(running, axis) if reverse else running
