@@ -12,6 +12,15 @@ from typing import Any
 from . import dtypes
 from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
 
+
+class NoNumpyError(OperatorNotAllowedInGraphError, AttributeError):
+    """`tensor.numpy()` while a @function is traced. In TensorFlow there is no such method then."""
+
+
+class NoArrayError(OperatorNotAllowedInGraphError, NotImplementedError):
+    """A function of NumPy's was called on a tensor while a @function is traced."""
+
+
 _OURS = ("gradtape.", "jax.", "malt.", "numpy.", "contextlib", "functools")
 
 
