@@ -103,7 +103,7 @@ PROGRAMS = {
     "custom with variables": lambda x: with_variable(x) * x,
     "recomputed": lambda x: recomputed(x) ** 2,
     "assigned": lambda x: (x * v, v.assign(v * 2.0))[0] + x * v**2,
-    "same twice": lambda x: (lambda y: [y, y])(x * v)[0],
+    "same twice": lambda x: ([x * v] * 2)[0],
     "variable itself": lambda x: v,
     "input itself": lambda x: x,
     "unconnected": lambda x: tf.ones(2) + tf.cast(tf.cast(x, "int32"), "float32"),
@@ -186,7 +186,12 @@ def test_jacobians_in_pieces_and_row_by_row():
 def test_several_outputs_some_unused_some_integers():
     @tf.function
     def several(x):
-        return {"double": x * 2.0, "places": tf.argsort(x), "nested": [x * v, None, tf.cast(x, "int32")], "root": tf.sqrt(x)}
+        return {
+            "double": x * 2.0,
+            "places": tf.argsort(x),
+            "nested": [x * v, None, tf.cast(x, "int32")],
+            "root": tf.sqrt(x),
+        }
 
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(X)
@@ -219,7 +224,10 @@ def test_output_gradients_weigh():
     with tf.GradientTape() as tape:
         tape.watch(X)
         y = function(X)
-    equal(tape.gradient(y, X, output_gradients=[tf.constant([1.0, 10.0]), tf.constant([2.0, 2.0])]), [2.0 + 6.0, 40.0 + 8.0])
+    equal(
+        tape.gradient(y, X, output_gradients=[tf.constant([1.0, 10.0]), tf.constant([2.0, 2.0])]),
+        [2.0 + 6.0, 40.0 + 8.0],
+    )
 
 
 def test_sparse_gradients_stay_sparse():
@@ -323,7 +331,10 @@ def test_state_changes_under_a_tape_too():
 
     for i in range(3):
         before = v.numpy()
-        equal(gradient(lambda: step(X), X, v), [v.numpy() * 0 + before * (before + X.numpy()), X * (2.0 * before + X)])
+        equal(
+            gradient(lambda: step(X), X, v),
+            [v.numpy() * 0 + before * (before + X.numpy()), X * (2.0 * before + X)],
+        )
         assert int(count) == i + 1
         np.testing.assert_array_equal(v, before + X.numpy())
 
