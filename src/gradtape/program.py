@@ -268,7 +268,9 @@ class Program:
         self.reads: dict[int, Variable] | None = None  # variables, by key; None: not traced yet
         self.open: list[Variable] = []  # those whose shape is open,
         self.others: dict[Any, Program] = {}  # and programs for all shapes they had
-        self.captured: list[Any] | None = None  # references to tensors from outside, which tapes may know one day
+        self.captured: list[Any] | None = (
+            None  # references to tensors from outside, which tapes may know one day
+        )
 
     @property
     def is_dead(self) -> bool:

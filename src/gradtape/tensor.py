@@ -115,11 +115,10 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives."""
-        name = "CPU:0"
         try:
             name = name_of(device_of(self))
-        except AttributeError:
-            pass  # NumPy's
+        except AttributeError:  # NumPy's
+            name = "CPU:0"
         return f"/job:localhost/replica:0/task:0/device:{name}"
 
     def get_shape(self) -> TensorShape:
