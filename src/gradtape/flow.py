@@ -560,6 +560,10 @@ class _FlowPlan:
         return [g if g is None else g._array for g in self.tensors(tensors)]
 
     def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
+        gradients = tuple(
+            g if dtypes.is_differentiable(output._array) else None
+            for g, output in zip(gradients, self._outputs, strict=True)
+        )
         given = next(i for i, g in enumerate(gradients) if g is not None)
         shape = gradients[given]._array.shape
         lead = shape[: len(shape) - self._outputs[given].ndim]

@@ -204,6 +204,8 @@ def _transpose(
         tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
         pulled = pull(tuple(seeds) if multiple else seeds[0], *kept)
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
+    if not pairs:
+        return (None,) * len(outputs)
     conj = Primitive.registry["conj"]
     plain = [
         conj(t) if t.dtype.is_complex else t for _, t in pairs

@@ -139,11 +139,8 @@ class Function:
         arguments = self._arguments(args, kwargs)
         leaves = arguments.leaves
         program = self._program(arguments)
-        if (
-            key is not None
-            and not program.open
-            and [id(x) for x in args if type(x) is Tensor] == [id(x) for x in leaves]
-        ):
+        tensors = [x for x in args if type(x) is Tensor]
+        if key is not None and not program.open and list(map(id, tensors)) == list(map(id, leaves)):
             self._found[key] = program
         return program(leaves)
 

@@ -8,7 +8,8 @@ the gradient will need, and the gradient: see `pullback`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -267,8 +268,8 @@ class Program:
         self.reads: dict[int, Variable] | None = None  # variables, by key; None: not traced yet
         self.open: list[Variable] = []  # those whose shape is open,
         self.others: dict[Any, Program] = {}  # and programs for all shapes they had
-        self.captured: dict[int, Tensor] | None = (
-            None  # tensors from outside that a tape may know; None: nor those
+        self.captured: list[Any] | None = (
+            None  # references to tensors from outside, which tapes may know one day
         )
 
     @property
@@ -341,12 +342,22 @@ class Program:
             self.gradients[choice] = gradient
         return self.gradients[choice] if any(choice) else None
 
+    def meet(self, tensors: Iterable[Tensor]) -> None:
+        """Note tensors that the function uses and that are no inputs of it. Those from outside stay alive."""
+        met = [*(self.captured or ()), *map(weakref.ref, tensors)]
+        self.captured = [reference for reference in met if reference() is not None]
+
     def _choice(self, heard: Any, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> Any:
         """What the tapes listen to; None if it is not known yet what there is to listen to."""
         if self.reads is None or self.captured is None:
             return None
         variables = tuple([key for key, variable in self.reads.items() if read(variable)])
-        return heard, variables, tuple([key for key in self.captured if known(key)])
+        outside = [t._key for t in map(_deref, self.captured) if t is not None]
+        return heard, variables, tuple([key for key in outside if key and known(key)])
+
+
+def _deref(reference: Any) -> Any:
+    return reference()
 
 
 class Values:

@@ -21,7 +21,7 @@ from .indexed_slices import IndexedSlices
 from .primitive import local
 from .program import Program, Values, cut, new_seed, own, raising
 from .tape import GradientTape
-from .tensor import Tensor, array_of, key_of, next_key, wrap
+from .tensor import Tensor, array_of, key_of, wrap
 from .variable import Variable
 
 
@@ -31,19 +31,18 @@ class _Recorder(GradientTape):
 
     def __init__(self, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> None:
         super().__init__()
-        self.captured: dict[int, Tensor] = {}
+        self.met: dict[int, Tensor] = {}  # by id
         self._read = read
         self._known_outside = known
-        self._made_before = next_key()
 
     def _access(self, variable: Variable) -> None:
         if variable._key not in self._watched and self._read(variable):
             self._watch(variable)
 
     def _meet(self, tensor: Tensor) -> None:
-        if 0 < tensor._key < self._made_before and not is_traced(tensor._array):
-            self.captured[tensor._key] = tensor
-            if self._known_outside(tensor._key):
+        if not is_traced(tensor._array) and tensor._key not in self._known:
+            self.met[id(tensor)] = tensor
+            if tensor._key and self._known_outside(tensor._key):
                 self._watch(tensor)
 
     def _hear(self, primitive: Any, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
@@ -85,6 +84,7 @@ class Gradient:
             for i in self.heard:
                 tape._watch(inputs[i])
             answer = nest.map_structure(_read, self.program.run(inputs))
+            answer = nest.map_structure(lambda leaf: _computed(leaf, tape), answer)
         return answer, _outputs(
             [x for x in nest.flatten(answer) if type(x) is not Tensor or is_traced(x._array)]
         )
@@ -96,8 +96,8 @@ class Gradient:
         tape = _Recorder(read, known)
         answer, outputs = self._run(inputs, tape)
         self.variables = tape.watched_variables()
-        self.captured = [t for key, t in tape.captured.items() if key in tape._watched]
-        self.program.captured = {**(self.program.captured or {}), **tape.captured}
+        self.captured = [t for t in tape.met.values() if t._key in tape._watched]
+        self.program.meet(tape.met.values())
         self.like = [(o._array.shape, o._array.dtype) for o in outputs]  # of what may get a gradient
         seeds = [
             wrap(local.here.trace.input(np.zeros(shape, dtype), ("gradient", i)))
@@ -114,20 +114,16 @@ class Gradient:
         ]
 
     def _split(self) -> None:
-        """Cut the jaxpr in two: what depends on the gradients of the results, and what comes before."""
+        """Cut the jaxpr in two: what the results need, and all else, which is what rules do: as in a sweep."""
         code = self.traced.code
         jaxpr = code.jaxpr
         slots = {what: var for var, (kind, what) in zip(jaxpr.constvars, code.sources) if kind == "gradient"}
-        later = set(slots.values())
-        first, second = [], []
-        for eqn in jaxpr.eqns:
-            if any(isinstance(v, Var) and v in later for v in eqn.invars):
-                later.update(eqn.outvars)
-                second.append(eqn)
-            else:
-                first.append(eqn)
         results, state, _ = cut(jaxpr.outvars, self.traced.counts)
         values, gradients = results[: self.width], results[self.width :]
+        first = _leading_to([*values, *state], _without(set(slots.values()), jaxpr.eqns))
+        done = {id(eqn) for eqn in first}
+        second = [eqn for eqn in jaxpr.eqns if id(eqn) not in done]
+        later = {*slots.values(), *[v for eqn in second for v in eqn.outvars]}
         needed = [v for eqn in second for v in eqn.invars if isinstance(v, Var)]
         needed += [v for v in gradients if isinstance(v, Var)]
         self.needed = list(dict.fromkeys(v for v in needed if v not in later))
@@ -209,8 +205,38 @@ class Gradient:
         return self.second[choice]
 
 
+def _without(unknown: set[Any], eqns: list[Any]) -> list[Any]:
+    """Those of the equations that can be computed without knowing some variables."""
+    possible = []
+    for eqn in eqns:
+        if any(isinstance(v, Var) and v in unknown for v in eqn.invars):
+            unknown.update(eqn.outvars)
+        else:
+            possible.append(eqn)
+    return possible
+
+
+def _leading_to(results: list[Any], eqns: list[Any]) -> list[Any]:
+    """Those of the equations that the results need, or that do something beside computing."""
+    needed = {v for v in results if isinstance(v, Var)}
+    kept = []
+    for eqn in reversed(eqns):
+        if eqn.effects or any(v in needed for v in eqn.outvars):
+            needed.update(v for v in eqn.invars if isinstance(v, Var))
+            kept.append(eqn)
+    return kept[::-1]
+
+
 def _read(leaf: Any) -> Any:
     return leaf._read() if isinstance(leaf, Variable) else leaf
+
+
+def _computed(leaf: Any, tape: _Recorder) -> Any:
+    """A result that depends on nothing but tensors from outside that a tape knows is one of the program's as well."""
+    if type(leaf) is Tensor and not is_traced(leaf._array) and leaf._key in tape._known - tape._watched:
+        key, leaf = leaf._key, wrap(local.here.trace.constant(leaf._array))
+        leaf._key = key
+    return leaf
 
 
 def _outputs(leaves: list[Any]) -> list[Tensor]:

@@ -25,7 +25,7 @@ from .errors import (
     OperatorNotAllowedInGraphError,
 )
 from .shapes import TensorShape
-from .traced import no_value
+from .traced import NoArrayError, NoNumpyError, no_value
 
 if TYPE_CHECKING:
 
@@ -115,11 +115,10 @@ class Tensor(Operators):
     @property
     def device(self) -> str:
         """Where the value lives."""
-        name = "CPU:0"
         try:
             name = name_of(device_of(self))
-        except AttributeError:
-            pass  # NumPy's
+        except AttributeError:  # NumPy's
+            name = "CPU:0"
         return f"/job:localhost/replica:0/task:0/device:{name}"
 
     def get_shape(self) -> TensorShape:
@@ -132,7 +131,7 @@ class Tensor(Operators):
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
-        array = self._known("tensor.numpy()", AttributeError)
+        array = self._known("tensor.numpy()", NoNumpyError)
         return array[()] if array.ndim == 0 else array.copy()
 
     def ref(self) -> Reference:
@@ -140,7 +139,7 @@ class Tensor(Operators):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._known("np.asarray(tensor)", NotImplementedError), dtype, copy)
+        return _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return export_dlpack(self._known("tensor.__dlpack__()"), **options)

@@ -58,6 +58,10 @@ class Trace:
         self.root._keep.append(array)
         return checkpoint_name(array, NAMED + meaning[0])  # a name for a value: nothing is computed
 
+    def constant(self, array: Any) -> Any:
+        """A traced array that is the same in every run."""
+        return checkpoint_name(jax.numpy.asarray(array), NAMED + "constant")
+
     def meaning(self, constant: Any) -> Any:
         """What a constant of the traced function stands for, if it is one of `input`."""
         return self._stands_for.get(id(constant))

@@ -12,6 +12,15 @@ from typing import Any
 from . import dtypes
 from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
 
+
+class NoNumpyError(OperatorNotAllowedInGraphError, AttributeError):
+    """`tensor.numpy()` while a @function is traced. In TensorFlow there is no such method then."""
+
+
+class NoArrayError(OperatorNotAllowedInGraphError, NotImplementedError):
+    """A function of NumPy's was called on a tensor while a @function is traced."""
+
+
 _OURS = ("gradtape.", "jax.", "malt.", "numpy.", "contextlib", "functools")
 
 
@@ -31,10 +40,10 @@ def no_value(asked: str, array: Any, kind: type[Exception] = OperatorNotAllowedI
     if escaped is not None:
         return escaped
     return kind(
-        f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which is "
-        f"not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "
-        "where, repeat with while_loop, scan or map_fn, print with tf.print, call Python through py_function; or return "
-        "the tensor and do this outside the function"
+        f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which "
+        f"is not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "
+        "where, repeat with while_loop, scan or map_fn, print with tf.print, call Python through py_function; or "
+        "return the tensor and do this outside the function"
     )
 
 

@@ -1,4 +1,4 @@
-"""Every primitive gives on XLA what it gives on NumPy: its value, its gradient, and the gradient's own.
+"""Every primitive, and what is made of several, gives on XLA what it gives on NumPy: its value and its derivatives.
 
 The arrays of tensors are traced here by `jax.jit` itself, as `@function` does it. Of every second sample all inputs are
 traced, and the weights of the outputs; of the others only what is differentiated by, so that arrays of both kinds meet.
@@ -15,6 +15,7 @@ import gradtape as tf
 from gradtape.tensor import wrap
 
 from .checks import agree
+from .composed import COMPOSED
 from .derivatives import Sample, run_once, unflat
 from .samples import SAMPLES
 from .test_registry import PRIMITIVES, RULES
@@ -94,6 +95,37 @@ def test_value_and_gradient_at_every_sample(name):
     got = run_once(everything, [(sample.inputs, weights(sample)) for sample in samples])
     for sample, found in zip(samples, got, strict=True):
         same(found, first_order(sample, sample.inputs, weights(sample)), sample)
+
+
+# What XLA cannot: shapes that depend on values. tests/test_traced.py has the public functions.
+CANNOT = {"COMPOSED['getitem'][23]": "the shape of the result depends on the values of the mask"}
+
+
+def cannot(sample: Sample) -> str | None:
+    return CANNOT.get(sample.label.partition(" = ")[0])
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_functions_made_of_several_primitives(name):
+    samples = [sample for sample in COMPOSED[name] if not cannot(sample)]
+
+    def everything(points):
+        return [
+            first_order(sample, with_inputs(sample, moving, sample.moving), weights(sample))
+            for sample, moving in zip(samples, points, strict=True)
+        ]
+
+    got = run_once(everything, [[sample.inputs[i] for i in sample.moving] for sample in samples])
+    for sample, found in zip(samples, got, strict=True):
+        same(found, first_order(sample, sample.inputs, weights(sample)), sample)
+
+
+def test_what_xla_cannot_says_so():
+    refused = [sample for samples in COMPOSED.values() for sample in samples if cannot(sample)]
+    assert len(refused) == len(CANNOT)
+    for sample in refused:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=cannot(sample)):
+            jax.eval_shape(lambda *inputs, s=sample: first_order(s, inputs, weights(s)), *sample.inputs)
 
 
 def telling(name: str) -> Sample:

@@ -22,6 +22,7 @@ from ..ops.arrange import reverse as _reverse
 from ..ops.creation import linspace_nd as _linspace
 from ..ops.creation import ones as _ones
 from ..ops.creation import zeros as _zeros
+from ..ops.known import new_shape as _new_shape
 from ..ops.linalg import matmul as _matmul
 from ..ops.scalars import integer as _integer
 from ..tensor import Tensor, convert, is_tensor
@@ -248,7 +249,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     rows = _integer("eye", "N", N, 0)
     columns = rows if M is None else _integer("eye", "M", M, 0)
     diagonal = _integer("eye", "k", k)
-    _array.new_shape("eye", (rows, columns))
+    _new_shape("eye", (rows, columns))
     return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 

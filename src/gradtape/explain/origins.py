@@ -51,18 +51,19 @@ class Origin(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
+_NOT_THE_USERS = frozenset(("gradtape", "numpy", "jax", "malt", "contextlib", "functools", "importlib"))
 _ours: dict[str, bool] = {}  # by the module's name
 
 
 def user_frame() -> FrameType:
-    """The innermost frame that is neither gradtape's nor NumPy's."""
+    """The innermost frame that belongs neither to gradtape nor to what it calls."""
     frame: FrameType | None = sys._getframe(1)
     outermost = frame
     while frame is not None:
         name = frame.f_globals.get("__name__", "gradtape")  # what plans compile has no name
         ours = _ours.get(name)
         if ours is None:
-            ours = _ours[name] = name.partition(".")[0] in ("gradtape", "numpy", "contextlib", "importlib")
+            ours = _ours[name] = name.partition(".")[0] in _NOT_THE_USERS
         if not ours:
             return frame
         frame = frame.f_back

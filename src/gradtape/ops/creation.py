@@ -11,9 +11,9 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ..primitive import apply
 from ..tensor import Tensor, convert, wrap
-from .array import broadcast_to, cast, expand_dims, new_shape
+from .array import broadcast_to, cast, expand_dims
 from .elementwise import select
-from .known import shape_known
+from .known import new_shape, shape_known
 from .reduction import one_axis
 from .scalars import integer
 

@@ -1,11 +1,19 @@
-"""What must be known while a `@function` is traced. Shapes are; values computed in the function are not."""
+"""Arguments that must be known when an operation is called: shapes, sizes, places, numbers.
+
+While a `@function` is traced, shapes are known; values computed in the function are not.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from ..engine import is_traced
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
+from ..shapes import TensorShape
+from ..tensor import Tensor, convert
 from ..traced import where
 
 
@@ -27,3 +35,42 @@ def shape_known(name: str, what: str, array: Any, instead: str) -> Any:
             f"is traced ({where()}): {instead}, or call {name} outside of the function"
         )
     return array
+
+
+def static_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
+    if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
+        shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
+    if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):
+        shape = (shape,)
+    try:
+        return tuple([n.__index__() for n in shape])
+    except (AttributeError, TypeError):
+        for n in shape:
+            known(name, "a shape, size or place", getattr(n, "_array", n))
+        raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
+
+
+def new_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape argument for a tensor to be made: no length may be left open."""
+    lengths = static_shape(name, shape)
+    if min(lengths, default=0) < 0:
+        raise InvalidArgumentError(f"{name}: a length must be 0 or more, in the shape {list(lengths)}")
+    if math.prod(lengths) >= 1 << 63 or max(lengths, default=0) >= 1 << 63:
+        raise InvalidArgumentError(f"{name}: the shape {list(lengths)} has more than 2**63 - 1 elements")
+    return lengths
+
+
+def static_number(what: str, value: Any) -> int:
+    """An integer argument that may come as a tensor."""
+    if type(value) is int and value.bit_length() < 64:
+        return value
+    name, _, argument = what.partition(": ")
+    array = known(name, argument, convert(value)._array)
+    try:
+        number = array.reshape(()).item().__index__()
+    except (AttributeError, ValueError, TypeError):
+        raise DTypeError(f"{what} must be one integer, not {value!r}") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise InvalidArgumentError(f"{what} must fit 64 bits, and {number} does not")
+    return int(number)

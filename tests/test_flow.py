@@ -1,0 +1,431 @@
+"""Choices and loops inside of a @function: the numbers and gradients of eager code, compiled once."""
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+jax = pytest.importorskip("jax")
+
+X = tf.constant([1.0, 2.0])
+ZERO = tf.constant(0)
+v = tf.Variable([1.5, 0.5])
+count = tf.Variable(0, trainable=False)
+
+
+def compiled(python_function):
+    return tf.function(python_function, autograph=False)
+
+
+def equal(actual, expected):
+    tf.nest.assert_same_structure(actual, expected)
+    for a, e in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
+        assert (a is None) == (e is None)
+        if e is not None:
+            np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    v.assign([1.5, 0.5])
+    count.assign(0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same as eager code, with gradients of first and second order, and Jacobians
+
+
+def bounded(x):
+    return tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * x * v), (ZERO, x), maximum_iterations=5
+    )[1]
+
+
+def stopped_by_its_limit(x):
+    return tf.while_loop(lambda i, y: i < 9, lambda i, y: (i + 1, y * x), (ZERO, x), maximum_iterations=2)[1]
+
+
+def written_array(x):
+    array = tf.TensorArray("float32", 3)
+    body = lambda i, a, y: (i + 1, a.write(i, y**2), y * x)
+    return tf.while_loop(lambda i, a, y: i < 3, body, (ZERO, array, x), maximum_iterations=3)[1].stack()
+
+
+def read_array(x):
+    array = tf.TensorArray("float32", 2).unstack(x)
+    body = lambda i, y: (i + 1, y * array.read(i) ** 2)
+    return tf.while_loop(lambda i, y: i < 2, body, (ZERO, tf.constant(1.0)), maximum_iterations=2)[1]
+
+
+def nested(x):
+    def row(a, e):
+        return tf.cond(e > 1.0, lambda: tf.foldl(lambda b, k: b * k * v[0], x, a), lambda: a * e * e)
+
+    return tf.scan(row, x, tf.constant(1.0))
+
+
+def choosing_in_a_loop(x):
+    def body(i, y):
+        return tf.cond(i % 2 == 0, lambda: (i + 1, y * x), lambda: (i + 1, y + x))
+
+    return tf.while_loop(lambda i, y: tf.reduce_sum(y) < 100.0, body, (ZERO, x), maximum_iterations=9)[1]
+
+
+def loops_in_loops(x):
+    def body(i, y):
+        inner = tf.while_loop(
+            lambda j, z: j < i, lambda j, z: (j + 1, z * x), (ZERO, y), maximum_iterations=4
+        )
+        return i + 1, inner[1]
+
+    return tf.while_loop(lambda i, y: i < 3, body, (ZERO, x), maximum_iterations=4)[1]
+
+
+def of_structures(x):
+    def step(state, element):
+        return {"sum": state["sum"] + element[0], "product": state["product"] * element[1] * v[1]}
+
+    start = {"sum": tf.constant(0.0), "product": tf.constant(1.0)}
+    return tf.scan(step, (x, x * 2.0), start)["product"]
+
+
+SAME = {
+    "cond, true": lambda x: tf.cond(x[0] > 0.0, lambda: x**4 * v, lambda: -x),
+    "cond, false": lambda x: tf.cond(x[0] < 0.0, lambda: x**4, lambda: x**3 * x[0] * v),
+    "case": lambda x: tf.case([(x[0] > 5.0, lambda: x**2), (x[0] > 0.0, lambda: x**4)], default=lambda: x),
+    "case, default": lambda x: tf.case([(x[0] > 5.0, lambda: x)], default=lambda: x**3),
+    "switch_case": lambda x: tf.switch_case(tf.cast(x[1], "int32"), [lambda: x, lambda: x**2, lambda: x**4]),
+    "switch_case, default": lambda x: tf.switch_case(
+        tf.cast(x[1], "int32"), [lambda: x], default=lambda: x**3
+    ),
+    "while_loop": bounded,
+    "while_loop to its limit": stopped_by_its_limit,
+    "scan": lambda x: tf.scan(lambda a, e: a * e + x[0] * v[0], x * 2.0, tf.constant(1.0)),
+    "scan without a start": lambda x: tf.scan(lambda a, e: a * e * e, x * 2.0),
+    "scan in reverse": lambda x: tf.scan(lambda a, e: a * e * e, x * 2.0, tf.constant(1.0), reverse=True),
+    "scan of structures": of_structures,
+    "map_fn": lambda x: tf.map_fn(lambda e: e**4 * x[0] * v, x),
+    "map_fn of several": lambda x: tf.map_fn(lambda e: (e[0] ** 4 * e[1], e[1] ** 2), (x, x * 2.0))[0],
+    "vectorized_map": lambda x: tf.vectorized_map(lambda e: e**4 * x[0], x),
+    "foldl": lambda x: tf.foldl(lambda a, e: a * e + e * e, x, tf.constant(2.0)),
+    "foldr": lambda x: tf.foldr(lambda a, e: a * e + e * e, x),
+    "TensorArray, written": written_array,
+    "TensorArray, read": read_array,
+    "a loop in a branch in a loop": nested,
+    "a branch in a loop": choosing_in_a_loop,
+    "a loop in a loop": loops_in_loops,
+}
+
+
+def derivatives(function):
+    """The value, gradients of first and second order, the Jacobian and a tangent."""
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(X)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(X)
+            y = function(X)
+        first = tape.gradient(y, [X, v], unconnected_gradients="zero")
+    second = outer.gradient(first[0], [X, v], unconnected_gradients="zero")
+    with tf.autodiff.ForwardAccumulator(X, tf.ones(2)) as accumulator:
+        y = function(X)
+    return y, first, second, tape.jacobian(y, X), accumulator.jvp(y)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_values_and_derivatives_are_those_of_eager_code(name):
+    python_function = SAME[name]
+    expected = derivatives(python_function)
+    equal(compiled(lambda: derivatives(python_function))(), expected)
+    if name in ("cond, true", "while_loop", "scan", "TensorArray, written", "a loop in a branch in a loop"):
+        equal(derivatives(compiled(python_function)), expected)
+
+
+def test_third_order_through_a_loop_in_a_function():
+    function = compiled(lambda x: tf.foldl(lambda a, e: a * e * e, x, tf.reduce_sum(x)))
+
+    def third(function):
+        with tf.GradientTape() as c:
+            c.watch(X)
+            with tf.GradientTape() as b:
+                b.watch(X)
+                with tf.GradientTape() as a:
+                    a.watch(X)
+                    y = function(X)
+                g = a.gradient(y, X)
+            g = b.gradient(g, X)
+        return c.gradient(g, X)
+
+    equal(third(function), third(function.python_function))
+
+
+def test_integers_booleans_and_wide_numbers_go_round():
+    def mixed(n):
+        def body(i, total, odd, exact):
+            return i + 1, total + tf.cast(i, "int64") * 3000000000, tf.logical_not(odd), exact / 3.0
+
+        start = (ZERO, tf.constant(0, "int64"), tf.constant(False), tf.constant(1.0, "float64"))
+        return tf.while_loop(lambda i, *_: i < n, body, start)
+
+    n = tf.constant(5)
+    for a, e in zip(compiled(mixed)(n), mixed(n), strict=True):
+        assert a.dtype == e.dtype
+        np.testing.assert_array_equal(a, e)
+
+
+def test_conditions_known_while_tracing_choose_in_python():
+    called = []
+
+    def branch(name):
+        return lambda: called.append(name) or X
+
+    compiled(lambda: tf.cond(tf.constant(True), branch("yes"), branch("no")))()
+    assert called == ["yes"]
+
+
+def test_both_branches_are_traced_and_one_runs():
+    traced, ran = [], []
+
+    def branch(name, y):
+        def run():
+            traced.append(name)
+            return tf.py_function(lambda t: (ran.append(name), t)[1], [y], tf.TensorSpec((2,)))
+
+        return run
+
+    function = compiled(lambda x: tf.cond(x[0] > 0.0, branch("yes", x), branch("no", -x)))
+    equal(function(X), X)
+    equal(function(-X), X)
+    assert sorted(traced) == ["no", "yes"] and ran == ["yes", "no"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Variables
+
+
+def written_in_branches(x):
+    def more():
+        count.assign_add(1)
+        v.assign(v * 2.0)
+        return x * v
+
+    with tf.GradientTape() as tape:
+        y = tf.cond(v[0] > 0.0, more, lambda: x) + v
+    return y, tape.gradient(y, v, unconnected_gradients="zero")
+
+
+def written_in_loops(x):
+    def body(i, y):
+        v.assign(v * 1.5)
+        count.assign_add(i)
+        return i + 1, y * v
+
+    with tf.GradientTape() as tape:
+        y = tf.while_loop(lambda i, y: count < 3, body, (ZERO, x), maximum_iterations=4)[1]
+    return y, tape.gradient(y, v, unconnected_gradients="zero")
+
+
+def written_in_a_scan(x):
+    def row(total, e):
+        v.assign_add(x)
+        return tf.cond(e > 1.0, lambda: total + e * v[0], lambda: (v.assign(v * e), total * v[1])[1])
+
+    with tf.GradientTape() as tape:
+        y = tf.scan(row, x, tf.constant(1.0))
+    return y, tape.gradient(y, v), v * x
+
+
+@pytest.mark.parametrize("python_function", [written_in_branches, written_in_loops, written_in_a_scan])
+def test_variables_written_inside_and_gradients_that_see_them_as_they_were(python_function):
+    rounds = []
+    for function in (python_function, compiled(python_function)):
+        v.assign([1.5, 0.5])
+        count.assign(0)
+        rounds.append([(function(X), v.numpy(), count.numpy()) for _ in range(3)])
+    equal(rounds[1], rounds[0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random numbers
+
+
+def test_random_numbers_in_loops_differ_from_turn_to_turn_and_call_to_call():
+    @compiled
+    def draw():
+        rows = tf.map_fn(lambda e: tf.random.uniform((4,)) + 0.0 * e, tf.zeros(3))
+        nested_ = tf.map_fn(
+            lambda e: tf.map_fn(lambda k: tf.random.uniform(()) + k, tf.zeros(2)) + e, tf.zeros(2)
+        )
+        return rows, nested_, tf.random.uniform((2,))
+
+    tf.random.set_seed(3)
+    first, second = draw(), draw()
+    numbers = np.concatenate([np.ravel(n) for n in (*first, *second)])
+    assert len(np.unique(numbers)) == numbers.size
+    tf.random.set_seed(3)
+    equal(draw(), first)
+
+
+def test_gradients_of_loops_draw_the_same_numbers_again():
+    def noisy(x):
+        def turn(y, e):
+            y = y * tf.random.uniform((2,), 1.0, 2.0)
+            return tf.cond(e > 0.0, lambda: y * tf.random.uniform((2,), 1.0, 2.0), lambda: y)
+
+        return tf.foldl(turn, tf.constant([1.0, -1.0, 1.0]), x)
+
+    @compiled
+    def inside(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = noisy(x)
+        return y, tape.gradient(y, x)
+
+    y, g = inside(X)
+    equal(g * X, y)  # y is x times what was drawn
+    outside = compiled(noisy)
+    with tf.GradientTape() as outer:
+        outer.watch(X)
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = outside(X)
+        g = tape.gradient(y, X)
+        square = y * y
+    equal(g * X, y)
+    equal(outer.gradient(square, X) * X, 2.0 * y * y)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Compiled once
+
+
+def equations(jaxpr):
+    from jax.extend.core import jaxprs_in_params
+
+    return len(jaxpr.eqns) + sum(equations(j) for e in jaxpr.eqns for j in jaxprs_in_params(e.params))
+
+
+def size_of(function):
+    (program,) = function._programs.values()
+    return equations(program.values.traced.code.jaxpr)
+
+
+LOOPS = {
+    "scan": lambda x: tf.scan(lambda a, e: tf.sin(a) * e, x),
+    "map_fn": lambda x: tf.map_fn(lambda e: tf.sin(e) * 2.0, x),
+    "foldr": lambda x: tf.foldr(lambda a, e: tf.sin(a) * e, x, 1.0),
+    "vectorized_map": lambda x: tf.vectorized_map(lambda e: tf.sin(e) * 2.0, x),
+    "while_loop": lambda x: tf.while_loop(
+        lambda i, y: i < len(x), lambda i, y: (i + 1, tf.sin(y)), (ZERO, x[0]), maximum_iterations=len(x)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_the_program_of_a_loop_and_its_gradient_does_not_grow_with_its_length(name):
+    sizes = []
+    for length in (3, 300):
+        x = tf.linspace(0.1, 1.0, length)
+
+        @compiled
+        def function(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(LOOPS[name](x))
+            return tape.gradient(y, x)
+
+        function.get_concrete_function(tf.TensorSpec(x.shape))
+        sizes.append(size_of(function))
+    assert sizes[0] == sizes[1]
+
+
+def test_a_body_is_traced_a_few_times_whatever_the_length():
+    calls = []
+
+    def step(a, e):
+        calls.append(1)
+        return a + e
+
+    total = compiled(lambda x: tf.foldl(step, x, tf.constant(0.0)))
+    assert float(total(tf.ones(1000))) == 1000.0
+    assert len(calls) <= 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Edges and errors
+
+
+def test_empty_and_single_turns():
+    nothing, one = tf.zeros((0,)), tf.constant([3.0])
+    for x in (nothing, one):
+        for loop in (
+            lambda x: tf.map_fn(lambda e: e * 2.0, x),
+            lambda x: tf.scan(lambda a, e: a + e, x, tf.constant(1.0)),
+            lambda x: tf.foldl(lambda a, e: a + e, x, tf.constant(1.0)),
+            lambda x: tf.while_loop(lambda i: i < len(x), lambda i: (i + 1,), (ZERO,))[0],
+        ):
+            equal(compiled(loop)(x), loop(x))
+
+
+WRONG = {
+    "branches of different shapes": (
+        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: x[:1]),
+        TypeError,
+        r"cond: both branches must return.*float32\[1\].*float32\[2\]",
+    ),
+    "branches of different dtypes": (
+        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: tf.cast(x, "float64")),
+        TypeError,
+        "cond: both branches must return.*Use cast",
+    ),
+    "branches of different structures": (
+        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: (x, x)),
+        TypeError,
+        "cond: the branches must return the same structure",
+    ),
+    "a condition of two elements": (
+        lambda x: tf.cond(x > 0.0, lambda: x, lambda: -x),
+        ValueError,
+        r"cond: a condition is one truth value, not a tensor of shape \(2,\)",
+    ),
+    "a loop variable that grows": (
+        lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (tf.concat([y, y], 0),), (x,)),
+        ValueError,
+        r"while_loop: what goes round.*float32\[2\] and comes out as float32\[4\]",
+    ),
+    "a loop variable that changes dtype": (
+        lambda x: tf.while_loop(
+            lambda i: i < 9, lambda i: (tf.cast(i, "float32"),), (tf.cast(x[0], "int32"),)
+        ),
+        ValueError,
+        r"int32\[\] and comes out as float32\[\]",
+    ),
+    "a condition that is no truth value": (
+        lambda x: tf.while_loop(lambda y: y, lambda y: (y,), (x,)),
+        ValueError,
+        "the condition must be one truth value",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_one_program_is_refused(name):
+    python_function, kind, message = WRONG[name]
+    with pytest.raises(kind, match=message):
+        compiled(python_function)(X)
+    assert tf.executing_eagerly()
+
+
+def test_a_loop_without_a_limit_has_no_gradient_in_a_function_and_says_what_to_do():
+    @compiled
+    def unbounded(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))[0]
+        return y, tape.gradient(y, x)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient of a loop.*maximum_iterations"):
+        unbounded(X)
+    equal(
+        compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X),
+        [16.0, 32.0] * tf.ones(2),
+    )

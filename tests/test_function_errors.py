@@ -1,0 +1,209 @@
+"""What cannot be compiled: errors of TensorFlow's classes, which name the line of the user's code and what to do."""
+
+import re
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+pytest.importorskip("jax")
+
+X = tf.constant([1.0, 2.0])
+N = tf.constant(2)
+v = tf.Variable([1.0, 2.0])
+
+
+def line_of(function):
+    return function.__code__.co_firstlineno
+
+
+def names_the_line(message, function):
+    """Does a message name this file, and the line a function of one line is on?"""
+    return re.search(rf"test_function_errors\.py, line {line_of(function)}\b", message) is not None
+
+
+NotAllowed = tf.errors.OperatorNotAllowedInGraphError
+Invalid = tf.errors.InvalidArgumentError
+
+NO_VALUE = {
+    "if": (lambda x, n: 1 if x[0] > 0 else 2, NotAllowed, r"bool\(tensor\), which `if`.*shape \(\).*cond"),
+    "and": (lambda x, n: x[0] > 0 and x[1] > 0, NotAllowed, r"bool\(tensor\)"),
+    "not": (lambda x, n: not n, NotAllowed, r"bool\(tensor\)"),
+    "float": (lambda x, n: float(x[0]), TypeError, r"float\(tensor\) needs the value.*return the tensor"),
+    "int": (lambda x, n: int(n), TypeError, r"int\(tensor\)"),
+    "complex": (lambda x, n: complex(x[0]), TypeError, r"complex\(tensor\)"),
+    "range": (lambda x, n: list(range(n)), TypeError, r"int\(tensor\), which range\(\)"),
+    "list index": (
+        lambda x, n: [1, 2, 3][n],
+        TypeError,
+        r"int\(tensor\), which range\(\) and Python's lists",
+    ),
+    "numpy()": (lambda x, n: x.numpy(), AttributeError, r"tensor.numpy\(\) needs the value.*py_function"),
+    "numpy() of a variable": (lambda x, n: v.numpy(), AttributeError, r"tensor.numpy\(\)"),
+    "np.asarray": (lambda x, n: np.asarray(x), NotImplementedError, r"np.asarray\(tensor\)"),
+    "a function of NumPy": (lambda x, n: np.sum(x), NotImplementedError, r"np.asarray\(tensor\)"),
+    "a format": (lambda x, n: f"{n:d}", AttributeError, "needs the value"),
+}
+
+NO_SHAPE = {
+    "zeros": (lambda x, n: tf.zeros((n,)), Invalid, "zeros: a shape, size or place must be known.*x.shape"),
+    "reshape": (lambda x, n: tf.reshape(x, (n, 1)), Invalid, "reshape: a shape, size or place must be known"),
+    "tile": (lambda x, n: tf.tile(x, [n]), Invalid, "tile: .* must be known"),
+    "axis": (lambda x, n: tf.reduce_sum(x, axis=n - 2), Invalid, "reduce_sum: axis must be known"),
+    "range": (lambda x, n: tf.range(n), Invalid, "range: the shape of the result depends on the values of"),
+    "slice": (
+        lambda x, n: x[:n],
+        Invalid,
+        r"depends on the values of first, last and step.*slice\(x, begin, size\)",
+    ),
+    "boolean_mask": (
+        lambda x, n: tf.boolean_mask(x, x > 1),
+        Invalid,
+        "boolean_mask: the shape.*the mask.*where",
+    ),
+    "x[mask]": (lambda x, n: x[x > 1], Invalid, r"x\[mask\]: the shape.*the mask.*where"),
+    "where": (
+        lambda x, n: tf.where(x > 1),
+        Invalid,
+        r"where: the shape.*the condition.*where\(condition, x, y\)",
+    ),
+    "unique": (
+        lambda x, n: tf.unique(x),
+        Invalid,
+        "unique: the shape of the result depends on the values of x",
+    ),
+    "repeat": (lambda x, n: tf.repeat(x, n), Invalid, "repeat: the shape of the result depends on"),
+}
+
+
+@pytest.mark.parametrize("name", [*NO_VALUE, *(f"shape: {n}" for n in NO_SHAPE)])
+def test_asking_for_values_while_tracing(name):
+    python_function, kind, message = (NO_VALUE | {f"shape: {n}": case for n, case in NO_SHAPE.items()})[name]
+    function = tf.function(python_function, autograph=False)
+    with pytest.raises(kind, match=message) as caught:
+        function(X, N)
+    assert names_the_line(str(caught.value), python_function)
+    assert tf.executing_eagerly()
+    if name != "list index":
+        python_function(X, N)  # eagerly there is nothing wrong with it
+
+
+def test_traced_tensors_show_what_is_known_of_them():
+    shown = []
+
+    @tf.function
+    def show(x):
+        shown.extend([repr(x), str(x), f"{x}", repr(v)])
+        return x
+
+    show(X)
+    assert shown[0] == "<tf.Tensor: shape=(2,), dtype=float32, traced>"
+    assert shown[1] == shown[2] == "tf.Tensor(traced, shape=(2,), dtype=float32)"
+    assert shown[3] == "<tf.Variable 'Variable:0' shape=(2,) dtype=float32, traced>"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors that leave their function
+
+kept = []
+
+
+@tf.function
+def leaky(x):
+    doubled = x * 2.0
+    kept.append(doubled)
+    return x
+
+
+OUTSIDE = {
+    "an operation": lambda t: t + 1.0,
+    "numpy()": lambda t: t.numpy(),
+    "float": lambda t: float(t[0]),
+    "bool": lambda t: bool(t[0] > 0),
+    "np.asarray": lambda t: np.asarray(t),
+    "another function": lambda t: tf.function(lambda x: x + t)(X),
+    "returned from another": lambda t: tf.function(lambda: t)(),
+    "an argument": lambda t: tf.function(lambda x: x * 2.0)(t),
+    "a known argument": lambda t: leaky(t),
+    "assign": lambda t: v.assign(t),
+    "assign_add": lambda t: v.assign_add(t),
+    "a slice": lambda t: v[:1].assign(t[:1]),
+    "scatter": lambda t: v.scatter_nd_add([[0]], t[:1]),
+    "a new variable": lambda t: tf.Variable(t),
+    "a matrix": lambda t: tf.linalg.matvec([[1.0, 2.0]], t),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_tensor_that_left_its_function_is_named_with_the_line_that_made_it(name):
+    if not kept:
+        leaky(X)
+    use = OUTSIDE[name]
+    before = v.numpy()
+    with pytest.raises(tf.errors.InaccessibleTensorError) as caught:
+        use(kept[0])
+    message = str(caught.value)
+    made = line_of(leaky.python_function) + 2
+    assert f"the function leaky, made in {__file__}, line {made}, is used outside of it" in message
+    assert names_the_line(message.split("is used")[1], use)
+    assert "Return it from the function" in message
+    assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
+    np.testing.assert_array_equal(v, before)
+    assert "traced" in repr(kept[0])
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda x, inner: tf.cond(x[0] > 0.0, inner(x), lambda: x),
+        lambda x, inner: tf.map_fn(lambda e: inner(e)(), x),
+        lambda x, inner: tf.while_loop(lambda y: y[0] < 5.0, lambda y: (inner(y)(),), (x,)),
+    ],
+    ids=["branch", "body", "while"],
+)
+def test_a_tensor_that_left_its_branch_or_loop(block):
+    inside = []
+
+    def inner(t):
+        return lambda: (inside.append(t * 3.0), t + 1.0)[1]
+
+    with pytest.raises(
+        tf.errors.InaccessibleTensorError, match="from the branch, or from the body of the loop"
+    ):
+        tf.function(lambda x: (block(x, inner), inside[-1] * 2.0)[1], autograph=False)(X)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ordinary errors are the ones of eager code
+
+ORDINARY = {
+    "shapes": lambda x: x + tf.ones(3),
+    "dtypes": lambda x: x + tf.constant(1),
+    "matrices": lambda x: tf.linalg.matmul(tf.ones((2, 3)), tf.ones((2, 3)) * x[0]),
+    "an axis": lambda x: tf.reduce_sum(x, axis=3),
+    "an assignment": lambda x: v.assign(tf.stack([x, x])),
+    "indices": lambda x: x[0, 0],
+    "the user's own": lambda x: {}["missing"],
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_errors_are_those_of_eager_code(name):
+    with pytest.raises(Exception) as eager:
+        ORDINARY[name](X)
+    function = tf.function(ORDINARY[name], autograph=False)
+    for _ in range(2):
+        with pytest.raises(type(eager.value)) as traced:
+            function(X)
+        assert str(traced.value) == str(eager.value)
+
+
+def test_endless_recursion_is_pythons_own_error():
+    @tf.function
+    def endless(x):
+        return endless(x)
+
+    with pytest.raises(RecursionError):
+        endless(X)
+    assert tf.executing_eagerly()
