@@ -265,6 +265,12 @@ def test_which_variables_are_heard():
     equal(tape.gradient(y, [v, silent]), [None, tf.reduce_sum(X * v * 3.0)])
 
 
+def test_a_variable_that_is_assigned_before_it_is_read_is_heard_on_every_call():
+    function = tf.function(lambda x: (v.assign(x * 2.0), v.value() ** 2)[1])
+    for _ in range(3):
+        equal(gradient(lambda: function(X), v), [4.0 * X])
+
+
 def test_captured_tensors_count_whenever_they_are_watched():
     weight = tf.constant([5.0, 6.0])
     everywhere = {

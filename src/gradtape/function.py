@@ -411,8 +411,8 @@ class ConcreteFunction:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables it reads."""
-        found = {key: v for program in self._programs for key, v in (program.reads or {}).items()}
+        """The variables it reads or writes."""
+        found = {key: v for program in self._programs for key, v in program.variables.items()}
         return tuple(found.values())
 
     @property

@@ -265,7 +265,8 @@ class Program:
         self.values: Values | None = None  # traced when first needed
         self.gradients: dict[Any, Gradient] = {}
         self.made_variables = False
-        self.reads: dict[int, Variable] | None = None  # variables, by key; None: not traced yet
+        self.variables: dict[int, Variable] = {}  # those it reads or writes, by key
+        self.accessed: dict[int, Variable] = {}  # those that tapes may hear of
         self.open: list[Variable] = []  # those whose shape is open,
         self.others: dict[Any, Program] = {}  # and programs for all shapes they had
         self.captured: list[Any] | None = (
@@ -289,8 +290,8 @@ class Program:
             _initialize(traced, leaves)
             self.made_variables, self.may_create = True, False
             traced = Traced(self.name, run, leaves, may_create=False)
-        self.reads = traced.reads
-        self.open = [v for v in self.reads.values() if not v.shape.is_fully_defined()]
+        self.variables = {**traced.reads, **{v._key: v for v in traced.written}}
+        self.open = [v for v in self.variables.values() if not v.shape.is_fully_defined()]
         self.others.setdefault(self._shapes(), self)
         return traced
 
@@ -342,16 +343,20 @@ class Program:
             self.gradients[choice] = gradient
         return self.gradients[choice] if any(choice) else None
 
-    def meet(self, tensors: Iterable[Tensor]) -> None:
-        """Note tensors that the function uses and that are no inputs of it. Those from outside stay alive."""
+    def meet(self, variables: dict[int, Variable], tensors: Iterable[Tensor]) -> None:
+        """Note what the function uses and tapes may listen to: variables, and tensors that are no inputs of it.
+
+        Of the tensors, those from outside stay alive.
+        """
+        self.accessed = {**self.accessed, **variables}
         met = [*(self.captured or ()), *map(weakref.ref, tensors)]
         self.captured = [reference for reference in met if reference() is not None]
 
     def _choice(self, heard: Any, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> Any:
         """What the tapes listen to; None if it is not known yet what there is to listen to."""
-        if self.reads is None or self.captured is None:
+        if self.captured is None:
             return None
-        variables = tuple([key for key, variable in self.reads.items() if read(variable)])
+        variables = tuple([key for key, variable in self.accessed.items() if read(variable)])
         outside = [t._key for t in map(_deref, self.captured) if t is not None]
         return heard, variables, tuple([key for key in outside if key and known(key)])
 

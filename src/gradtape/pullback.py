@@ -32,10 +32,12 @@ class _Recorder(GradientTape):
     def __init__(self, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> None:
         super().__init__()
         self.met: dict[int, Tensor] = {}  # by id
+        self.accessed: dict[int, Variable] = {}
         self._read = read
         self._known_outside = known
 
     def _access(self, variable: Variable) -> None:
+        self.accessed[variable._key] = variable
         if variable._key not in self._watched and self._read(variable):
             self._watch(variable)
 
@@ -97,7 +99,7 @@ class Gradient:
         answer, outputs = self._run(inputs, tape)
         self.variables = tape.watched_variables()
         self.captured = [t for t in tape.met.values() if t._key in tape._watched]
-        self.program.meet(tape.met.values())
+        self.program.meet(tape.accessed, tape.met.values())
         self.like = [(o._array.shape, o._array.dtype) for o in outputs]  # of what may get a gradient
         seeds = [
             wrap(local.here.trace.input(np.zeros(shape, dtype), ("gradient", i)))
