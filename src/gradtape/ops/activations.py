@@ -160,7 +160,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     """x * sigmoid(beta * x) for each element; also called swish.
 
     >>> silu([-1.0, 2.0]).numpy()
-    array([-0.2689414,  1.7615942], dtype=float32)
+    array([-0.2689414,  1.761594 ], dtype=float32)
     """
     x: Any = convert(features)
     inner: Any = x
