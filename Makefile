@@ -6,12 +6,12 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test fuzz bench clean
+.PHONY: help demo examples test fuzz bench bench-compiled clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 21
 
 demo: .venv/.installed-plot ## take the tour: programs, their gradients, and a picture
 	@.venv/bin/python examples/tour.py
@@ -36,6 +36,9 @@ fuzz: .venv/.installed-dev ## N random programs (10000 by default) against JAX
 
 bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
 	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+
+bench-compiled: .venv/.installed-plot .venv/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
+	.venv/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 clean: ## remove everything that make has made
 	rm -rf .venv .venv-bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.*
