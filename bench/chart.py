@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from libraries import LIBRARIES
-from report import Row
+from report import COLUMNS, Row
 
 COLOURS = ["#e0843a", "#c0392b", "#3b6ea8", "#5c9451", "#8a67ad", "#7a7a7a"]
 
@@ -28,7 +27,7 @@ def draw(rows: list[Row], path: Path) -> str:
             height=0.9 * thickness,
             left=1.0,
             color=COLOURS[place % len(COLOURS)],
-            label=LIBRARIES[peer].column,
+            label=COLUMNS[peer],
         )
         axes.bar_label(bars, [row.relative_cost(peer) for row in rows], padding=3, fontsize=8)
     axes.axvline(1.0, color="black", linewidth=1.2)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 Step = Callable[..., object]
 
 
@@ -21,19 +19,20 @@ def jit(jax: ModuleType, step: Step) -> Step:
 
 
 def function(tf: ModuleType, step: Step) -> Step:
-    """Compile, and wait for the result, where the library returns before it has computed."""
+    """Compile. gradtape returns before it has computed, as JAX does, and is waited for in the same way."""
     compiled = tf.function(step)
-    return lambda *arguments: _waited_for(compiled(*arguments))
+
+    def run(*arguments: Any) -> Any:
+        results = compiled(*arguments)
+        if tf.__name__ == "gradtape":
+            results[-1]._device.block_until_ready()
+        return results
+
+    return run
 
 
 def function_by_xla(tf: ModuleType, step: Step) -> Step:
-    compiled = tf.function(step, jit_compile=True)
-    return lambda *arguments: _waited_for(compiled(*arguments))
-
-
-def _waited_for(results: Any) -> Any:
-    np.asarray(results[-1])
-    return results
+    return tf.function(step, jit_compile=True)
 
 
 def compile_(torch: ModuleType, step: Step) -> Step:
@@ -71,4 +70,3 @@ COMPILED = {
 }
 
 MODES = {"eager": EAGER, "compiled": COMPILED}
-LIBRARIES = COMPILED | EAGER  # for the names that are the same in both

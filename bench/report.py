@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from libraries import LIBRARIES
+COLUMNS: dict[str, str] = {}  # of the libraries that are compared: run.py fills it in
 
 UNITS = {"us": 1e6, "ms": 1e3, "MB": 1e-6}  # of a second, of a byte
 
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def peers(self) -> list[str]:
-        return [library for library in self.cells if library in LIBRARIES and library != "gradtape"]
+        return [library for library in self.cells if library in COLUMNS and library != "gradtape"]
 
     def value(self, library: str) -> float | None:
         """The best round of a time, to which noise only adds; the median of a growth, which it also lowers."""
@@ -77,7 +77,7 @@ class Row:
 def table(rows: list[Row]) -> str:
     """The rows as aligned text: gradtape's own cost, the ratio of each peer, and notes."""
     peers = rows[0].peers
-    lines = [["", "", "gradtape", *(LIBRARIES[peer].column for peer in peers)]]
+    lines = [["", "", "gradtape", *(COLUMNS[peer] for peer in peers)]]
     for row in rows:
         lines.append([str(row.number), row.title, row.cost(), *map(row.relative_cost, peers)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

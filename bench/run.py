@@ -203,7 +203,9 @@ def main() -> None:
     pythons = {"gradtape": sys.executable}
     if options.python:
         pythons |= dict.fromkeys(options.peers, options.python)
-    bench = Bench("compiled" if options.compiled else "eager", pythons, options.only)
+    mode = "compiled" if options.compiled else "eager"
+    report.COLUMNS.update({name: library.column for name, library in MODES[mode].items()})
+    bench = Bench(mode, pythons, options.only)
     if "gradtape" not in bench.processes:
         sys.exit(f"there is nothing to compare with: install gradtape for {sys.executable}")
     if not bench.rows:
