@@ -12,7 +12,6 @@ import contextvars
 import functools
 import os
 import sys
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -135,52 +134,6 @@ def in_parts(run: Callable[[slice], Any], count: int) -> None:
     run(first)
     for other in others:
         other.result()
-
-
-class Alone:
-    """A context in which the BLAS of a package, NumPy or SciPy, computes on the calling thread alone.
-
-    The wheels of each bring an OpenBLAS, whose idle threads keep their core busy for some 25 ms in case more comes. On
-    two cores that costs everything else more than a second thread saves on small products.
-    """
-
-    def __init__(self, package: str) -> None:
-        self._package = package
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._before = 0
-
-    @functools.cached_property
-    def _threads(self) -> tuple[Callable[[], int], Callable[[int], None]] | None:
-        """How to get and set the number of threads; None where the BLAS is another one."""
-        import ctypes
-        from importlib.util import find_spec
-        from pathlib import Path
-
-        spec = find_spec(self._package)
-        assert spec is not None and spec.origin is not None
-        for path in (Path(spec.origin).parents[1] / f"{self._package}.libs").glob("*openblas*"):
-            library = ctypes.PyDLL(str(path))
-            for suffix in ("64_", ""):
-                if hasattr(library, f"scipy_openblas_set_num_threads{suffix}"):
-                    get = getattr(library, f"scipy_openblas_get_num_threads{suffix}")
-                    return get, getattr(library, f"scipy_openblas_set_num_threads{suffix}")
-        return None
-
-    def __enter__(self) -> None:
-        if self._threads is not None:
-            with self._lock:
-                if not self._inside:
-                    self._before = self._threads[0]()
-                    self._threads[1](1)
-                self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        if self._threads is not None:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._threads[1](self._before)
 
 
 @functools.cache

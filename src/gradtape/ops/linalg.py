@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Alone, cores, xp
+from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive
 from ..tensor import Tensor, convert
@@ -33,16 +33,7 @@ def matmul_(x, y):
         if xp(x, y) is not np:
             return xp(x, y).matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
         return (widened(x) @ widened(y)).astype(x.dtype)
-    if type(x) is np.ndarray and _SMALL < x.size * y.shape[-1] < _LARGE and cores() == 2:
-        with _alone:
-            return x @ y
     return x @ y
-
-
-# Multiplications for which BLAS would use two threads on two cores, though the program is faster if it does not: a step
-# of an MLP (3 million) by a sixth, one of an LSTM (half a million) by a seventh.
-_SMALL, _LARGE = 1 << 16, 1 << 23
-_alone = Alone("numpy")
 
 
 matmul_.rules(
