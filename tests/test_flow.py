@@ -429,3 +429,68 @@ def test_a_loop_without_a_limit_has_no_gradient_in_a_function_and_says_what_to_d
         compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X),
         [16.0, 32.0] * tf.ones(2),
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a loop backwards need not do step by step
+
+
+def recurrent(cell=lambda x, h, w: tf.tanh(tf.concat([x, h], 1) @ w)):
+    rng = np.random.default_rng(0)
+    series, w = tf.constant(rng.normal(size=(5, 2, 3))), tf.Variable(rng.normal(size=(7, 4)) / 3)
+
+    def loss(series):
+        h = tf.scan(lambda h, x: cell(x, h, w), series, tf.zeros((2, 4), "float64"))[-1]
+        return tf.reduce_sum(h**2)
+
+    def step(series):
+        with tf.GradientTape() as tape:
+            tape.watch(series)
+            out = loss(series)
+        return tape.gradient(out, [series, w], unconnected_gradients="zero")
+
+    return step, series, w
+
+
+def products_in_loops(jaxpr):
+    from jax.extend.core import jaxprs_in_params
+
+    loops = [j for e in jaxpr.eqns if e.primitive.name == "scan" for j in jaxprs_in_params(e.params)]
+    return [sum(e.primitive.name == "dot_general" for e in j.eqns) for j in loops]
+
+
+def test_a_step_backwards_has_one_product_however_many_it_takes():
+    step, series, _ = recurrent()
+    function = compiled(step)
+    for a, e in zip(function(series), step(series), strict=True):
+        np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-12)
+    (program,) = function._programs.values()
+    # Forwards, one. Backwards the step's own is done before the loop, that of the weights' gradient after it.
+    assert products_in_loops(program.values.traced.code.jaxpr) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        lambda x, h, w: (
+            tf.tanh(tf.concat([x, h], 1) @ w) + tf.reduce_sum(w)
+        ),  # the weights' sum is no product alone
+        lambda x, h, w: h + tf.cond(tf.reduce_sum(x) > 0, lambda: x @ w[:3], lambda: x @ w[4:]),
+        lambda x, h, w: tf.sort(x, 1) @ w[:3] * tf.gather(h, [1, 0]),
+        lambda x, h, w: h * tf.matmul(w, w, transpose_a=True)[:2],
+        lambda x, h, w: tf.scan(lambda a, y: tf.tanh(a + y[None] @ w[:3]), x, h)[-1],
+    ],
+    ids=["another sum", "choice", "sorted", "no rows", "loop"],
+)
+def test_other_steps_give_the_same_gradients(cell):
+    step, series, w = recurrent(cell)
+    for a, e in zip(compiled(step)(series), step(series), strict=True):
+        np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-12)
+    second = []
+    for f in (step, compiled(step)):
+        with tf.GradientTape() as tape:
+            tape.watch(series)
+            first = f(series)
+        second.append(tape.gradient(first, [series, w], unconnected_gradients="zero"))
+    for e, a in zip(*second, strict=True):
+        np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-10)

@@ -1,4 +1,7 @@
-"""An LSTM cell unrolled over 100 steps in a Python loop, and the gradient of its parameters."""
+"""An LSTM cell over the 100 steps of a series, in a Python loop, and the gradient of its parameters.
+
+Compiled, gradtape and TensorFlow make one loop of it, as `scan` is in JAX; PyTorch unrolls it.
+"""
 
 NUMBER = 10
 TITLE = "LSTM, 100 steps, batch 16, width 64"
@@ -15,7 +18,7 @@ def inputs(rng):
 def in_tensorflow(tf, series, weights, bias):
     weights, bias = tf.Variable(weights), tf.Variable(bias)
 
-    def step(*series):
+    def step(series):
         h = c = tf.zeros((BATCH, WIDTH))
         with tf.GradientTape() as tape:
             for x in series:
@@ -26,13 +29,13 @@ def in_tensorflow(tf, series, weights, bias):
             loss = tf.reduce_mean(h * h)
         return tape.gradient(loss, [weights, bias])
 
-    return step, [tf.constant(x) for x in series]
+    return step, (tf.constant(series),)
 
 
 def in_torch(torch, series, weights, bias):
     weights, bias = torch.tensor(weights, requires_grad=True), torch.tensor(bias, requires_grad=True)
 
-    def step(*series):
+    def step(series):
         h = c = torch.zeros(BATCH, WIDTH)
         for x in series:
             gates = torch.cat([x, h], 1) @ weights + bias
@@ -41,7 +44,7 @@ def in_torch(torch, series, weights, bias):
             h = torch.sigmoid(o) * torch.tanh(c)
         return torch.autograd.grad((h * h).mean(), [weights, bias])
 
-    return step, [torch.tensor(x) for x in series]
+    return step, (torch.tensor(series),)
 
 
 def in_jax(jax, series, weights, bias):

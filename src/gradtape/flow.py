@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from . import dtypes, nest
+from .ahead import ahead
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, Primitive, local
@@ -117,10 +118,9 @@ class Block:
                 self.caught[key] = here.trace.read(variable)
         self.seen = trace.seen
 
-    def __call__(self, *arrays: Any) -> list[list[Any]]:
-        """The results, and what the written variables hold then."""
-        out = jax.core.eval_jaxpr(self.closed.jaxpr, self.closed.consts, *arrays)
-        return [list(out[: len(self.like)]), list(out[len(self.like) :])]
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """The results, then what the written variables hold."""
+        return jax.core.eval_jaxpr(self.closed.jaxpr, self.closed.consts, *arrays)
 
     def pack(self, tensors: Tensors) -> Any:
         """What the function returns, with these tensors in it."""
@@ -160,7 +160,7 @@ def choose(name: str, index: Tensor, functions: list[Callable[[], Any]]) -> Any:
 
     def branch(block: Block) -> Callable[[], list[Any]]:
         def run() -> list[Any]:
-            results, state = block()
+            results, state = cut(block(), [len(block.like), len(block.written)])
             after = dict(zip(block.written, state, strict=True))
             return results + [after.get(key, old) for key, old in zip(written, before, strict=True)]
 
@@ -222,10 +222,12 @@ def loop(
     rows: Tensors,
     length: int,
     reverse: bool = False,
+    backwards: bool = False,
 ) -> tuple[Tensors, Tensors]:
     """`carry, out = body(i, carry, rows[i])` for each i; the last carry, and each `out` stacked.
 
-    A scan: the body is compiled once, however long the loop is.
+    A scan: the body is compiled once, however long the loop is. `backwards` says that it pulls gradients back: see
+    `ahead`.
     """
     again = _Again()
     trace = local.here.trace
@@ -244,17 +246,22 @@ def loop(
     heard = block.caught or any(tape._knows(t._key) for t in (*carry, *rows) for tape in local.here.tapes)
     outs = len(block.like) - count
 
-    def turn(held: Any, given: Any) -> Any:
-        i, row = given
-        results, state = block(i, *held[:count], *row, *held[count:])
-        return [*results[:count], *state], (results[count:], held if heard else None)
+    given = [jax.numpy.arange(length, dtype=np.int32), *[t._array for t in rows]]
+    places = [0, *range(count + 1, count + len(given))]
+    parts = ahead(block.closed, places, count) if backwards and not heard else None
+    known = parts.before(given) if parts else []
+
+    def turn(held: Any, row: Any) -> Any:
+        (i, *row), known = row
+        inputs = (i, *held[:count], *row, *held[count:])
+        out, factors = parts.step(inputs, known) if parts else (block(*inputs), [])
+        results, state = cut(out, [len(block.like), len(block.written)])
+        return [*results[:count], *state], (results[count:], held if heard else None, factors)
 
     start = [t._array for t in carry] + [trace.read(v)._array for v in block.written.values()]
     start = [jax.numpy.asarray(a) for a in start]
-    numbers = jax.numpy.arange(length, dtype=np.int32)
-    last, (out, held) = lax.scan(
-        turn, start, (numbers, [t._array for t in rows]), length=length, reverse=reverse
-    )
+    last, (out, held, factors) = lax.scan(turn, start, (given, known), length=length, reverse=reverse)
+    last = parts.after(last, known, factors) if parts else last
     _write(block.written, last[count:])
     finals, stacked = [wrap(a) for a in last[:count]], [wrap(a) for a in out]
     if not heard:
@@ -292,7 +299,9 @@ def loop(
             return [*new[:count], *totals], [g for g in new[count:] if g is not None]
 
         across = [*kept, *rows, *of_out, *of_kept.values()]
-        state, rows_out = loop(f"gradient of {name}", back, [*of_carry, *zeros], across, length, not reverse)
+        state, rows_out = loop(
+            f"gradient of {name}", back, [*of_carry, *zeros], across, length, not reverse, backwards=True
+        )
         found = iter(_to_back(g, len(lead)) for g in rows_out)
         of_rows = [next(found) if count + j in moving else None for j in range(len(rows))]
         own = [g if j in moving else None for j, g in enumerate(state[:count])]
@@ -333,12 +342,11 @@ def repeat_while(
         return _bounded(name, test, flat, carry, limit)
 
     def goes_on(held: Any) -> Any:
-        (goes,), _ = going(*held)
+        goes, *_ = going(*held)
         return goes if limit is None else goes & (held[0] < limit)
 
     def turn(held: Any) -> Any:
-        results, state = block(*held)
-        return [held[0] + 1, *results, *state]
+        return [held[0] + 1, *block(*held)]
 
     trace = local.here.trace
     start = [step._array, *[t._array for t in carry]]
