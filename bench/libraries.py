@@ -20,12 +20,13 @@ def jit(jax: ModuleType, step: Step) -> Step:
 
 def function(tf: ModuleType, step: Step) -> Step:
     """Compile. gradtape returns before it has computed, as JAX does, and is waited for in the same way."""
-    compiled = tf.function(step)
+    compiled: Step = tf.function(step)
+    if tf.__name__ != "gradtape":
+        return compiled
 
     def run(*arguments: Any) -> Any:
-        results = compiled(*arguments)
-        if tf.__name__ == "gradtape":
-            results[-1]._device.block_until_ready()
+        results: Any = compiled(*arguments)
+        results[-1]._device.block_until_ready()
         return results
 
     return run
