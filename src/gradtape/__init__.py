@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import autodiff, debugging, dtypes, errors, initializers, math, nest, random
+from . import autodiff, debugging, dtypes, errors, math, nest, random
 from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
 from .dtypes import (
@@ -30,13 +30,6 @@ from .dtypes import (
 )
 from .function import function
 from .indexed_slices import IndexedSlices
-from .initializers import (
-    constant_initializer,
-    ones_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    zeros_initializer,
-)
 from .math import (
     abs,
     acos,
@@ -164,7 +157,6 @@ from .ops.shape import (
 )
 from .ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from .ops.tensor_array import TensorArray
-from .replicas import VariableAggregation, VariableSynchronization
 from .scopes import (
     Graph,
     control_dependencies,
@@ -195,6 +187,7 @@ if TYPE_CHECKING:
         data,
         experimental,
         image,
+        initializers,
         keras,
         linalg,
         losses,
@@ -206,9 +199,17 @@ if TYPE_CHECKING:
         train,
     )
     from .bars import progress
+    from .initializers import (
+        constant_initializer,
+        ones_initializer,
+        random_normal_initializer,
+        random_uniform_initializer,
+        zeros_initializer,
+    )
+    from .replicas import VariableAggregation, VariableSynchronization
     from .train.module import Module
 
-# Namespaces that are imported when first used, so that `import gradtape` stays quick.
+# Namespaces, and names with the module they are in, that are imported when first used: `import gradtape` stays quick.
 _LATER = frozenset(
     (
         "autograph",
@@ -218,6 +219,7 @@ _LATER = frozenset(
         "data",
         "experimental",
         "image",
+        "initializers",
         "keras",
         "linalg",
         "losses",
@@ -229,15 +231,24 @@ _LATER = frozenset(
         "train",
     )
 )
+_LATER_FROM = {
+    "Module": ".train.module",
+    "VariableAggregation": ".replicas",
+    "VariableSynchronization": ".replicas",
+    "constant_initializer": ".initializers",
+    "ones_initializer": ".initializers",
+    "progress": ".bars",
+    "random_normal_initializer": ".initializers",
+    "random_uniform_initializer": ".initializers",
+    "zeros_initializer": ".initializers",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
-    if name == "progress":
-        return import_module(".bars", __name__).progress
-    if name == "Module":
-        return import_module(".train.module", __name__).Module
+    if name in _LATER_FROM:
+        return getattr(import_module(_LATER_FROM[name], __name__), name)
     if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
         return getattr(import_module(".compat", __name__), name)
     from .missing import missing
@@ -246,4 +257,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "Module", "progress"})
+    return sorted({*globals(), *_LATER, *_LATER_FROM})

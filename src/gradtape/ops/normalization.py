@@ -14,12 +14,10 @@ from ..primitive import apply, apply2
 from ..tensor import Tensor, convert, wrap
 from .array import cast, reshape, together
 from .elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
-from .pool import window_sum
 from .reduction import axes as axes_of
 from .reduction import reduce_mean, reduce_sum
 from .scalars import integer
 from .scalars import number as number_of
-from .windows import Windows
 
 
 def _floating(name: str, value: Any) -> Any:
@@ -150,6 +148,9 @@ def local_response_normalization(
     >>> local_response_normalization([[[[3.0, 4.0]]]], bias=0).numpy()
     array([[[[0.6, 0.8]]]], dtype=float32)
     """
+    from .pool import window_sum  # which is not needed for all the rest
+    from .windows import Windows
+
     x = _floating("local_response_normalization", input)
     if x.ndim != 4:
         raise InvalidArgumentError(

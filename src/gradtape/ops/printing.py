@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pprint
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,6 +72,8 @@ def _shown(x: Any, summarize: int) -> str:
         return x
     if is_tensor(x):
         return as_text(convert(x)._array, summarize)
+    import pprint  # takes 2 ms
+
     tensors_shown = nest.map_structure(
         lambda t: _Text(as_text(convert(t)._array, summarize)) if is_tensor(t) else t, x
     )
