@@ -244,7 +244,6 @@ def loop(
     again.remember([block])
     _must_stay(name, carry, block)
     heard = block.caught or any(tape._knows(t._key) for t in (*carry, *rows) for tape in local.here.tapes)
-    outs = len(block.like) - count
 
     given = [jax.numpy.arange(length, dtype=np.int32), *[t._array for t in rows]]
     places = [0, *range(count + 1, count + len(given))]
@@ -266,49 +265,76 @@ def loop(
     finals, stacked = [wrap(a) for a in last[:count]], [wrap(a) for a in out]
     if not heard:
         return finals, stacked
-    caught = list(block.caught.values())
     kept = [wrap(a) for a in held]
-    moving = [i for i, t in enumerate((*carry, *rows)) if dtypes.is_differentiable(t._array)]
+    pull = _Backwards(name, flat_later, again, block, carry, rows, stacked, kept, length, reverse)
+    _record(name, [*carry, *rows, *pull.caught], [*finals, *stacked, *kept[:count]], pull)
+    return finals, stacked
 
-    def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
-        """Backwards: the gradient of the carry goes from step to step, those of `caught` add up."""
-        of_carry = [_or_zeros(g, t, lead) for g, t in zip(gradients[:count], carry, strict=True)]
-        of_out = [
-            _to_front(_or_zeros(g, t, lead), len(lead))
-            for g, t in zip(gradients[count : count + outs], stacked, strict=True)
-        ]
+
+class _Backwards:
+    """Pulls gradients back through a loop: that of the carry goes from step to step, those of what it caught add up."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., list[Tensors]],
+        again: _Again,
+        block: Block,
+        carry: Tensors,
+        rows: Tensors,
+        stacked: Tensors,
+        kept: Tensors,
+        length: int,
+        reverse: bool,
+    ) -> None:
+        self.name, self.function, self.again, self.block = name, function, again, block
+        self.carry, self.rows, self.stacked, self.kept = carry, rows, stacked, kept
+        self.length, self.reverse = length, reverse
+        self.caught = list(block.caught.values())
+        # The places among carry and rows of those that have a gradient.
+        self.moving = [i for i, t in enumerate((*carry, *rows)) if dtypes.is_differentiable(t._array)]
+
+    def __call__(self, gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
+        """The gradients of the carry, the rows and what was caught, for those of the loop's outputs."""
+        count, extra = len(self.carry), len(lead)
+        of_carry, of_out, others = cut(gradients, [count, len(self.stacked), len(gradients)])
+        of_carry = [_or_zeros(g, t, lead) for g, t in zip(of_carry, self.carry, strict=True)]
+        of_out = [_to_front(_or_zeros(g, t, lead), extra) for g, t in zip(of_out, self.stacked, strict=True)]
         # In higher orders, what the first gradient read of each step's carry has a gradient too.
-        of_kept = {
-            j: _to_front(g, len(lead)) for j, g in enumerate(gradients[count + outs :]) if g is not None
-        }
-        zeros = [_zeros(lead, t) for t in caught]
+        of_kept = {j: _to_front(g, extra) for j, g in enumerate(others) if g is not None}
+        sizes = [len(self.kept), len(self.rows), len(of_out), len(of_kept)]
 
         def back(i: Tensor, state: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
-            old, row_in, g_out, g_kept = cut(row, [len(kept), len(rows), outs, len(of_kept)])
-            values = dict(zip(block.written, old[count:], strict=True))
-            sources = [*old[:count], *row_in]
-            with again.replayed(i, values), _tape(block.caught, [sources[j] for j in moving]) as tape:
-                after, out = flat_later(i, *sources)
-            wanted = [*[sources[j] for j in moving], *caught]
-            pulled = _swept(tape, [*after, *out], [*state[:count], *g_out], wanted, lead)
-            grads = dict(zip(moving, pulled[: len(moving)], strict=True))
+            old, own, g_out, g_kept = cut(row, sizes)
+            grads, of_caught = self._step(i, old, own, [*state[:count], *g_out], lead)
             for j, g in zip(of_kept, g_kept, strict=True):
                 grads[j] = grads[j] + g
-            new = [grads.get(j, state[j] if j < count else None) for j in range(count + len(rows))]
-            totals: Any = [a + b for a, b in zip(state[count:], pulled[len(moving) :], strict=True)]
+            new = [grads.get(j, state[j] if j < count else None) for j in range(count + len(own))]
+            totals: Any = [a + b for a, b in zip(state[count:], of_caught, strict=True)]
             return [*new[:count], *totals], [g for g in new[count:] if g is not None]
 
-        across = [*kept, *rows, *of_out, *of_kept.values()]
-        state, rows_out = loop(
-            f"gradient of {name}", back, [*of_carry, *zeros], across, length, not reverse, backwards=True
+        state = [*of_carry, *[_zeros(lead, t) for t in self.caught]]
+        across = [*self.kept, *self.rows, *of_out, *of_kept.values()]
+        state, rows = loop(
+            f"gradient of {self.name}", back, state, across, self.length, not self.reverse, backwards=True
         )
-        found = iter(_to_back(g, len(lead)) for g in rows_out)
-        of_rows = [next(found) if count + j in moving else None for j in range(len(rows))]
-        own = [g if j in moving else None for j, g in enumerate(state[:count])]
+        found = iter(_to_back(g, extra) for g in rows)
+        of_rows = [next(found) if count + j in self.moving else None for j in range(len(self.rows))]
+        own = [g if j in self.moving else None for j, g in enumerate(state[:count])]
         return [*own, *of_rows, *state[count:]]
 
-    _record(name, [*carry, *rows, *caught], [*finals, *stacked, *kept[:count]], pull)
-    return finals, stacked
+    def _step(
+        self, i: Tensor, old: Tensors, row: Tensors, gradients: Tensors, lead: tuple[int, ...]
+    ) -> tuple[dict[int, Any], list[Any]]:
+        """Run a step again under a tape: the gradients of its carry and row, by place, and of what was caught."""
+        count = len(self.carry)
+        values = dict(zip(self.block.written, old[count:], strict=True))
+        sources = [*old[:count], *row]
+        moving = [sources[j] for j in self.moving]
+        with self.again.replayed(i, values), _tape(self.block.caught, moving) as tape:
+            after, out = self.function(i, *sources)
+        pulled = _swept(tape, [*after, *out], gradients, [*moving, *self.caught], lead)
+        return dict(zip(self.moving, pulled[: len(moving)], strict=True)), pulled[len(moving) :]
 
 
 def repeat_while(
