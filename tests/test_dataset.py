@@ -5,6 +5,7 @@ import gzip
 import threading
 import time
 import zlib
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -46,6 +47,10 @@ PIPELINES = {
     "slices of a dict": (
         lambda: Dataset.from_tensor_slices({"b": [1, 2], "a": ([3, 4],)}),
         [{"b": 1, "a": (3,)}, {"b": 2, "a": (4,)}],
+    ),
+    "slices of an ordered dict": (
+        lambda: Dataset.from_tensor_slices(OrderedDict(b=[1, 2], a=[3, 4])),
+        [{"b": 1, "a": 3}, {"b": 2, "a": 4}],
     ),
     "slices of text": (lambda: Dataset.from_tensor_slices(["a", "b"]).batch(2), [[b"a", b"b"]]),
     "from_tensors": (lambda: Dataset.from_tensors(([1, 2], 3)), [([1, 2], 3)]),
@@ -353,7 +358,6 @@ ERRORS = [
     (lambda: list(Dataset.range(3).scan(0, lambda s, x: s)), TypeError, "new_state, output"),
     (lambda: list(Dataset.range(3).map(lambda x: next(iter([])))), RuntimeError, "StopIteration"),
     (lambda: list(Dataset.range(2).window(2).batch(2)), TypeError, "flat_map"),
-    (lambda: Dataset.range(2).cache("file"), NotImplementedError, "in memory"),
     (lambda: iter(Dataset.range(0)).get_next(), tf.errors.OutOfRangeError, "no more"),
     (lambda: next(iter(Dataset.range(0))), StopIteration, "^$"),
     (

@@ -344,16 +344,25 @@ class Dataset:
         )
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The elements, kept in memory once they have all been seen.
+        """The elements, kept once they have all been seen: in memory, or in files whose names begin with `filename`.
+
+        The first loop that comes to its end writes the files; those after it, also in other processes, read them and
+        run nothing of what comes before `cache`. To have the elements made anew, delete the file that ends in .index.
 
         >>> [int(x) for x in Dataset.range(3).cache().repeat(2)]
         [0, 1, 2, 0, 1, 2]
+
+        >>> import tempfile
+        >>> name = tempfile.mkdtemp() + "/squares"
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: x * x).cache(name)]
+        [0, 1, 4]
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: 1 / 0).cache(name)]  # that function is not called
+        [0, 1, 4]
         """
-        if filename != "":
-            raise NotImplementedError(
-                "cache: elements are kept in memory only; call cache() without a file name"
-            )
-        return self._ordered(order.Cache)
+        from . import cached
+
+        path = cached.path_of(filename)
+        return self._then(cached.FileCache(self._stage, path)) if path else self._ordered(order.Cache)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this dataset, then those of another.

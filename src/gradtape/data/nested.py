@@ -63,6 +63,8 @@ class Window(Stage):
 class Interleave(Stage):
     """The elements of the datasets that a function makes of elements, several of them at a time, by turns."""
 
+    infers = True
+
     def __init__(
         self, source: Stage, function: Any, what: str, cycle: int = 1, block: int = 1, ahead: int = 0
     ) -> None:
@@ -113,6 +115,8 @@ def stage_of(value: Any, what: str) -> Stage:
 
 class GroupByWindow(Stage):
     """Elements gathered by a key; each group that is full, and each that is left, becomes a dataset of a function."""
+
+    infers = True
 
     def __init__(
         self, source: Stage, key: Any, reduce: Any, window_size: Callable[[int], int], make: MakeDataset

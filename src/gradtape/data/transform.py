@@ -51,6 +51,8 @@ def _truth(value: Any, what: str) -> bool:
 class Map(Stage):
     """A function of each element."""
 
+    infers = True
+
     def __init__(self, source: Stage, function: Any) -> None:
         super().__init__(source)
         self._call = spread(function, "map: map_func")
@@ -83,6 +85,8 @@ class _MapCursor(Cursor):
 
 class Scan(Stage):
     """A function of a state and each element, which gives the next state and what becomes of the element."""
+
+    infers = True
 
     def __init__(self, source: Stage, initial_state: Any, function: Function) -> None:
         super().__init__(source)
