@@ -33,6 +33,13 @@ def rows(*lengths):
     return Dataset.from_generator(lambda: ([n] * n for n in lengths), output_signature=spec)
 
 
+def to_boundary(dataset, length=lambda x: tf.shape(x)[0], **options):
+    """Batches of two, of lengths up to 2 and up to 4."""
+    return dataset.bucket_by_sequence_length(
+        length, [3, 5], [2, 2, 2], pad_to_bucket_boundary=True, **options
+    )
+
+
 # What TensorFlow 2.21 gives for the very same pipelines.
 PIPELINES = {
     "range": (lambda: Dataset.range(3), [0, 1, 2]),
@@ -179,6 +186,45 @@ PIPELINES = {
         lambda: rows(1, 3, 2, 4, 1).bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3], [2, 2]),
         [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]], [[1]]],
     ),
+    "buckets padded to their boundaries": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1)),
+        [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]], [[1, 0]]],
+    ),
+    "a length on a boundary is in the bucket above": (
+        lambda: to_boundary(rows(3, 3)),
+        [[[3, 3, 3, 0], [3, 3, 3, 0]]],
+    ),
+    "buckets padded, no remainder": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1), drop_remainder=True, padding_values=-1),
+        [[[1, -1], [2, 2]], [[3, 3, 3, -1], [4, 4, 4, 4]]],
+    ),
+    "buckets padded to given shapes": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1), padded_shapes=[6]),
+        [
+            [[1, 0, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0]],
+            [[3, 3, 3, 0, 0, 0], [4, 4, 4, 4, 0, 0]],
+            [[1, 0, 0, 0, 0, 0]],
+        ],
+    ),
+    "buckets of dicts, one shape open": (
+        lambda: to_boundary(
+            rows(1, 3, 2).map(lambda x: {"a": x, "b": x + 1}),
+            lambda d: tf.shape(d["a"])[0],
+            padded_shapes={"a": [None], "b": [5]},
+        ),
+        [
+            {"a": [[1, 0], [2, 2]], "b": [[2, 0, 0, 0, 0], [3, 3, 0, 0, 0]]},
+            {"a": [[3, 3, 3, 0]], "b": [[4, 4, 4, 0, 0]]},
+        ],
+    ),
+    "every open length is padded to the boundary": (
+        lambda: to_boundary(rows(1, 2).map(lambda x: (x[:, None] * x, 7)), lambda x, seven: tf.shape(x)[0]),
+        [([[[1, 0], [0, 0]], [[4, 4], [4, 4]]], [7, 7])],
+    ),
+    "buckets without padding have no boundary to pad to": (
+        lambda: to_boundary(rows(1, 3, 1, 7, 1), no_padding=True),
+        [[[1], [1]], [[1]], [[3, 3, 3]], [[7, 7, 7, 7, 7, 7, 7]]],
+    ),
     "choose_from_datasets": (
         lambda: Dataset.choose_from_datasets(
             [Dataset.range(3), Dataset.range(10, 13)],
@@ -269,6 +315,8 @@ SPEC = tf.TensorSpec
         (Dataset.range(3).batch(2), SPEC((None,), tf.int64)),
         (Dataset.range(3).batch(2, drop_remainder=True), SPEC((2,), tf.int64)),
         (Dataset.range(5).enumerate(), (SPEC((), tf.int64), SPEC((), tf.int64))),
+        (to_boundary(rows(1, 3)), SPEC((None, None), tf.int32)),
+        (to_boundary(rows(1, 3), padded_shapes=[6]), SPEC((None, 6), tf.int32)),
         (
             Dataset.from_tensor_slices({"a": [1, 2], "b": [[1.0], [2.0]]}).batch(2),
             {"a": SPEC((None,), tf.int32), "b": SPEC((None, 1), tf.float32)},
@@ -356,6 +404,20 @@ ERRORS = [
     ),
     (lambda: Dataset.range(9).reduce(0, lambda s, x: tf.cast(x, "float32")), TypeError, "int32 to float32"),
     (lambda: list(Dataset.range(3).scan(0, lambda s, x: s)), TypeError, "new_state, output"),
+    (
+        lambda: list(to_boundary(rows(1, 5))),
+        tf.errors.InvalidArgumentError,
+        "length 5, and there is no bound",
+    ),
+    (
+        lambda: to_boundary(rows(1), padded_shapes=tf.TensorShape(None)).element_spec,
+        ValueError,
+        "how many axes",
+    ),
+    (lambda: list(to_boundary(rows(3), lambda x: 1)), tf.errors.DataLossError, "does not fit"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [5, 3], [1, 1, 1]), ValueError, "must increase"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [5, 3], [1]), ValueError, "make 3 buckets"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [2.5], [1, 1]), TypeError, "one integer"),
     (lambda: list(Dataset.range(3).map(lambda x: next(iter([])))), RuntimeError, "StopIteration"),
     (lambda: list(Dataset.range(2).window(2).batch(2)), TypeError, "flat_map"),
     (lambda: iter(Dataset.range(0)).get_next(), tf.errors.OutOfRangeError, "no more"),

@@ -590,31 +590,35 @@ class Dataset:
     ) -> Dataset:
         """Padded batches of elements of about one length: below the first boundary, between it and the second, ...
 
+        A batch is padded to its longest element, or with `pad_to_bucket_boundary` to the greatest length of its bucket;
+        then an element as long as the last boundary is an error.
+
         >>> rows = Dataset.from_tensor_slices([1, 5, 2, 6]).map(lambda n: np.ones(int(n), int))
         >>> batches = rows.bucket_by_sequence_length(lambda x: len(x), [4], [2, 2])
         >>> [x.shape.as_list() for x in batches]
         [[2, 2], [2, 6]]
         """
-        bounds, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
-        if len(sizes) != len(bounds) + 1:
-            raise ValueError(
-                f"bucket_by_sequence_length: {len(bounds)} boundaries make {len(bounds) + 1} buckets, and there are "
-                f"{len(sizes)} batch sizes"
-            )
-        if pad_to_bucket_boundary:
-            raise NotImplementedError("bucket_by_sequence_length: pad_to_bucket_boundary; give padded_shapes")
+        buckets = nested.Buckets(element_length_func, bucket_boundaries, bucket_batch_sizes)
+        to_boundary = pad_to_bucket_boundary and not no_padding
 
         def batched(key: Tensor, group: Dataset) -> Dataset:
-            size = sizes[int(key)]
+            size = buckets.sizes[int(key)]
             if no_padding:
                 return group.batch(size, drop_remainder)
-            return group.padded_batch(size, padded_shapes, padding_values, drop_remainder)
+            shapes = padded_shapes
+            if to_boundary:
+                shapes = buckets.padded(shapes, self.element_spec, int(key))
+            return group.padded_batch(size, shapes, padding_values, drop_remainder)
 
-        length = transform.spread(element_length_func, "bucket_by_sequence_length: element_length_func")
-        return self.group_by_window(
-            lambda *parts: np.searchsorted(bounds, int(length(parts)), side="right"),
-            batched,
-            window_size_func=lambda key: sizes[key],
+        return self._then(
+            nested.GroupByWindow(
+                self._stage,
+                buckets.of_bounded if to_boundary else buckets.of,
+                batched,
+                buckets.sizes.__getitem__,
+                Dataset,
+                range(len(buckets.sizes)),
+            )
         )
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:

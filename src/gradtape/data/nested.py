@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import nest
 from ..errors import InvalidArgumentError
+from ..ops.array import static_number as whole
+from ..shapes import TensorShape
+from ..spec import TensorSpec
 from ..tensor import convert
 from .sources import Elements
 from .stage import Cursor, Session, Stage
 from .structure import DatasetSpec, infer, is_dataset, map_specs
 from .threads import PrefetchCursor
-from .transform import spread
+from .transform import shape_leaves, spread
 
 MakeDataset = Callable[[Stage], Any]
 
@@ -114,16 +120,25 @@ def stage_of(value: Any, what: str) -> Stage:
 
 
 class GroupByWindow(Stage):
-    """Elements gathered by a key; each group that is full, and each that is left, becomes a dataset of a function."""
+    """Elements gathered by a key; each group that is full, and each that is left, becomes a dataset of a function.
+
+    What the elements are is found out with the `keys` as examples.
+    """
 
     infers = True
 
     def __init__(
-        self, source: Stage, key: Any, reduce: Any, window_size: Callable[[int], int], make: MakeDataset
+        self,
+        source: Stage,
+        key: Any,
+        reduce: Any,
+        window_size: Callable[[int], int],
+        make: MakeDataset,
+        keys: Sequence[int] = (0,),
     ) -> None:
         super().__init__(source)
         self._key = spread(key, "group_by_window: key_func")
-        self._reduce, self._window_size, self._make = reduce, window_size, make
+        self._reduce, self._window_size, self._make, self._keys = reduce, window_size, make, keys
 
     def elements(self, session: Session) -> Iterator[Any]:
         groups: dict[int, list[Any]] = {}
@@ -144,4 +159,51 @@ class GroupByWindow(Stage):
         return stage_of(result, "group_by_window: reduce_func")
 
     def describe(self) -> Any:
-        return self._stage(0, Elements((), self.sources[0].spec)).spec
+        empty = Elements((), self.sources[0].spec)
+        specs = [self._stage(key, empty).spec for key in self._keys]
+        return reduce(partial(map_specs, TensorSpec.most_specific_compatible_type), specs)
+
+
+class Buckets:
+    """Lengths sorted by boundaries: those below the first, those from it up to the second, ..."""
+
+    def __init__(self, length: Any, boundaries: Any, sizes: Any) -> None:
+        self._length = spread(length, "bucket_by_sequence_length: element_length_func")
+        self._bounds = [whole("bucket_by_sequence_length: bucket_boundaries", bound) for bound in boundaries]
+        self.sizes = [whole("bucket_by_sequence_length: bucket_batch_sizes", size) for size in sizes]
+        if len(self.sizes) != len(self._bounds) + 1:
+            raise ValueError(
+                f"bucket_by_sequence_length: {len(self._bounds)} boundaries make {len(self._bounds) + 1} buckets, and "
+                f"there are {len(self.sizes)} batch sizes"
+            )
+        if any(low >= high for low, high in pairwise(self._bounds)):
+            raise ValueError(f"bucket_by_sequence_length: the boundaries must increase, not {self._bounds}")
+
+    def of(self, *parts: Any) -> int:
+        """The bucket of an element."""
+        return bisect_right(self._bounds, int(self._length(parts)))
+
+    def of_bounded(self, *parts: Any) -> int:
+        """The same, for elements that have to lie below the last boundary."""
+        bucket = self.of(*parts)
+        if bucket == len(self._bounds):
+            raise InvalidArgumentError(
+                f"bucket_by_sequence_length: an element has length {int(self._length(parts))}, and there is no boundary "
+                f"above that to pad to; the boundaries are {self._bounds}"
+            )
+        return bucket
+
+    def padded(self, shapes: Any, spec: Any, bucket: int) -> Any:
+        """`shapes`, or the elements' own, with the greatest length of a bucket where they leave a length open."""
+        if bucket == len(self._bounds):
+            return shapes
+        leaves = shape_leaves(shapes, spec) if shapes is not None else [s.shape for s in nest.flatten(spec)]
+        return nest.pack_sequence_as(spec, [self._filled(TensorShape(shape), bucket) for shape in leaves])
+
+    def _filled(self, shape: TensorShape, bucket: int) -> TensorShape:
+        if shape.rank is None:
+            raise ValueError(
+                "bucket_by_sequence_length: pad_to_bucket_boundary needs to know how many axes elements have: give "
+                "padded_shapes"
+            )
+        return TensorShape([self._bounds[bucket] - 1 if size is None else size for size in shape])

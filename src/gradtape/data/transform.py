@@ -248,7 +248,7 @@ def shape_leaves(shapes: Any, spec: Any) -> list[Any]:
     """padded_shapes with one entry a leaf: the elements' own structure says where a shape begins."""
     if isinstance(spec, dict):
         return [leaf for key in sorted(spec) for leaf in shape_leaves(shapes[key], spec[key])]
-    if type(spec) is tuple:
+    if isinstance(spec, tuple):
         if not isinstance(shapes, (tuple, list)) or len(shapes) != len(spec):
             raise ValueError(
                 f"padded_batch: elements have {len(spec)} components, padded_shapes are {shapes!r}"
