@@ -188,8 +188,8 @@ class Buckets:
         bucket = self.of(*parts)
         if bucket == len(self._bounds):
             raise InvalidArgumentError(
-                f"bucket_by_sequence_length: an element has length {int(self._length(parts))}, and there is no boundary "
-                f"above that to pad to; the boundaries are {self._bounds}"
+                f"bucket_by_sequence_length: an element has length {int(self._length(parts))}, and there is no "
+                f"boundary above that to pad to; the boundaries are {self._bounds}"
             )
         return bucket
 
