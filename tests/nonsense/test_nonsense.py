@@ -11,6 +11,7 @@ import contextlib
 import copy
 import dis
 import io
+import itertools
 import os
 import random
 import re
@@ -58,6 +59,13 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, (in_use + 2**30, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_folder_of_its_own(tmp_path_factory):
+    """Nonsense may be the name of a file."""
+    with contextlib.chdir(tmp_path_factory.mktemp("nonsense")):
+        yield
 
 
 class Hangs(BaseException):
@@ -128,7 +136,10 @@ def _leads(call: Call, parameter: Any, positional: list[Any]) -> bool:
 
 
 def enter(result: Any) -> None:
-    """A block only does something when it is entered."""
+    """A block only does something when it is entered, and a dataset when it is looped over."""
+    if isinstance(result, tf.data.Dataset):
+        result.element_spec
+        list(itertools.islice(result, 3))
     if isinstance(result, contextlib.AbstractContextManager) and not isinstance(result, tf.GradientTape):
         with result:
             pass

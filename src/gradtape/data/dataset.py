@@ -15,8 +15,9 @@ from .. import nest
 from ..engine import cores
 from ..errors import InvalidArgumentError
 from ..ops.array import static_number as whole
+from ..ops.scalars import choice
 from ..tensor import Tensor, wrap
-from . import nested, order, sources, threads, transform
+from . import arguments, nested, order, sources, threads, transform
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
@@ -44,7 +45,7 @@ class Dataset:
                 "a Dataset is not made by calling Dataset(...): use Dataset.from_tensor_slices(...), ..."
             )
         self._stage = stage
-        self._options = options or Options()
+        self._options = Options() if options is None else options
 
     # -- making -------------------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Dataset:
         """
         from glob import glob
 
-        patterns = [p.decode() for p in np.ravel(as_element(file_pattern)._array)]
+        patterns = arguments.texts("list_files: file_pattern", file_pattern)
         names = sorted({found for pattern in patterns for found in glob(pattern)})
         if not names:
             raise InvalidArgumentError(f"list_files: no file matches {patterns}")
@@ -170,12 +171,9 @@ class Dataset:
         >>> {int(x) for x in Dataset.sample_from_datasets([ones, twos], weights=[1.0, 0.0]).take(9)}
         {1}
         """
-        shares = np.ones(len(datasets)) if weights is None else np.asarray(as_element(weights)._array)
-        if shares.shape != (len(datasets),) or (shares < 0).any() or not shares.any():
-            raise ValueError(
-                f"sample_from_datasets: there must be a weight for each dataset, not {weights!r}"
-            )
-        drawn = [dataset._stage for dataset, share in zip(datasets, shares) if share > 0]
+        stages = arguments.stages("sample_from_datasets: datasets", datasets)
+        shares = arguments.weights("sample_from_datasets: weights", weights, len(stages))
+        drawn = [stage for stage, share in zip(stages, shares) if share > 0]
         draws = order.Draws(shares[shares > 0], seed, bool(rerandomize_each_iteration))
         return Dataset(order.Choose(drawn, draws, stop_on_empty_dataset))
 
@@ -189,8 +187,9 @@ class Dataset:
         >>> [int(x) for x in Dataset.choose_from_datasets([a, b], Dataset.range(2).repeat(2))]
         [0, 10, 1, 11]
         """
-        stages = [dataset._stage for dataset in datasets]
-        return Dataset(order.Choose(stages, choice_dataset._stage, stop_on_empty_dataset))
+        stages = arguments.stages("choose_from_datasets: datasets", datasets)
+        choices = arguments.stage("choose_from_datasets: choice_dataset must be", choice_dataset)
+        return Dataset(order.Choose(stages, choices, stop_on_empty_dataset))
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -241,6 +240,7 @@ class Dataset:
         >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
         10
         """
+        arguments.function("reduce: reduce_func", reduce_func)
         state = as_element(initial_state)
         for element in self:
             state = transform.same_state("reduce", state, reduce_func(state, element))
@@ -370,7 +370,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(2).concatenate(Dataset.range(5, 7))]
         [0, 1, 5, 6]
         """
-        first, second = self._stage, nested.stage_of(dataset, "concatenate: dataset")
+        first, second = self._stage, arguments.stage("concatenate: dataset must be", dataset)
         if isinstance(first, Gather) and isinstance(second, Gather) and first.rows is second.rows:
             return self._then(Gather(order.Concatenate(first.numbers, second.numbers), first.rows))
         joined = order.Concatenate(first, second)
@@ -571,10 +571,12 @@ class Dataset:
         """
         if (window_size is None) == (window_size_func is None):
             raise ValueError("group_by_window: give either window_size or window_size_func")
-        sized = window_size_func or (lambda key: window_size)
-        return self._then(
-            nested.GroupByWindow(self._stage, key_func, reduce_func, lambda key: int(sized(key)), Dataset)
-        )
+        if window_size is None:
+            sized = arguments.function("group_by_window: window_size_func", window_size_func)
+        else:
+            size = whole("group_by_window: window_size", window_size)
+            sized = lambda key: size
+        return self._then(nested.GroupByWindow(self._stage, key_func, reduce_func, sized, Dataset))
 
     def bucket_by_sequence_length(
         self,
@@ -627,9 +629,8 @@ class Dataset:
         >>> len(Dataset.range(5).apply(lambda dataset: dataset.take(2)))
         2
         """
-        result = transformation_func(self)
-        if not is_dataset(result):
-            raise TypeError(f"apply: the function must return a Dataset, not {type(result).__name__}")
+        result: Dataset = arguments.function("apply: transformation_func", transformation_func)(self)
+        arguments.stage("apply: transformation_func must return", result)
         return result
 
 
@@ -660,9 +661,7 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        if compression_type not in (None, "", "GZIP", "ZLIB"):
-            raise InvalidArgumentError(
-                f"TextLineDataset: compression_type must be 'GZIP', 'ZLIB' or '', not {compression_type!r}"
-            )
+        kind = "" if compression_type is None else compression_type
+        choice("TextLineDataset", "compression_type", kind, ("", "GZIP", "ZLIB"))
         files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
-        super().__init__(sources.Lines(files._stage, compression_type or ""))
+        super().__init__(sources.Lines(files._stage, kind))

@@ -50,6 +50,7 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
 
 def of_one_rank(x: Any, y: Any, grow: bool = True) -> tuple[Any, Any]:
     """Both with the same number of axes: a last axis of length 1 is dropped or added where it makes the difference."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
     for this, other, back in ((x, y, False), (y, x, True)):
         if this.ndim == other.ndim + 1 and this._array.shape[-1] == 1:
             if other.ndim == 1 and grow:
@@ -307,9 +308,9 @@ def sparse_categorical_crossentropy(
     """
     predicted = convert_to_tensor(y_pred)
     true = cast(y_true, "int64")
+    at = one_axis("sparse_categorical_crossentropy", axis, predicted.ndim)
     if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
         true = squeeze(true, axis)
-    at = one_axis("sparse_categorical_crossentropy", axis, predicted.ndim)
     if at != -1:
         order = [i for i in range(-predicted.ndim, 0) if i != at]
         predicted = transpose(predicted, [*order, at])

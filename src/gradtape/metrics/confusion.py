@@ -292,6 +292,11 @@ class FBetaScore(Metric):
 
     def result(self) -> Tensor:
         """The score so far."""
+        if not self.variables:
+            raise ValueError(
+                f"{type(self).__name__}: there is no score before the first update_state, which says how many classes "
+                "there are"
+            )
         right, wrong, missed, occurring = (getattr(self, name) for name in self._kept)
         precision, recall = right / (right + wrong + EPSILON), right / (right + missed + EPSILON)
         square = self.beta**2
