@@ -6,7 +6,9 @@ of them (a tape, for a gradient to come; a call in another thread) keeps it: the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getrefcount
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -18,6 +20,7 @@ from .traced import no_value
 from .variable import Variable
 
 _new = object.__new__
+x64 = jax.enable_x64
 
 
 def on_device(tensor: Tensor) -> Any:
@@ -27,8 +30,26 @@ def on_device(tensor: Tensor) -> Any:
     except AttributeError:
         if is_traced(tensor._array):
             raise no_value("an argument of a function", tensor._array) from None
-        tensor._device = array = jax.device_put(tensor._array)
+        tensor._device = array = _put(tensor._array)
         return array
+
+
+def _put(array: Any) -> Any:
+    if array.dtype.itemsize < 8:
+        return jax.device_put(array)
+    with x64(True):  # else JAX makes 32 bits of 64
+        return jax.device_put(array)
+
+
+def tensors(arrays: list[Any]) -> list[Tensor]:
+    """`from_device` of each."""
+    made = []
+    for array in arrays:
+        tensor = _new(Tensor)
+        tensor._device = array
+        tensor._key = 0
+        made.append(tensor)
+    return made
 
 
 def from_device(array: Any, key: int = 0) -> Tensor:
@@ -44,7 +65,10 @@ def values_of(variables: list[Variable]) -> list[Any]:
     if not variables:
         return []
     with writing:
-        return [value_of(v) for v in variables]
+        try:
+            return [device_of(v._tensor) for v in variables]
+        except AttributeError:
+            return [value_of(v) for v in variables]
 
 
 def value_of(variable: Variable) -> Any:
@@ -53,9 +77,24 @@ def value_of(variable: Variable) -> Any:
     try:
         return device_of(tensor)
     except AttributeError:
-        array = jax.device_put(tensor._array)
+        array = _put(tensor._array)
         variable._tensor = from_device(array, variable._key)
         return array
+
+
+def reader(variables: list[Variable]) -> Callable[[], Any]:
+    """A function that gives the arrays of these variables: `values_of`, written out, in a third of the time."""
+    names = {f"v{i}": variable for i, variable in enumerate(variables)}
+    arrays = "".join([f"device_of({name}._tensor), " for name in names])
+    quick = eval(f"lambda: ({arrays})", {"device_of": device_of, **names})
+
+    def read() -> Any:
+        try:
+            return quick()
+        except AttributeError:
+            return values_of(variables)
+
+    return read
 
 
 def store(variables: list[Variable], arrays: list[Any]) -> None:
@@ -68,30 +107,20 @@ def store(variables: list[Variable], arrays: list[Any]) -> None:
 # Written in place
 
 
-def emptied(variables: list[Variable]) -> list[Tensor]:
-    """New tensors in the variables, without a value yet. Whoever reads one in another thread waits for `writing`."""
-    tensors = []
-    for variable in variables:
-        variable._tensor = tensor = _new(Tensor)
-        tensor._key = variable._key
-        tensors.append(tensor)
-    return tensors
-
-
-def to_give(tensors: list[Tensor], held: int) -> list[Any]:
-    """The arrays of tensors that were in variables, to be written into: copies of those that somebody else has, too.
-
-    `held` is how many lists of ours have them.
-    """
+def alone(variables: list[Any]) -> tuple[list[Tensor], list[Any]]:
+    """The tensors and arrays of variables, to be written into: copies of those that somebody else has, too."""
+    tensors = [v._tensor for v in variables]
     try:
         arrays = [device_of(t) for t in tensors]
     except AttributeError:
-        arrays = [on_device(t) for t in tensors]
-    if _references(tensors, arrays) != (ALONE + held) * len(arrays):
-        for i in range(len(arrays)):
-            if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + held + 2:  # in two more lists
+        arrays = [value_of(v) for v in variables]
+        tensors = [v._tensor for v in variables]
+    if _references(tensors, arrays) != ALONE * len(arrays):
+        for i, variable in enumerate(variables):
+            if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
                 arrays[i] = jax.numpy.copy(arrays[i])
-    return arrays
+                variable._tensor = tensors[i] = from_device(arrays[i], variable._key)
+    return tensors, arrays
 
 
 def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
@@ -99,9 +128,10 @@ def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
 
 
 def _alone() -> int:
-    """What `_references` says of a tensor and its array that nobody but its two lists holds."""
-    tensors = [from_device(np.zeros(1))]
-    return _references(tensors, [t._device for t in tensors]) - 1
+    """What `_references` says of a tensor and its array that nobody but a variable and two lists have."""
+    variable = SimpleNamespace(_tensor=from_device(np.zeros(1)))
+    tensors = [variable._tensor]
+    return _references(tensors, [t._device for t in tensors])
 
 
 ALONE = _alone()

@@ -66,11 +66,11 @@ class CustomPlan:
     def only(self, positions: tuple[int, ...]) -> CustomPlan:
         return CustomPlan(self.name, self._pull, self._like, positions)
 
-    def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
         return [_plain(g) for g in self.tensors(tensors)]
 
-    def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         extra = max(
             g.ndim - len(shape) for g, (shape, _) in zip(gradients, self._like, strict=True) if g is not None
         )

@@ -555,11 +555,11 @@ class _FlowPlan:
     def only(self, positions: tuple[int, ...]) -> _FlowPlan:
         return _FlowPlan(self.name, self._pull, self._outputs, positions)
 
-    def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         tensors = tuple(None if g is None else wrap(g) for g in gradients)
         return [g if g is None else g._array for g in self.tensors(tensors)]
 
-    def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         gradients = tuple(
             g if dtypes.is_differentiable(output._array) else None
             for g, output in zip(gradients, self._outputs, strict=True)

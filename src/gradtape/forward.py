@@ -168,12 +168,12 @@ def _push(
     if primitive.elementwise:
         terms = []
         for i, t in tangents.items():
-            plan = primitive.plan(2 << i, len(inputs))
-            terms += plan.tensors(t, *plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
+            plan = primitive.plan((2 << i) + (2 << len(inputs)))
+            terms += plan.tensors(t, plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
         shape = out._array.shape
         spread = Primitive.registry["broadcast_to"]
         return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
-    plan = primitive.plan(sum(2 << i for i in tangents), len(inputs))
+    plan = primitive.plan(sum(2 << i for i in tangents) + (2 << len(inputs)))
     kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
     outputs = list(out) if primitive.multiple else [out]
     return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
@@ -202,7 +202,7 @@ def _transpose(
     seeds = [_zeros(o) for o in outputs]
     with GradientTape() as tape:
         tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
-        pulled = pull(tuple(seeds) if multiple else seeds[0], *kept)
+        pulled = pull(tuple(seeds) if multiple else seeds[0], kept)
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     if not pairs:
         return (None,) * len(outputs)

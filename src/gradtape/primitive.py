@@ -143,7 +143,7 @@ class Primitive:
         self.multiple = multiple
         self.settle = settle
         self.rule: dict[str, Callable[..., Any]] = {}
-        self.plans: dict[Any, Plan | None] = {}
+        self.plans: dict[int, Plan | None] = {}
         if name in Primitive.registry:
             raise ValueError(f"there is a primitive {name!r} already")
         if elementwise and len(inputs) > 3:
@@ -181,17 +181,17 @@ class Primitive:
         """The rule of the input at a position, if it has one."""
         return self.rule.get(self.inputs[0 if self.variadic else position])
 
-    def plan(self, code: int, count: int) -> Plan | None:
-        """The plan for recording an operation on `count` inputs; None if no rule applies.
+    def plan(self, code: int) -> Plan | None:
+        """The plan for recording an operation; None if no rule applies.
 
-        Bit 0 of `code` says that they broadcast, bit i + 1 that input i is listened to.
+        Bit 0 of `code` says that the inputs broadcast, bit i + 1 that input i is listened to; one more bit ends them.
         """
-        key: Any = (code, count) if self.variadic else code
-        if key not in self.plans:
+        if code not in self.plans:
+            count = code.bit_length() - 2
             heard = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
             broadcast = bool(code & 1)
-            self.plans[key] = Plan(self, heard, _Parts(self, heard, broadcast)) if heard else None
-        return self.plans[key]
+            self.plans[code] = Plan(self, heard, _Parts(self, heard, broadcast)) if heard else None
+        return self.plans[code]
 
 
 def _primitive_named(name: str) -> Primitive:
@@ -256,10 +256,35 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     return out
 
 
+def apply1(primitive: Primitive, x: Any) -> Tensor:
+    """`apply(primitive, (x,))` for one output and no attributes, written out: half of the door's own time."""
+    if type(x) is not Tensor:
+        (x,) = admit(primitive, (x,))
+    array = x._array
+    here = local.here
+    try:
+        result = here.run(primitive.forward, array)
+    except Exception as error:
+        result = recover(primitive, [array], None, error)
+    if type(result) is not ndarray:
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
+    dtype = array.dtype
+    if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
+        result = primitive.settle(primitive, [array], result)
+    out = _new(Tensor)
+    out._array = result
+    out._key = 0
+    if here.tapes:
+        inputs = (x,)
+        for tape in here.tapes:
+            tape._hear(primitive, inputs, None, out)
+    return out
+
+
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
-    """`apply(primitive, (x, y))` for one output and no attributes, written out: 40 % less of the door's own time."""
+    """`apply(primitive, (x, y))`, written out in the same way."""
     if type(x) is not Tensor or type(y) is not Tensor:
-        x, y = admit(primitive, (x, y))
+        x, y = _admit2(primitive, x, y)
     a = x._array
     b = y._array
     dtype = a.dtype
@@ -347,12 +372,23 @@ def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
             hint = _common_dtype(inputs)
         for i, x in enumerate(tensors):
             if x is None:
-                x = inputs[i]
-                if type(x) is float and hint is not None and hint.kind == "f":
-                    tensors[i] = scalar(x, hint)  # x * 2.0, the most frequent case, 1 us faster
-                else:
-                    tensors[i] = convert(x, None, hint)
+                tensors[i] = convert(inputs[i], None, hint)
     return tuple(tensors)
+
+
+def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
+    """`admit` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+    if type(x) is Tensor:
+        if hasattr(type(y), "_read"):
+            return x, y._read()
+        if type(y) is float and x._array.dtype.kind == "f":
+            return x, scalar(y, x._array.dtype)
+    elif type(y) is Tensor:
+        if hasattr(type(x), "_read"):
+            return x._read(), y
+        if type(x) is float and y._array.dtype.kind == "f":
+            return scalar(x, y._array.dtype), y
+    return admit(primitive, (x, y))
 
 
 def _common_dtype(inputs: Iterable[Any]) -> Any:
@@ -427,7 +463,7 @@ class Plan:
     """For one primitive and one choice of inputs that are listened to: what to keep, and how to pull back.
 
     `record(plan, key, inputs, attributes, out)` gives what the tape notes: the key of the output, the plan, the keys of
-    the inputs listened to, and what the rules named. `arrays(g, *kept)` and `tensors(g, *kept)` give the gradients of
+    the inputs listened to, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of
     those inputs, computed on arrays or (so that it is recorded in turn) on tensors.
 
     The three are small functions written out for the case at hand: reading rules' parameters while recording would
@@ -462,7 +498,9 @@ class _Parts:
     def __init__(self, primitive: Primitive, heard: tuple[int, ...], broadcast: bool) -> None:
         self.primitive = primitive
         self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
-        self.held: dict[str, str] = {}  # name -> expression for its array, where it is a tensor
+        self.held: dict[
+            str, str
+        ] = {}  # name -> format of the expression for its arrays, where it is of tensors
         self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
         self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
         for i in heard:
@@ -498,16 +536,16 @@ class _Parts:
             return name
         inputs = {x: f"inputs[{k}]" for k, x in enumerate(primitive.inputs)}
         if primitive.variadic and name == primitive.inputs[0]:
-            self.kept[name], self.held[name] = "inputs", f"tuple([x._array for x in {name}])"
+            self.kept[name], self.held[name] = "inputs", "tuple([x._array for x in {}])"
         elif primitive.variadic and name == f"{primitive.inputs[0]}_shapes":
             self.kept[name] = "tuple([x._array.shape for x in inputs])"
         elif name == "out" and primitive.multiple:
-            self.kept[name], self.held[name] = "out", "tuple([o._array for o in out])"
+            self.kept[name], self.held[name] = "out", "tuple([o._array for o in {}])"
         elif name == "out_shape":
             shapes = "tuple([o._array.shape for o in out])" if primitive.multiple else "out._array.shape"
             self.kept[name] = shapes
         elif name == "out" or name in inputs:
-            self.kept[name], self.held[name] = inputs.get(name, "out"), f"{name}._array"
+            self.kept[name], self.held[name] = inputs.get(name, "out"), "{}._array"
         elif name in primitive.attributes:
             self.kept[name] = f"attributes[{name!r}]"
         elif name.removesuffix("_shape") in inputs:
@@ -520,17 +558,24 @@ class _Parts:
 
     def puller(self, heard: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
         """The function from `g` and what was kept to the gradients of the inputs in `heard`."""
-        value = self.held if arrays else {}
+        value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
+        if arrays:
+            value |= {name: form.format(value[name]) for name, form in self.held.items()}
         body = ""
         for call, arguments in (self.calls[i] for i in heard):
             body += call.format(*[value.get(name, name) for name in arguments]) + ", "
         if "out_like" in self.kept:
-            body = f"*(lambda g: ({body}))(fill_in(g, out_like)),"
-        return eval(f"lambda {', '.join(('g', *self.kept))}: ({body})", self.names)
+            body = f"*(lambda g: ({body}))(fill_in(g, {value['out_like']})),"
+        return eval(f"lambda g, kept: ({body})", self.names)
 
 
 def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
+    for g in gradients:
+        if g is None:
+            break
+    else:
+        return gradients
     position = next(i for i, g in enumerate(gradients) if g is not None)
     given = gradients[position]
     array = given._array if type(given) is Tensor else given

@@ -20,7 +20,7 @@ from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
-from .cells import emptied, from_device, on_device, store, to_give, value_of, values_of
+from .cells import alone, from_device, on_device, reader, store, tensors, values_of, x64
 from .engine import is_traced
 from .host import python_errors
 from .indexed_slices import IndexedSlices
@@ -34,7 +34,6 @@ from .variable import Variable, when_made
 if TYPE_CHECKING:
     from .pullback import Gradient
 
-x64 = jax.enable_x64
 source_info_util.register_exclusion(str(Path(__file__).parent))  # a line JAX names is one of the user's
 
 
@@ -166,7 +165,7 @@ class Traced:
         self.widths = [len(o.parts) if type(o) is _Traced else 0 for o in kept["outputs"]]
         self.outputs = nest.pack_sequence_as(self.structure, [_spec(o) for o in kept["outputs"]])
         self.rebuild = [o.forget() if type(o) is _Traced else _always(o) for o in kept["outputs"]]
-        self.is_one = not nest.is_nested(self.structure) and self.rebuild == [_one_tensor]
+        self.pack = self._packer()
 
     def only(self, count: int, jaxpr: Any) -> Traced:
         """The first part of a pair of results, as `jaxpr` computes it."""
@@ -177,7 +176,7 @@ class Traced:
         part.outputs = self.outputs[0]
         part.rebuild = self.rebuild[: len(nest.flatten(part.structure))]
         part.counts = [count, *self.counts[1:]]
-        part.is_one = not nest.is_nested(part.structure) and part.rebuild == [_one_tensor]
+        part.pack = part._packer()
         return part
 
     def compute(self, state: dict[int, Any], constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
@@ -185,10 +184,19 @@ class Traced:
         out = jax.core.eval_jaxpr(self.code.jaxpr, self.code.bind(state, constants, seed), *inputs)
         return cut(out, self.counts)
 
-    def pack(self, arrays: Any) -> Any:
-        """What the function returns, from the arrays that the compiled one gave."""
-        arrays = iter(arrays)
-        return nest.pack_sequence_as(self.structure, [build(arrays) for build in self.rebuild])
+    def _packer(self) -> Callable[[list[Any]], Any]:
+        """What makes the function's results from the arrays that the compiled one gave."""
+        if all(build is _one_tensor for build in self.rebuild):
+            if not nest.is_nested(self.structure):
+                return _only_tensor
+            if nest._is_flat(self.structure):
+                return tensors if type(self.structure) is list else lambda arrays: tuple(tensors(arrays))
+
+        def pack(arrays: list[Any]) -> Any:
+            parts = iter(arrays)
+            return nest.pack_sequence_as(self.structure, [build(parts) for build in self.rebuild])
+
+        return pack
 
 
 class _Traced:
@@ -210,6 +218,10 @@ def _always(value: Any) -> Callable[[Any], Any]:
 
 def _one_tensor(arrays: Any) -> Tensor:
     return from_device(next(arrays))
+
+
+def _only_tensor(arrays: list[Any]) -> Tensor:
+    return from_device(arrays[0])
 
 
 def _spec(output: Any) -> Any:
@@ -377,11 +389,13 @@ class Values:
         writes = [] if self.pure or traced.code.may_raise else [v._key for v in traced.written]
         reads = [traced.reads[key] for key in traced.code.variables]
         self.donated = [v for v in reads if v._key in writes and v.shape.is_fully_defined()]
-        self.places = [writes.index(v._key) for v in self.donated]
         self.kept = [v for v in reads if not any(v is d for d in self.donated)]
+        self.places = [writes.index(v._key) for v in self.donated]
+        self.others = [(v, i) for i, v in enumerate(traced.written) if i not in self.places]
         self.constants = traced.code.constants
         self.precision = traced.code.precision
-        self.run = self._run if self.precision is nullcontext else self._run_precisely
+        self.on = self._on if self.precision is nullcontext else self._on_precisely
+        self.read: Callable[[], Any] = reader(self.kept) if self.kept else tuple
         count = len(self.donated)
         self.compiled = raising(traced.code, jax.jit(self._compute, donate_argnums=tuple(range(count))))
 
@@ -394,43 +408,47 @@ class Values:
         results, written, _ = self.traced.compute(state, constants, seed[0] if seed else None, inputs)
         return own(results, arrays), [] if self.pure else own(written, [*arrays, *results])
 
-    def _run(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+    def run(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+        return self.on([on_device(t) for t in leaves], held, seed)
+
+    def _on(self, inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+        """Run it on the arrays of its inputs."""
         traced = self.traced
-        inputs = [on_device(t) for t in leaves]
         if traced.random:
             inputs.insert(0, new_seed() if seed is None else seed)
         if self.constants:
             inputs = self.constants + inputs
-        if self.donated and held is None:
+        if self.donated:
             with writing:
-                if self.kept:
-                    inputs = [value_of(v) for v in self.kept] + inputs
                 results = self._write(inputs)
         else:
-            kept = values_of(self.kept) if held is None else [held[v._key] for v in self.kept]
+            kept = self.read() if held is None else [held[v._key] for v in self.kept]
             results, state = self.compiled(*kept, *inputs)
             if state:
                 store(traced.written, state)
-        return from_device(results[0]) if traced.is_one else traced.pack(results)
+        return traced.pack(results)
 
     def _write(self, inputs: list[Any]) -> list[Any]:
         """Run it with the arrays of variables to be written into. If it fails, all is as it was."""
-        variables = self.traced.written
-        before = [v._tensor for v in variables]
-        tensors = emptied(variables)
+        tensors, arrays = alone(self.donated)
+        kept = self.read()
+        for tensor in tensors:
+            del tensor._device  # whoever reads it in another thread waits for `writing`
         try:
-            results, state = self.compiled(*to_give([before[i] for i in self.places], held=2), *inputs)
+            results, state = self.compiled(*arrays, *kept, *inputs)
         except BaseException:
-            for variable, tensor in zip(variables, before):
-                variable._tensor = tensor
+            for tensor, array in zip(tensors, arrays):
+                tensor._device = array
             raise
-        for tensor, array in zip(tensors, state):
-            tensor._device = array
+        for tensor, i in zip(tensors, self.places):
+            tensor._device = state[i]
+        for variable, i in self.others:
+            variable._tensor = from_device(state[i], variable._key)
         return results
 
-    def _run_precisely(self, *args: Any) -> Any:
+    def _on_precisely(self, *args: Any) -> Any:
         with self.precision():
-            return self._run(*args)
+            return self._on(*args)
 
 
 def new_seed() -> Any:

@@ -287,7 +287,7 @@ class _Pull:
     def only(self, positions: tuple[int, ...]) -> _Pull:
         return _Pull(self._of, self._leaves, self._values, self._seed, self._needed, positions)
 
-    def arrays(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         like = self._of.like
         given = next(i for i, g in enumerate(gradients) if g is not None)
         lead = np.shape(gradients[given])[: np.ndim(gradients[given]) - len(like[given][0])]
@@ -305,7 +305,7 @@ class _Pull:
                 found = [None if g is None else from_device(g.reshape(lead + g.shape[1:])) for g in stacked]
         return [_as_arrays(found[i]) for i in self.heard]
 
-    def tensors(self, gradients: tuple[Any, ...]) -> list[Any]:
+    def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         program = self._of.again(self._leaves, list(gradients))
         present = [g for g in gradients if g is not None]
         found = program([*self._leaves, *present], self._values, self._seed)

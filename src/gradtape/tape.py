@@ -115,13 +115,16 @@ class GradientTape(Listener):
             shape = x._array.shape
             if shape != inputs[0]._array.shape or (bit > 8 and shape != inputs[1]._array.shape):
                 mask += 1
-        plan = primitive.plans.get(mask) or primitive.plan(mask, len(inputs))
+        mask += bit
+        plan = primitive.plans.get(mask) or primitive.plan(mask)
         if plan is None:
             self._note_dead_end(primitive, inputs, out)
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
-            known.update(k for k, o in zip(key, out, strict=True) if dtypes.is_differentiable(o._array))
+            for o in out:
+                if dtypes.is_differentiable(o._array):
+                    known.add(o._key)
         else:
             key = out._key
             if not key:
@@ -233,7 +236,7 @@ class GradientTape(Listener):
             if type(source) is not Tensor:
                 _check_source(source, "gradient")
             keys.append(source._key or key_of(source))
-        targets = nest.flatten(target)
+        targets = [target] if type(target) is Tensor else nest.flatten(target)
         for t in targets:
             if type(t) is not Tensor:
                 _check_target(t)
@@ -459,7 +462,7 @@ def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int
                 found[key] = g
             if type(g) is IndexedSlices:
                 g = g.dense()
-        for k, part in zip(into, plan.arrays(g, *kept)):
+        for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
             if k in gradients:
@@ -483,7 +486,7 @@ def _sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[in
                 found[key] = g
             if type(g) is IndexedSlices:
                 g = g.dense()
-        for k, part in zip(into, plan.tensors(g, *kept), strict=True):
+        for k, part in zip(into, plan.tensors(g, kept), strict=True):
             if part is None:
                 continue
             gradients[k] = part if k not in gradients else _add(gradients[k], part)
@@ -493,13 +496,16 @@ def _sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[in
 
 def _gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
     """The gradients of an operation's several outputs; None if none of them has one."""
-    parts = [gradients.pop(key, None) for key in keys]
-    if all(part is None for part in parts):
-        return None
-    for key, part in zip(keys, parts, strict=True):
+    parts = []
+    for key in keys:
+        part = gradients.pop(key, None)
         if part is not None and key in wanted:
             found[key] = part
-    return tuple(part.dense() if type(part) is IndexedSlices else part for part in parts)
+        parts.append(part.dense() if type(part) is IndexedSlices else part)
+    for part in parts:
+        if part is not None:
+            return tuple(parts)
+    return None
 
 
 def _references(gradients: dict[Any, Any], key: Any) -> int:
@@ -643,6 +649,8 @@ def _weight(weight: Any, array: Any) -> Any:
 
 
 def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
+    if type(g) is ndarray and g.dtype.kind != "c":
+        return wrap(g)
     if g is None:
         if unconnected is UnconnectedGradients.NONE:
             return None

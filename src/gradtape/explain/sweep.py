@@ -39,7 +39,7 @@ def probe(seeds: dict[int, Any], records: list[Any], look: Pull) -> dict[int, An
     """Try a sweep that changes nothing: `look(key, plan, into, g, parts)` sees each step. Returns all gradients."""
 
     def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
-        parts = plan.arrays(g, *kept)
+        parts = plan.arrays(g, kept)
         look(key, plan, into, g, parts)
         return parts
 

@@ -228,7 +228,7 @@ class _Stand:
 
     def _pull(self, key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
         start = perf_counter()
-        parts = plan.arrays(g, *kept)
+        parts = plan.arrays(g, kept)
         if self.witness.ledger is not None:
             seconds = perf_counter() - start
             first = key[0] if type(key) is tuple else key

@@ -5,6 +5,7 @@ Primitives count axes from the end, so that extra axes in front of a gradient pa
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import accumulate
 from typing import Any
@@ -114,13 +115,17 @@ def concat_(*xs, axis):
     return xp(*xs).concatenate(xs, axis)
 
 
-def _part(g: Any, position: int, xs_shapes: tuple[tuple[int, ...], ...], axis: int) -> Any:
-    start = sum(shape[axis] for shape in xs_shapes[:position])
-    axis = axis if axis < 0 else axis - len(xs_shapes[position])
-    return getitem(g, index=along(axis, slice(start, start + xs_shapes[position][axis])))
+@functools.lru_cache(maxsize=1000)
+def _part(position: int, shapes: tuple[tuple[int, ...], ...], axis: int) -> Index:
+    """Where the tensor at a position among those of these shapes is, once they are joined."""
+    start = sum(shape[axis] for shape in shapes[:position])
+    axis = axis if axis < 0 else axis - len(shapes[position])
+    return along(axis, slice(start, start + shapes[position][axis]))
 
 
-concat_.rules(xs=_part)
+concat_.rules(
+    xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)),
+)
 
 
 @primitive(linear=True, name="stack")
@@ -133,8 +138,12 @@ stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)
 
 @primitive(linear=True, multiple=True, name="split")
 def split_(x, *, axis, sizes):
-    behind = (slice(None),) * (-1 - axis)
-    return tuple([x[(..., slice(end - n, end), *behind)] for end, n in zip(accumulate(sizes), sizes)])
+    return tuple([x[part] for part in _parts(axis, sizes)])
+
+
+@functools.lru_cache(maxsize=1000)
+def _parts(axis: int, sizes: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    return [along(axis, slice(end - n, end)).items for end, n in zip(accumulate(sizes), sizes)]
 
 
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))
@@ -345,14 +354,15 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     if ndim == 0:
         raise InvalidArgumentError("concat: scalars cannot be joined along an axis: use stack")
     a = one_axis("concat", axis, ndim)
-    shapes = [x._array.shape for x in xs]
-    if any(
-        len(s) != ndim or s[:a] != shapes[0][:a] or s[ndim + a + 1 :] != shapes[0][ndim + a + 1 :]
-        for s in shapes
-    ):
-        raise InvalidArgumentError(
-            f"concat: the shapes {', '.join(str(list(s)) for s in shapes)} may differ along axis {axis} only"
-        )
+    first = xs[0]._array.shape
+    for x in xs:
+        s = x._array.shape
+        if s != first and (
+            len(s) != ndim or s[:a] != first[:a] or s[ndim + a + 1 :] != first[ndim + a + 1 :]
+        ):
+            raise InvalidArgumentError(
+                f"concat: the shapes {', '.join(str(x.shape.as_list()) for x in xs)} may differ along axis {axis} only"
+            )
     return apply(concat_, tuple(xs), {"axis": a})
 
 
@@ -374,7 +384,12 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def together(name: str, values: Any) -> list[Tensor]:
     """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
-    if not len(values):
+    for x in values:
+        if type(x) is not Tensor:
+            break
+    else:
+        if len(values):
+            return list(values)
         raise ValueError(f"{name}: needs at least one tensor")
     tensors = [x if type(x) is Tensor else x._read() if hasattr(type(x), "_read") else None for x in values]
     hint = next((t._array.dtype for t in tensors if t is not None), None)

@@ -355,7 +355,7 @@ atan2.rules(
 
 @primitive(elementwise=True, settle=floats)
 def sigmoid(x):
-    if xp(x) is not np:
+    if type(x) is not np.ndarray and xp(x) is not np:
         import jax
 
         return jax.lax.logistic(x)
@@ -366,8 +366,8 @@ def sigmoid(x):
         return sigmoid.forward(x.astype(np.float32)).astype(x.dtype)
     # 1 / (1 + exp(-x)), in one array: where exp overflows, the result is 0. Right to the last digit below 0, too.
     out = np.negative(x, np.empty(x.shape, x.dtype))
-    np.exp(out, out)
-    out += 1
+    exp.forward(out, out)
+    np.add(out, number(1, x), out)
     return np.reciprocal(out, out)
 
 

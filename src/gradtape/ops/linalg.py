@@ -36,13 +36,14 @@ def matmul_(x, y):
     return x @ y
 
 
+def _unbatch(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    """Sum over the matrices that a factor of this shape was multiplied with."""
+    return g if len(out_shape) == 2 else unbroadcast(g, shape, out_shape[:-2] + shape[-2:])
+
+
 matmul_.rules(
-    x=lambda g, y, x_shape, out_shape: unbroadcast(
-        matmul_(g, swap_last(y)), x_shape, out_shape[:-2] + x_shape[-2:]
-    ),
-    y=lambda g, x, y_shape, out_shape: unbroadcast(
-        matmul_(swap_last(x), g), y_shape, out_shape[:-2] + y_shape[-2:]
-    ),
+    x=lambda g, y, x_shape, out_shape: _unbatch(matmul_(g, swap_last(y)), x_shape, out_shape),
+    y=lambda g, x, y_shape, out_shape: _unbatch(matmul_(swap_last(x), g), y_shape, out_shape),
 )
 
 
@@ -80,7 +81,7 @@ def matmul(
     array([[11.]], dtype=float32)
     """
     plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b)
-    if plain and output_type is None and getattr(a, "ndim", 0) == 2 == getattr(b, "ndim", 0):
+    if plain and type(a) is Tensor and a._array.ndim == 2 and output_type is None:
         return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from .reduction import largest, one_axis, sum_, total
 @primitive(settle=floats, name="softmax")
 def softmax_(x, *, axis):
     if type(x) is np.ndarray and x.size >= 4096 and x.dtype.char in "fd":
-        weights = exp.forward(x - np.max(x))
+        weights = x - np.max(x)
+        exp.forward(weights, weights)
         whole = total(weights, axis, True)
         # One maximum for all rows takes a tenth of the time. It will do unless a row lies so far below it that digits
         # of its smaller weights are lost (or something is not finite).
@@ -35,7 +38,8 @@ softmax_.rules(x=lambda g, out, axis: softmax_rule(g, out, axis))
 
 def softmax_rule(g: Any, out: Any, axis: int) -> Any:
     weighted = g * out
-    return weighted - out * sum_(weighted, axis=(axis,), keepdims=True)
+    mean = out * sum_(weighted, axis=(axis,), keepdims=True)
+    return np.subtract(weighted, mean, mean) if type(mean) is np.ndarray and mean.ndim else weighted - mean
 
 
 @primitive(settle=floats, name="log_softmax")
@@ -74,17 +78,33 @@ def sparse_softmax_cross_entropy(logits, labels):
     weights = m.exp(centred)
     whole = total(weights, -1, True)
     if m is np:
-        starts = np.arange(0, labels.size * logits.shape[-1], logits.shape[-1] or 1).reshape(labels.shape)
-        picked = centred.reshape(-1)[starts + labels.astype(starts.dtype)]
+        picked = centred.take(_places(logits.shape, labels))
     else:
         picked = m.take_along_axis(centred, labels[..., None], -1)[..., 0]
     return m.log(whole[..., 0]) - picked, weights / whole
 
 
+def _places(shape: tuple[int, ...], labels: Any) -> Any:
+    """Where in an array of this shape, its elements counted one by one, each row has its label."""
+    return _starts(shape) + labels.astype(np.int64)
+
+
+@functools.lru_cache(maxsize=256)
+def _starts(shape: tuple[int, ...]) -> Any:
+    return (np.arange(math.prod(shape[:-1])) * shape[-1]).reshape(shape[:-1])
+
+
 @primitive(mixed=True)
 def less_one_hot(x, labels):
     """`x`, less 1 at each row's label."""
+    if type(labels) is np.ndarray and x.shape[-1] <= 64:
+        return x - _rows_of_one(x.shape[-1], x.dtype).take(labels, 0)
     return x - (labels[..., None] == xp(labels).arange(x.shape[-1], dtype=labels.dtype)).astype(x.dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _rows_of_one(count: int, dtype: Any) -> Any:
+    return np.eye(count, dtype=dtype)
 
 
 less_one_hot.rules(x=lambda g: g)
@@ -172,14 +192,15 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     x = convert(logits)
     real_floats(sparse_softmax_cross_entropy, [x._array], None)
     classes = convert(labels)
+    shape = x._array.shape
     if classes._array.dtype.kind not in "iu":
         raise DTypeError(
             f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}"
         )
-    if x.ndim < 1 or classes._array.shape != x._array.shape[:-1]:
+    if not shape or classes._array.shape != shape[:-1]:
         raise InvalidArgumentError(
             f"sparse_softmax_cross_entropy_with_logits: labels of shape {list(classes._array.shape)} must have "
-            f"the shape of the logits, {list(x._array.shape)}, without its last axis"
+            f"the shape of the logits, {list(shape)}, without its last axis"
         )
-    bounds("sparse_softmax_cross_entropy_with_logits", classes._array, x._array.shape[-1])
+    bounds("sparse_softmax_cross_entropy_with_logits", classes._array, shape[-1])
     return apply(sparse_softmax_cross_entropy, (x, classes))[0]

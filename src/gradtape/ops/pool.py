@@ -148,6 +148,8 @@ def pick_largest(x, values, largest, *, windows):
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
     m = xp(x, values, largest)
+    if m is not np and windows.tiles:
+        return _placed_by_jax(x, values, largest, windows)
     out = m.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
     alone = m is np and windows.apart
     for elements, where, hit in _hits(values, largest, windows):
@@ -156,6 +158,27 @@ def place_largest(x, values, largest, *, windows):
         else:
             out = into(out, elements, x[where] * hit)
     return out
+
+
+def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
+    """The same for windows side by side, in one pass: each element compares its place with that of the first."""
+    import jax.numpy as m
+
+    rank = len(windows.size)
+    space, counts = values.shape[-rank:], largest.shape[-rank:]
+    first = m.full(largest.shape, -1)
+    for number, tap in reversed(list(enumerate(taps(windows, space)))):
+        first = m.where(values[(..., *tap.elements)] == largest, number, first)
+
+    def beside(a: Any) -> Any:
+        """With an axis behind each, for the places in a window."""
+        return a.reshape(*a.shape[: a.ndim - rank], *[n for count in counts for n in (count, 1)])
+
+    places = np.arange(math.prod(windows.size)).reshape([n for size in windows.size for n in (1, size)])
+    out = m.where(beside(first) == places, beside(x), m.zeros((), x.dtype))
+    out = out.reshape(*x.shape[: x.ndim - rank], *[n * size for n, size in zip(counts, windows.size)])
+    rest = [(0, n - have) for n, have in zip(space, out.shape[-rank:])]
+    return m.pad(out, [(0, 0)] * (x.ndim - rank) + rest) if any(map(any, rest)) else out
 
 
 max_pool_.rules(x=lambda g, x, out, windows: place_largest(g, x, out, windows=windows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..primitive import Primitive, apply, apply2, reals
+from ..primitive import Primitive, apply, apply1, apply2, reals
 from ..tensor import Tensor
 
 
@@ -44,7 +44,7 @@ def public(
     elif names == ("x",):
 
         def function(x: Any, name: str | None = None) -> Tensor:
-            return apply(primitive, (x,))
+            return apply1(primitive, x)
 
     elif names == ("x", "y"):
 

@@ -113,9 +113,11 @@ def sum_(x, *, axis, keepdims):
 @primitive(linear=True)
 def spread(x, *, axis, keepdims, shape):
     """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
+    if not x.ndim:
+        return broadcast(x, shape)
     kept = len(shape) if keepdims else len(shape) - len(axis)
     lead = x.shape[: x.ndim - kept]
-    if not keepdims and x.ndim:
+    if not keepdims:
         ones = tuple([1 if i - len(shape) in axis else n for i, n in enumerate(shape)])
         x = x.reshape(lead + ones)
     return broadcast(x, lead + shape)
@@ -125,14 +127,18 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` with the given shape. Small results are copies, because making a view costs NumPy 4 us."""
     if x.shape == shape:
         return x
-    if xp(x) is np and math.prod(shape) <= 4096:
-        out = np.empty(shape, x.dtype)
+    if type(x) is not np.ndarray and xp(x) is not np:
+        return xp(x).broadcast_to(x, shape)
+    if math.prod(shape) > 4096:
         if x.ndim:
-            out[...] = x
-        else:
-            out.fill(x)
-        return out
-    return xp(x).broadcast_to(x, shape)
+            return np.broadcast_to(x, shape)
+        return np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, 10 us sooner
+    out = np.empty(shape, x.dtype)
+    if x.ndim:
+        out[...] = x
+    else:
+        out.fill(x)
+    return out
 
 
 sum_.rules(x=lambda g, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape))

@@ -60,6 +60,11 @@ class Windows(NamedTuple):
         """Do no two windows share an element?"""
         return all(r <= s for r, s in zip(self.reach(), self.strides))
 
+    @property
+    def tiles(self) -> bool:
+        """Do they lie side by side, without gaps and padding?"""
+        return self.reach() == self.size == self.strides and not any(map(any, self.pads))
+
 
 class Tap(NamedTuple):
     """One position in the window: where it is, the elements it meets, and the windows in which it meets one."""
