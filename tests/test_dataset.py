@@ -44,6 +44,7 @@ def to_boundary(dataset, length=lambda x: tf.shape(x)[0], **options):
 PIPELINES = {
     "range": (lambda: Dataset.range(3), [0, 1, 2]),
     "range downwards": (lambda: Dataset.range(5, 0, -2), [5, 3, 1]),
+    "range that does not fit": (lambda: Dataset.range(126, 130, output_type=tf.int8), [126, 127, -128, -127]),
     "empty range": (lambda: Dataset.range(3, 1), []),
     "counter": (lambda: Dataset.counter(3, -1).take(3), [3, 2, 1]),
     "slices": (lambda: Dataset.from_tensor_slices([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
@@ -177,6 +178,10 @@ PIPELINES = {
             lambda x: Dataset.from_tensors(x).repeat(6 - x), cycle_length=3, num_parallel_calls=2
         ),
         [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 1, 4, 5, 4],
+    ),
+    "interleave of fewer than the cycle": (
+        lambda: Dataset.range(3).interleave(lambda x: Dataset.from_tensors(x).repeat(x + 1), 1 << 40),
+        [0, 1, 2, 1, 2, 2],
     ),
     "group_by_window": (
         lambda: Dataset.range(10).group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), 3),

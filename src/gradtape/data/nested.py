@@ -83,9 +83,11 @@ class Interleave(Stage):
 
     def elements(self, session: Session) -> Iterator[Any]:
         source = iter(self.sources[0].open(session))
-        places: list[Cursor | None] = [None] * self._cycle
+        places: list[Cursor | None] = []  # as many as there are elements to fill them with, up to a cycle
         turn, more = 0, True
         while more or any(places):
+            if turn == len(places):
+                places.append(None)
             if places[turn] is None and more:
                 element = next(source, self)
                 if element is self:
@@ -98,7 +100,7 @@ class Interleave(Stage):
                 yield from part
                 if len(part) < self._block:
                     places[turn] = None
-            turn = (turn + 1) % self._cycle
+            turn = (turn + 1) % (self._cycle if more else len(places))
 
     def _opened(self, element: Any, session: Session) -> Cursor:
         cursor = self._inner(element).open(session)

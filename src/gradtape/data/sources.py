@@ -61,7 +61,10 @@ class Progression(Rows):
         self.spec = TensorSpec((), dtype)
 
     def row(self, i: int) -> Any:
-        return wrap(np.asarray(self._start + int(i) * self._step, self._dtype))
+        try:
+            return wrap(np.asarray(self._start + int(i) * self._step, self._dtype))
+        except OverflowError:  # what does not fit the dtype starts again from below, as it does in arrays
+            return wrap(self.take([i])._array.reshape(()))
 
     def take(self, indices: Sequence[int]) -> Any:
         if type(indices) is range:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..errors import InvalidArgumentError
 from ..math import (
     abs,
     equal,
@@ -271,6 +272,10 @@ def _smoothed(y_true: Any, y_pred: Any, label_smoothing: float) -> tuple[Any, An
     true, predicted = as_floats(y_true, y_pred)
     label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
     if label_smoothing:
+        if not true.ndim:
+            raise InvalidArgumentError(
+                "a cross entropy needs an axis of classes, and y_true is a single number"
+            )
         true = true * (1.0 - label_smoothing) + label_smoothing / true._array.shape[-1]
     return true, predicted
 
