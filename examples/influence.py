@@ -101,23 +101,25 @@ def draw(out, image, prediction, places, maps):
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-    figure = Figure(figsize=(14, 7.6), layout="constrained")
+    figure = Figure(figsize=(14, 6.6), layout="constrained")
     figure.suptitle("Which pixels move the output at +?  Dashed: what it can see")
     panels = figure.subplots(2, 4)
     panels[0, 0].imshow(image.numpy()[..., 0], cmap="gray")
     panels[0, 0].set_title("the image")
     panels[1, 0].imshow(prediction, cmap=ListedColormap(["0.9", "#edae49", "#00798c"]), vmin=0, vmax=2)
     panels[1, 0].set_title("its classes: disc yellow, square blue")
+    edges = np.kron(prediction > 0, np.ones((16, 16)))  # finer, so that outlines follow the pixels
+    at = (np.arange(len(edges)) + 0.5) / 16 - 0.5
     for ax, (row, column, kind), gradient in zip(panels[:, 1:].flat, places, maps):
         limit = np.quantile(abs(gradient), 0.995)  # else the pixel itself outshines the rest
         shown = ax.imshow(gradient, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        ax.contour(prediction > 0, levels=[0.5], colors="0.6", linewidths=0.5)
+        ax.contour(at, at, edges, levels=[0.5], colors="0.5", linewidths=0.7)
         ax.plot(column, row, "+", color="black", markersize=10)
         (top, bottom), (left, right) = receptive_field(row), receptive_field(column)
         corner, sides = (left - 0.5, top - 0.5), (right - left + 1, bottom - top + 1)
         ax.add_patch(Rectangle(corner, *sides, fill=False, linestyle="--", edgecolor="0.4"))
         ax.set_title(f"d {CLASSES[kind]}[{row}, {column}] / d pixel")
-        figure.colorbar(shown, ax=ax, shrink=0.7)
+        figure.colorbar(shown, ax=ax, shrink=0.85)
     for ax in panels.flat:
         ax.set(xlabel="column", ylabel="row")
     figure.savefig(out, dpi=110)

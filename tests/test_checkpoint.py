@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.train import files, restore
+from gradtape import storage
+from gradtape.train import restore
 
 Checkpoint, CheckpointManager = tf.train.Checkpoint, tf.train.CheckpointManager
 Dataset = tf.data.Dataset
@@ -773,9 +774,9 @@ def test_a_directory_that_may_not_be_written_to_is_an_error(tmp_path):
 def test_leftovers_of_the_living_are_not_swept_away(tmp_path):
     """While one writes, another saves the same file many times."""
     target = tmp_path / "checkpoint"
-    with files._beside(target) as (temporary, _):
+    with storage.beside(target) as (temporary, _):
         for i in range(5):
-            files.replace(target, str(i).encode())
+            storage.replace(target, str(i).encode())
         assert temporary.exists()
         os.replace(temporary, target)
 
@@ -951,10 +952,10 @@ def test_checkpoints_can_be_waited_for(tmp_path):
 
 
 def test_importing_checkpoints_is_left_until_used():
-    modules = "'safetensors' in sys.modules, 'gradtape.train.files' in sys.modules"
+    modules = "'safetensors' in sys.modules, 'gradtape.train.files' in sys.modules, 'gradtape.storage' in sys.modules"
     program = f"import gradtape, sys; gradtape.train; print({modules})"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "False False\n"
+    assert run.stdout == "False False False\n"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import gzip
 import threading
 import time
 import zlib
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -32,10 +33,18 @@ def rows(*lengths):
     return Dataset.from_generator(lambda: ([n] * n for n in lengths), output_signature=spec)
 
 
+def to_boundary(dataset, length=lambda x: tf.shape(x)[0], **options):
+    """Batches of two, of lengths up to 2 and up to 4."""
+    return dataset.bucket_by_sequence_length(
+        length, [3, 5], [2, 2, 2], pad_to_bucket_boundary=True, **options
+    )
+
+
 # What TensorFlow 2.21 gives for the very same pipelines.
 PIPELINES = {
     "range": (lambda: Dataset.range(3), [0, 1, 2]),
     "range downwards": (lambda: Dataset.range(5, 0, -2), [5, 3, 1]),
+    "range that does not fit": (lambda: Dataset.range(126, 130, output_type=tf.int8), [126, 127, -128, -127]),
     "empty range": (lambda: Dataset.range(3, 1), []),
     "counter": (lambda: Dataset.counter(3, -1).take(3), [3, 2, 1]),
     "slices": (lambda: Dataset.from_tensor_slices([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
@@ -46,6 +55,10 @@ PIPELINES = {
     "slices of a dict": (
         lambda: Dataset.from_tensor_slices({"b": [1, 2], "a": ([3, 4],)}),
         [{"b": 1, "a": (3,)}, {"b": 2, "a": (4,)}],
+    ),
+    "slices of an ordered dict": (
+        lambda: Dataset.from_tensor_slices(OrderedDict(b=[1, 2], a=[3, 4])),
+        [{"b": 1, "a": 3}, {"b": 2, "a": 4}],
     ),
     "slices of text": (lambda: Dataset.from_tensor_slices(["a", "b"]).batch(2), [[b"a", b"b"]]),
     "from_tensors": (lambda: Dataset.from_tensors(([1, 2], 3)), [([1, 2], 3)]),
@@ -166,6 +179,10 @@ PIPELINES = {
         ),
         [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 1, 4, 5, 4],
     ),
+    "interleave of fewer than the cycle": (
+        lambda: Dataset.range(3).interleave(lambda x: Dataset.from_tensors(x).repeat(x + 1), 1 << 40),
+        [0, 1, 2, 1, 2, 2],
+    ),
     "group_by_window": (
         lambda: Dataset.range(10).group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), 3),
         [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]],
@@ -173,6 +190,45 @@ PIPELINES = {
     "bucket_by_sequence_length": (
         lambda: rows(1, 3, 2, 4, 1).bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3], [2, 2]),
         [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]], [[1]]],
+    ),
+    "buckets padded to their boundaries": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1)),
+        [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]], [[1, 0]]],
+    ),
+    "a length on a boundary is in the bucket above": (
+        lambda: to_boundary(rows(3, 3)),
+        [[[3, 3, 3, 0], [3, 3, 3, 0]]],
+    ),
+    "buckets padded, no remainder": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1), drop_remainder=True, padding_values=-1),
+        [[[1, -1], [2, 2]], [[3, 3, 3, -1], [4, 4, 4, 4]]],
+    ),
+    "buckets padded to given shapes": (
+        lambda: to_boundary(rows(1, 3, 2, 4, 1), padded_shapes=[6]),
+        [
+            [[1, 0, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0]],
+            [[3, 3, 3, 0, 0, 0], [4, 4, 4, 4, 0, 0]],
+            [[1, 0, 0, 0, 0, 0]],
+        ],
+    ),
+    "buckets of dicts, one shape open": (
+        lambda: to_boundary(
+            rows(1, 3, 2).map(lambda x: {"a": x, "b": x + 1}),
+            lambda d: tf.shape(d["a"])[0],
+            padded_shapes={"a": [None], "b": [5]},
+        ),
+        [
+            {"a": [[1, 0], [2, 2]], "b": [[2, 0, 0, 0, 0], [3, 3, 0, 0, 0]]},
+            {"a": [[3, 3, 3, 0]], "b": [[4, 4, 4, 0, 0]]},
+        ],
+    ),
+    "every open length is padded to the boundary": (
+        lambda: to_boundary(rows(1, 2).map(lambda x: (x[:, None] * x, 7)), lambda x, seven: tf.shape(x)[0]),
+        [([[[1, 0], [0, 0]], [[4, 4], [4, 4]]], [7, 7])],
+    ),
+    "buckets without padding have no boundary to pad to": (
+        lambda: to_boundary(rows(1, 3, 1, 7, 1), no_padding=True),
+        [[[1], [1]], [[1]], [[3, 3, 3]], [[7, 7, 7, 7, 7, 7, 7]]],
     ),
     "choose_from_datasets": (
         lambda: Dataset.choose_from_datasets(
@@ -264,6 +320,8 @@ SPEC = tf.TensorSpec
         (Dataset.range(3).batch(2), SPEC((None,), tf.int64)),
         (Dataset.range(3).batch(2, drop_remainder=True), SPEC((2,), tf.int64)),
         (Dataset.range(5).enumerate(), (SPEC((), tf.int64), SPEC((), tf.int64))),
+        (to_boundary(rows(1, 3)), SPEC((None, None), tf.int32)),
+        (to_boundary(rows(1, 3), padded_shapes=[6]), SPEC((None, 6), tf.int32)),
         (
             Dataset.from_tensor_slices({"a": [1, 2], "b": [[1.0], [2.0]]}).batch(2),
             {"a": SPEC((None,), tf.int32), "b": SPEC((None, 1), tf.float32)},
@@ -351,9 +409,38 @@ ERRORS = [
     ),
     (lambda: Dataset.range(9).reduce(0, lambda s, x: tf.cast(x, "float32")), TypeError, "int32 to float32"),
     (lambda: list(Dataset.range(3).scan(0, lambda s, x: s)), TypeError, "new_state, output"),
+    (lambda: Dataset.range(3).concatenate(5), TypeError, "concatenate: dataset must be a Dataset, not 5"),
+    (lambda: Dataset.range(3).reduce(0, 5), ValueError, "reduce_func must be a function, not 5"),
+    (lambda: Dataset.range(3).scan(0, 5), ValueError, "scan_func must be a function, not 5"),
+    (lambda: Dataset.range(3).with_options({}), TypeError, r"must be data\.Options"),
+    (lambda: Dataset.list_files(5), TypeError, "file_pattern must be texts, not 5"),
+    (lambda: list(tf.data.TextLineDataset([5])), TypeError, "filenames must be texts"),
+    (lambda: Dataset.choose_from_datasets([5], Dataset.range(3)), TypeError, "each is a Dataset, not 5"),
+    (lambda: Dataset.sample_from_datasets([Dataset.range(3)], [1.0, 2.0]), ValueError, "the 1 datasets"),
+    (lambda: Dataset.sample_from_datasets([Dataset.range(3)], ["a"]), TypeError, "must be real numbers"),
+    (lambda: Dataset.range(3).padded_batch(2, 5), TypeError, "padded_shapes must be a list, not 5"),
+    (lambda: Dataset.range(3).padded_batch(2, [], [0, 0]), ValueError, "1 components"),
+    (lambda: rows(1).map(lambda x: {"a": x}).padded_batch(2, {"b": [3]}), ValueError, "the components"),
+    (lambda: list(Dataset.range(3).group_by_window(lambda x: 0.5, min, 2)), TypeError, "one integer"),
+    (lambda: list(Dataset.range(3).group_by_window(lambda x: 0, min, 0)), ValueError, "positive"),
+    (lambda: Dataset.from_generator(iter, tf.int32, args=5), TypeError, "args must be a list, not 5"),
+    (lambda: tf.data.experimental.cardinality(5), TypeError, "dataset must be a Dataset, not 5"),
+    (
+        lambda: list(to_boundary(rows(1, 5))),
+        tf.errors.InvalidArgumentError,
+        "length 5, and there is no bound",
+    ),
+    (
+        lambda: to_boundary(rows(1), padded_shapes=tf.TensorShape(None)).element_spec,
+        ValueError,
+        "how many axes",
+    ),
+    (lambda: list(to_boundary(rows(3), lambda x: 1)), tf.errors.DataLossError, "does not fit"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [5, 3], [1, 1, 1]), ValueError, "must increase"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [5, 3], [1]), ValueError, "make 3 buckets"),
+    (lambda: rows(1).bucket_by_sequence_length(len, [2.5], [1, 1]), TypeError, "one integer"),
     (lambda: list(Dataset.range(3).map(lambda x: next(iter([])))), RuntimeError, "StopIteration"),
     (lambda: list(Dataset.range(2).window(2).batch(2)), TypeError, "flat_map"),
-    (lambda: Dataset.range(2).cache("file"), NotImplementedError, "in memory"),
     (lambda: iter(Dataset.range(0)).get_next(), tf.errors.OutOfRangeError, "no more"),
     (lambda: next(iter(Dataset.range(0))), StopIteration, "^$"),
     (

@@ -151,6 +151,26 @@ def test_variables_are_made_on_the_first_call_only():
     equal(Model()(X), [9.0, 11.0])
 
 
+def test_a_variable_made_from_an_argument_is_trained_from_the_first_call_on():
+    class Model:
+        v = None
+
+        @tf.function
+        def step(self, x):
+            if self.v is None:
+                self.v = tf.Variable(x * 2.0)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(self.v * self.v)
+            gradient = tape.gradient(loss, self.v)
+            self.v.assign_sub(0.25 * gradient)
+            return gradient
+
+    model = Model()
+    equal(model.step(X), 4.0 * X)
+    equal(model.step(X), 2.0 * X)
+    equal(model.v, 0.5 * X)
+
+
 def test_a_variable_made_on_every_call_is_refused():
     function = tf.function(lambda x: tf.Variable(x) + 1.0)
     with pytest.raises(

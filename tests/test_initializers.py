@@ -185,6 +185,7 @@ def test_get_takes_initializers_too():
         (lambda: initializers.VarianceScaling(0.0), "scale must be positive, it is 0.0"),
         (lambda: initializers.VarianceScaling(mode="fan"), "not 'fan'"),
         (lambda: initializers.VarianceScaling(distribution="cauchy"), "not 'cauchy'"),
+        (lambda: initializers.HeNormal()((None, 2)), r"must be known, and it is \(None, 2\)"),
         (lambda: initializers.Identity()((2,)), r"two lengths, not \(2,\)"),
         (lambda: initializers.Orthogonal()((2,)), r"at least two lengths, not \(2,\)"),
     ],

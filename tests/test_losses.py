@@ -135,6 +135,10 @@ def test_short_names():
     assert float(losses.MeanSquaredError(reduction=losses.Reduction.AUTO)([[0.0]], [[2.0]])) == 4.0
 
 
+def test_call_takes_lists_too():
+    assert losses.MeanSquaredError().call([[0.0], [1.0]], [2.0, 1.0]).numpy().tolist() == [4.0, 0.0]
+
+
 def test_what_cannot_be():
     with pytest.raises(ValueError, match=r"reduction is 'sum_over_batch_size', .* not 'average'"):
         losses.MeanSquaredError(reduction="average")

@@ -169,6 +169,7 @@ def test_a_metric_of_your_own():
             lambda: metrics.F1Score()([1.0], [1.0]),
             r"have the shape \(samples, classes\), not \(1,\) and \(1,\)",
         ),
+        (lambda: metrics.F1Score().result(), "no score before the first update_state"),
         (lambda: metrics.IoU(2, [2]), "there is no class 2 among 2 classes"),
         (lambda: metrics.Precision(class_id=0)([1, 0], [1, 0]), "class_id needs predictions of shape"),
     ],

@@ -715,6 +715,43 @@ def test_arguments_that_cannot_be(make, message):
         make()
 
 
+V = tf.Variable([1.0, 2.0])
+G = tf.constant([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda: SGD(0.1).apply_gradients(G), TypeError, "takes pairs .* not <tf.Tensor"),
+        (lambda: SGD(0.1).apply_gradients([(G, V, 1)]), TypeError, r"zip\(gradients, variables\)"),
+        (lambda: SGD(0.1).apply_gradients(5), TypeError, "apply_gradients must be a list, not 5"),
+        (
+            lambda: SGD(0.1).apply_gradients([(tf.cast(G, "complex64"), V)]),
+            TypeError,
+            "is complex64, the variable",
+        ),
+        (lambda: SGD(0.1).build([G]), TypeError, "build must be variables; one of them is <tf.Tensor"),
+        (lambda: SGD(0.1).minimize(lambda: G, 5), TypeError, "minimize: var_list must be a list, not 5"),
+        (lambda: SGD(0.1).minimize(G, [V], "tape"), ValueError, "the tape that recorded it must be given"),
+        (lambda: SGD(0.1).exclude_from_weight_decay(var_names=[1]), TypeError, "must be texts"),
+        (lambda: SGD(0.1).add_variable_from_reference(G), TypeError, "must be variables"),
+        (lambda: SGD(0.1).add_optimizer_variables([V], ["a", "b"], ["zeros"]), ValueError, "2 names and 1"),
+        (lambda: SGD.from_config(5), TypeError, "SGD.from_config takes what get_config gives, a dict, not 5"),
+        (
+            lambda: tf.optimizers.Adam(0.1, "0.9").apply_gradients([(G, V)]),
+            TypeError,
+            "beta_1 must be one real",
+        ),
+        (lambda: SGD(0.1, clipnorm=[1.0]).apply_gradients([(G, V)]), TypeError, "clipnorm must be one real"),
+        (lambda: SGD(0.1, gradient_accumulation_steps=2.5), TypeError, "must be one integer, not 2.5"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(act, error, message):
+    with pytest.raises(error, match=message):
+        act()
+    assert V.numpy().tolist() == [1.0, 2.0]
+
+
 def test_decay_is_gone():
     with pytest.warns(UserWarning, match="SGD: decay has no effect. Use a schedule"):
         SGD(0.1, decay=0.1)

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -265,6 +267,120 @@ def test_the_picture_is_not_drawn_at_each_step(terminal, clock, monkeypatch):
     for _ in tf.progress(range(1000), file=terminal):
         clock.now += 0.001
     assert 15 <= len(drawn) <= 20
+
+
+# -- notebooks --------------------------------------------------------------------------------------------------------
+
+
+class Notebook:
+    """Stands for Jupyter: keeps the outputs of each cell as they are in the end, and counts how often they changed."""
+
+    def __init__(self):
+        self.kernel, self.execution_count = "a kernel", 1
+        self.outputs, self.changes = [], 0
+
+    def display(self, data, raw, display_id):
+        assert raw and display_id
+        self.outputs.append(data)
+        return SimpleNamespace(update=partial(self._update, len(self.outputs) - 1))
+
+    def _update(self, number, data, raw):
+        assert raw
+        self.outputs[number] = data
+        self.changes += 1
+
+    def texts(self):
+        return [output["text/plain"] for output in self.outputs]
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    notebook = Notebook()
+    modules = {
+        "ipykernel": ModuleType("ipykernel"),
+        "IPython": ModuleType("IPython"),
+        "IPython.display": ModuleType("IPython.display"),
+    }
+    modules["IPython"].get_ipython = lambda: notebook
+    modules["IPython.display"].display = notebook.display
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return notebook
+
+
+def test_in_a_notebook_there_is_one_output_that_changes(notebook, clock, capsys):
+    for i in (bar := tf.progress(Dataset.range(4), "<epoch> 1")):
+        clock.now += 1
+        bar.update(loss=float(i))
+        if i == 2:
+            assert notebook.texts() == ["<epoch> 1: 2/4 · 1/s · 2.0 s left · loss 1"]
+    assert notebook.texts() == ["<epoch> 1: 4/4 in 4.0 s · 1/s · loss 3"]
+    (html,) = [output["text/html"] for output in notebook.outputs]
+    assert re.search(
+        r"<span>&lt;epoch&gt; 1</span><progress value=\"4\" max=\"4\" .*</progress><span>4/4 in", html
+    )
+    assert notebook.changes == 5, "three steps, the end, and the last picture"
+    assert capsys.readouterr() == ("", "")
+    assert not sys.modules["gradtape.bars"]._screens
+
+
+def test_bars_in_a_row_have_an_output_each_and_nested_ones_share_theirs(notebook, clock):
+    for name in ("first", "second"):
+        for _ in tf.progress(range(2), name):
+            clock.now += 1
+    for epoch in tf.progress(range(2), "epochs"):
+        for _ in tf.progress(range(2), f"epoch {epoch}"):
+            clock.now += 1
+            both = notebook.texts()[-1]
+        for _ in tf.progress(range(1), leave=True):
+            clock.now += 1
+    assert both.splitlines()[0].startswith("epochs: 1/2") and "epoch 1: 1/2" in both
+    assert notebook.texts() == [
+        "first: 2/2 in 2.0 s · 1/s",
+        "second: 2/2 in 2.0 s · 1/s",
+        "epochs: 2/2 in 6.0 s · 3 s each\n1/1 in 1.0 s · 1/s\n1/1 in 1.0 s · 1/s",
+    ]
+    list(tf.progress(range(3), leave=False))
+    assert notebook.texts()[-1] == ""
+
+
+def test_a_loop_that_fails_in_a_notebook_shows_where_and_a_bar_without_a_total_stands_still(notebook, clock):
+    with pytest.raises(KeyError):
+        for i in tf.progress(range(9), "fails"):
+            clock.now += 1
+            if i == 3:
+                raise KeyError
+    for _ in tf.progress(iter(range(3)), "unknown"):
+        clock.now += 1
+    list(tf.progress([], "nothing"))
+    assert notebook.texts() == [
+        "fails: 3/9 stopped after 4.0 s · 1/s",
+        "unknown: 3 in 3.0 s · 1/s",
+        "nothing: 0/0 in 0.0 s",
+    ]
+    found = [re.search(r"<progress(.*?) style", output["text/html"])[1] for output in notebook.outputs]
+    assert found == [' value="3" max="9"', ' value="3" max="3"', ' value="0" max="1"']
+
+
+def test_a_loop_left_open_in_one_cell_does_not_take_the_bars_of_the_next(notebook):
+    half = iter(tf.progress(range(3), "half"))
+    next(half)
+    notebook.execution_count = 2
+    list(tf.progress(range(3), "whole"))
+    assert len(notebook.outputs) == 2 and notebook.texts()[1].startswith("whole: 3/3")
+    half.close()
+
+
+def test_in_a_notebook_a_file_gets_lines(notebook):
+    file = io.StringIO()
+    list(tf.progress(range(3), file=file))
+    assert file.getvalue().startswith("3/3 in") and notebook.outputs == []
+
+
+def test_a_program_that_has_ipykernel_but_is_no_notebook_gets_lines(notebook, capsys, monkeypatch):
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
+    list(tf.progress(range(3)))
+    assert capsys.readouterr().err.startswith("3/3 in") and notebook.outputs == []
 
 
 def test_rich_is_imported_for_a_bar_only():

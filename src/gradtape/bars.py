@@ -1,15 +1,18 @@
 """progress: a loop over a dataset, or anything else, shown as it goes.
 
-In a terminal or a notebook it is a bar, drawn by rich, which is imported then. Elsewhere it is a line of text now and
-then, and one at the end. The iterator that a `for` loop takes closes the bar when it is dropped: so a `break` or an
-exception leaves the terminal clean.
+In a terminal it is a bar, drawn by rich, which is imported then; in a notebook it is HTML, one output that changes as
+the loop goes. Elsewhere it is a line of text now and then, and one at the end. The iterator that a `for` loop takes
+closes the bar when it is dropped: so a `break` or an exception leaves the terminal clean.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import count
 from time import perf_counter
 from typing import Any, Generic, TextIO, TypeVar
 
@@ -87,11 +90,12 @@ class progress(Generic[T]):
 
     def _view(self) -> _Lines | _Bar:
         file: Any = sys.stderr if self._file is None else self._file
-        file = getattr(
-            file, "rich_proxied_file", file
-        )  # what rich puts in the stream's place while a bar is shown
-        if _is_notebook() or (file.isatty() and os.environ.get("TERM") != "dumb"):
-            return _Bar(file, self._description, self._total, self._leave)
+        file = getattr(file, "rich_proxied_file", file)  # rich replaces the streams while it shows a bar
+        cell = _cell() if file in (sys.stderr, sys.stdout) else None
+        if cell is not None:
+            return _Bar((id(file), cell), _Page, self)
+        if file.isatty() and os.environ.get("TERM") != "dumb":
+            return _Bar(id(file), lambda: _terminal(file), self)
         return _Lines(file, self._interval)
 
     # -- texts --------------------------------------------------------------------------------------------------------
@@ -157,8 +161,14 @@ def _value(value: Any) -> str:
         return str(value)
 
 
-def _is_notebook() -> bool:
-    return "ipykernel" in sys.modules
+def _cell() -> int | None:
+    """The number of the notebook's cell that runs now; None if this is no notebook."""
+    if "ipykernel" not in sys.modules:
+        return None
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell.execution_count if hasattr(shell, "kernel") else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -182,7 +192,7 @@ class _Lines:
         print(name + ", ".join(parts), file=self._file, flush=True)
 
 
-_screens: dict[int, list[Any]] = {}  # by the output's id: what draws its bars, and how many there are
+_screens: dict[Hashable, list[Any]] = {}  # by the output: what draws its bars, and how many there are
 
 
 class _Bar:
@@ -190,15 +200,15 @@ class _Bar:
 
     between = _BETWEEN_FRAMES
 
-    def __init__(self, file: TextIO, description: str, total: int | None, leave: bool | None) -> None:
-        self._key = id(file)
-        if self._key not in _screens:
-            _screens[self._key] = [_screen(file), 0]
-        screen = _screens[self._key]
+    def __init__(self, output: Hashable, make_screen: Callable[[], Any], loop: progress[Any]) -> None:
+        self._output = output
+        if output not in _screens:
+            _screens[output] = [make_screen(), 0]
+        screen = _screens[output]
         self._drawing = screen[0]
-        self._leave = screen[1] == 0 if leave is None else leave
+        self._leave = screen[1] == 0 if loop._leave is None else loop._leave
         screen[1] += 1
-        self._task = self._drawing.add_task(description, total=total, status="")
+        self._task = self._drawing.add_task(loop._description, total=loop._total, status="")
         self._drawing.refresh()
 
     def show(self, loop: progress[Any]) -> None:
@@ -207,12 +217,12 @@ class _Bar:
     def close(self, loop: progress[Any], finished: bool) -> None:
         self._draw(loop, loop._at_the_end(finished))
         self._drawing.stop_task(self._task)
-        screen = _screens[self._key]
+        screen = _screens[self._output]
         screen[1] -= 1
         if not self._leave:
             self._drawing.remove_task(self._task)
         if not screen[1]:
-            del _screens[self._key]
+            del _screens[self._output]
             self._drawing.stop()
 
     def _draw(self, loop: progress[Any], parts: list[str]) -> None:
@@ -220,8 +230,8 @@ class _Bar:
         self._drawing.refresh()
 
 
-def _screen(file: TextIO) -> Any:
-    """What draws bars: no thread does, the loop itself says when."""
+def _terminal(file: TextIO) -> Any:
+    """What draws bars in a terminal: no thread does, the loop itself says when."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -229,8 +239,75 @@ def _screen(file: TextIO) -> Any:
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[status]}", markup=False),
-        console=Console(file=None if _is_notebook() else file),
+        console=Console(file=file),
         auto_refresh=False,
     )
     drawing.start()
     return drawing
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Notebooks
+
+
+@dataclass
+class _Row:
+    """A bar as a notebook shows it."""
+
+    description: str
+    total: int | None
+    status: str
+    completed: int = 0
+
+    def html(self) -> str:
+        share = "" if self.total is None else f' value="{self.completed}" max="{max(self.total, 1)}"'
+        bar = f'<progress{share} style="width:100%"></progress>'
+        return f"<span>{escape(self.description)}</span>{bar}<span>{escape(self.status)}</span>"
+
+    def text(self) -> str:
+        return f"{self.description}: {self.status}" if self.description else self.status
+
+
+class _Page:
+    """Draws bars in a notebook as rich's `Progress` does in a terminal: in one output, which is replaced each time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, _Row] = {}
+        self._numbers = count()
+        self._output: Any = None
+
+    def add_task(self, description: str, total: int | None, status: str) -> int:
+        number = next(self._numbers)
+        self._rows[number] = _Row(description, total, status)
+        return number
+
+    def update(self, number: int, completed: int, status: str) -> None:
+        self._rows[number].completed, self._rows[number].status = completed, status
+
+    def stop_task(self, number: int) -> None:
+        row = self._rows[number]
+        if row.total is None:  # a bar without a value moves for ever
+            row.total = row.completed
+
+    def remove_task(self, number: int) -> None:
+        del self._rows[number]
+
+    def refresh(self) -> None:
+        shown = {
+            "text/html": _GRID + "".join(row.html() for row in self._rows.values()) + "</div>",
+            "text/plain": "\n".join(row.text() for row in self._rows.values()),
+        }
+        if self._output is None:
+            from IPython.display import display
+
+            self._output = display(shown, raw=True, display_id=True)
+        else:
+            self._output.update(shown, raw=True)
+
+    stop = refresh
+
+
+_GRID = (
+    '<div style="display:grid;grid-template-columns:max-content 24ch auto;column-gap:1.5ch;align-items:center;'
+    'font-family:monospace">'
+)

@@ -252,7 +252,12 @@ class VarianceScaling(Initializer):
         self.input_axes, self.output_axes = input_axes, output_axes
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        variance = self.scale / max(1.0, self._fan(tuple(TensorShape(shape))))
+        lengths = TensorShape(shape)
+        if not lengths.is_fully_defined():
+            raise ValueError(
+                f"{type(self).__name__}: all lengths of the shape must be known, and it is {lengths}"
+            )
+        variance = self.scale / max(1.0, self._fan(tuple(lengths)))
         if self.distribution == "uniform":
             limit = math.sqrt(3 * variance)
             return RandomUniform(-limit, limit, self.seed)(shape, dtype)

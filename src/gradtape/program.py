@@ -29,7 +29,7 @@ from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, wrap, writing
 from .trace import NAMED, Trace
 from .traced import escape, no_value
-from .variable import Variable
+from .variable import Variable, when_made
 
 if TYPE_CHECKING:
     from .pullback import Gradient
@@ -139,7 +139,7 @@ class Traced:
             kept["outputs"] = outputs = [_output(leaf) for leaf in nest.flatten(answer)]
             results = [o for o in outputs if type(o) is _Traced]
             state = [trace.values[key]._array for key in trace.written]
-            initial = [array for _, array in trace.created if array is not None]
+            initial = [new.initial for new in trace.created if new.initial is not None]
             return [part for r in results for part in r.parts], state, initial
 
         flat.__name__ = name  # what JAX calls it
@@ -158,7 +158,7 @@ class Traced:
             here.tapes, here.trace = before
         self.reads = dict(trace.read_)
         self.written = list(trace.written.values())
-        self.created = [(variable, array is not None) for variable, array in trace.created]
+        self.created = [new._replace(initial=None) for new in trace.created]
         self.random = self.code.random
         self.structure = nest.map_structure(lambda leaf: None, kept["structure"])
         self.counts = [len(part) for part in shapes]  # results, state, initial values
@@ -299,6 +299,8 @@ class Program:
         """Trace `run`; twice if it makes variables, so that the second time they are there, as in TensorFlow."""
         traced = Traced(self.name, run, leaves, self.may_create)
         if traced.created:
+            for look in when_made:
+                look()
             _initialize(traced, leaves)
             self.made_variables, self.may_create = True, False
             traced = Traced(self.name, run, leaves, may_create=False)
@@ -491,9 +493,10 @@ def own(results: list[Any], given: Any) -> list[Any]:
 
 
 def _initialize(traced: Traced, leaves: list[Tensor]) -> None:
-    """Compute the initial values that the function computes for its variables, and put them there."""
-    variables = [variable for variable, unknown in traced.created if unknown]
-    if not variables:
+    """Compute the initial values that the function computes for its variables, and put them where they are missing."""
+    computed = [new for new in traced.created if new.zeros is not None]
+    waiting = [new.waits for new in computed]
+    if not any(waiting):
         return
     keys = traced.code.variables
 
@@ -504,5 +507,6 @@ def _initialize(traced: Traced, leaves: list[Tensor]) -> None:
         state = values_of([traced.reads[k] for k in keys])
         seed = new_seed() if traced.random else None
         values = jax.jit(initial)(state, traced.code.constants, seed, [on_device(t) for t in leaves])
-    for variable, value in zip(variables, values, strict=True):
-        variable._tensor = from_device(value, variable._key)
+    for new, waits, value in zip(computed, waiting, values, strict=True):
+        if waits:
+            new.variable._tensor = from_device(value, new.variable._key)

@@ -6,7 +6,7 @@ them by `program` when the compiled function has run. Only this file and `progra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 
 NAMED = "gradtape."  # what the names of inputs that were found while tracing begin with
+
+
+class Created(NamedTuple):
+    """A variable that a function makes. If its initial value is traced, it holds zeros until that is known."""
+
+    variable: Variable
+    initial: Any = None
+    zeros: Any = None
+
+    @property
+    def waits(self) -> bool:
+        """Is its initial value still to come? A checkpoint that waited for the variable may have put another there."""
+        return self.zeros is not None and self.variable._tensor._array is self.zeros
 
 
 class Trace:
@@ -39,7 +52,7 @@ class Trace:
         if parent is None:
             self.may_create = may_create
             self.read_: dict[int, Variable] = {}
-            self.created: list[tuple[Variable, Any]] = []  # and the traced initial value, None if it is known
+            self.created: list[Created] = []
             self._stands_for: dict[
                 int, Any
             ] = {}  # id of an array that stands for an input -> what the input is
@@ -144,19 +157,30 @@ class Trace:
                 "may make variables on its first call only: make them outside, or once, as in "
                 "`if self.v is None: self.v = Variable(...)`"
             )
-        traced = is_traced(tensor._array)
-        self.root.created.append((variable, tensor._array if traced else None))
-        if not traced:
+        array = tensor._array
+        if not is_traced(array):
+            self.root.created.append(Created(variable))
             return tensor
-        self.write(variable, tensor)
-        return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+        value, zeros = wrap(array), np.zeros(array.shape, array.dtype)
+        value._key = variable._key
+        self.write(variable, value)
+        self.root.created.append(Created(variable, array, zeros))
+        return wrap(zeros)
+
+    def restored(self, variable: Variable) -> None:
+        """A variable has got a value from a checkpoint, from outside: that is what it holds from here on."""
+        level: Trace | None = self
+        while level is not None:
+            level.values.pop(variable._key, None)
+            level.written.pop(variable._key, None)
+            level = level.parent
 
     def fail(self) -> None:
         """The function failed: what it was to compute for new variables will never be there."""
-        for variable, array in self.created:
-            if array is not None:
-                variable._tensor = Tensor.__new__(Tensor)
-                variable._tensor._key = variable._key
+        for new in self.created:
+            if new.waits:
+                new.variable._tensor = Tensor.__new__(Tensor)
+                new.variable._tensor._key = new.variable._key
 
 
 def _mixed(seed: Any, number: Any) -> Any:

@@ -22,6 +22,9 @@ from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .traced import no_value
 
+# What is called when a @function has made variables, before they get initial values that it computes.
+when_made: list[Callable[[], None]] = []
+
 
 class Variable(Operators):
     """A mutable value, to be trained: tapes watch trainable variables by themselves.

@@ -25,10 +25,10 @@ from gradtape.primitive import Primitive
 
 NAMESPACES = [
     "", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
-    "config.optimizer", "config.threading", "debugging", "dtypes", "experimental", "experimental.dlpack",
-    "experimental.numpy", "image", "initializers", "linalg", "losses", "math", "math.special", "metrics", "nest", "nn",
-    "nn.experimental",
-    "optimizers", "optimizers.schedules", "random", "random.experimental", "signal", "test",
+    "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "dtypes", "experimental",
+    "experimental.dlpack", "experimental.numpy", "image", "initializers", "linalg", "losses", "math", "math.special",
+    "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
+    "signal", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
@@ -61,9 +61,10 @@ class Call:
 def calls() -> dict[str, Call | None]:
     """By name, a sane call of every public function, class and method; None where there is none."""
     found: dict[str, Call | None] = {}
+    methods: set[Any] = set()
     for name, thing in _public():
         if isinstance(thing, type):
-            found |= {f"{name}{inner}": call for inner, call in _of_class(thing)}
+            found |= {f"{name}{inner}": call for inner, call in _of_class(thing, methods)}
         else:
             found[name] = _call(name, thing, thing)
     return found
@@ -85,7 +86,8 @@ def _public() -> Iterator[tuple[str, Any]]:
             yield f"{namespace}.{name}".lstrip("."), thing
 
 
-def _of_class(kind: type) -> Iterator[tuple[str, Call | None]]:
+def _of_class(kind: type, seen: set[Any]) -> Iterator[tuple[str, Call | None]]:
+    """The constructor and the methods. Methods that classes inherit are called for one of them, but for `OWN`."""
     constructor = kind.__init__ if "__init__" in vars(kind) else kind.__new__  # type: ignore[misc]
     if isinstance(constructor, types.FunctionType) and kind not in UNMADE:
         yield "", _call(kind.__name__, kind, constructor, kind)
@@ -95,10 +97,12 @@ def _of_class(kind: type) -> Iterator[tuple[str, Call | None]]:
         method = inspect.getattr_static(kind, name)
         if name.startswith("_") and not name.endswith("__"):
             continue
-        if isinstance(method, (classmethod, staticmethod)):
-            yield f".{name}", _call(f"{kind.__name__}.{name}", getattr(kind, name), method.__func__, kind)
-        elif isinstance(method, types.FunctionType):
-            yield f".{name}", _call(f"{kind.__name__}.{name}", method, method, kind)
+        inner = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
+        if not isinstance(inner, types.FunctionType) or (inner in seen and name not in OWN):
+            continue
+        seen.add(inner)
+        function = method if inner is method else getattr(kind, name)
+        yield f".{name}", _call(f"{kind.__name__}.{name}", function, inner, kind)
 
 
 def _call(name: str, function: Any, inner: Any, kind: type | None = None) -> Call | None:
@@ -108,8 +112,8 @@ def _call(name: str, function: Any, inner: Any, kind: type | None = None) -> Cal
     example = ARGUMENTS.get(name) or _from_example(function, inner, inner.__code__)
     if example is None and kind is not None:
         example = _from_example(kind, inner, inner.__code__)
-    if example is None and name.partition(".")[2] in OPERATORS:
-        example = {"other": 2.0}
+    if example is None:
+        example = METHODS.get(name.partition(".")[2])
     if example is None and _needs_nothing(signature):
         example = {}
     if example is None:
@@ -152,8 +156,8 @@ def fresh(value: Any) -> Any:
         return tf.Variable(value)
     if isinstance(value, tf.random.Generator):
         return tf.random.Generator.from_seed(1)
-    if isinstance(value, list):
-        return [fresh(x) for x in value]
+    if type(value) in (list, tuple):
+        return type(value)(fresh(x) for x in value)
     if isinstance(value, dict):
         return {k: fresh(x) for k, x in value.items()}
     return value
@@ -197,17 +201,52 @@ OBJECTS: dict[type, Callable[[], Any]] = {
     tf.random_normal_initializer: lambda: tf.random_normal_initializer(seed=1),
     tf.random_uniform_initializer: lambda: tf.random_uniform_initializer(seed=1),
     tf.name_scope: lambda: tf.name_scope("a"),
+    tf.data.Dataset: lambda: tf.data.Dataset.range(3),
+    tf.data.Iterator: lambda: iter(tf.data.Dataset.range(3)),
+    tf.data.Options: tf.data.Options,
+    tf.metrics.IoU: lambda: tf.metrics.IoU(2, [0]),
+    tf.metrics.MeanIoU: lambda: tf.metrics.MeanIoU(2),
+    tf.metrics.MeanMetricWrapper: lambda: tf.metrics.MeanMetricWrapper(tf.losses.MSE),
+    tf.initializers.Constant: lambda: tf.initializers.Constant(1.0),
+    tf.optimizers.schedules.CosineDecay: lambda: tf.optimizers.schedules.CosineDecay(0.1, 10),
+    tf.optimizers.schedules.CosineDecayRestarts: lambda: tf.optimizers.schedules.CosineDecayRestarts(0.1, 10),
+    tf.optimizers.schedules.ExponentialDecay: lambda: tf.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5),
+    tf.optimizers.schedules.InverseTimeDecay: lambda: tf.optimizers.schedules.InverseTimeDecay(0.1, 10, 0.5),
+    tf.optimizers.schedules.PiecewiseConstantDecay: lambda: tf.optimizers.schedules.PiecewiseConstantDecay(
+        [5], [1.0, 0.5]
+    ),
+    tf.optimizers.schedules.PolynomialDecay: lambda: tf.optimizers.schedules.PolynomialDecay(0.1, 10),
 }
+
+
+def _made_plainly() -> dict[type, Callable[[], Any]]:
+    """The metrics, optimizers, losses and initializers that are made without arguments, or with a learning rate."""
+    found: dict[type, Callable[[], Any]] = {}
+    for namespace in (tf.metrics, tf.optimizers, tf.losses, tf.initializers):
+        for name in dir(namespace):
+            kind = getattr(namespace, name)
+            if isinstance(kind, type) and kind.__module__.startswith("gradtape") and name[0] != "_":
+                with contextlib.suppress(TypeError, NotImplementedError):
+                    kind()
+                    found[kind] = kind
+    return found
+
+
+OBJECTS = _made_plainly() | OBJECTS
 # Never made by calling the class, or plain records.
 UNMADE = {
     tf.DType,
+    tf.data.Iterator,
     tf.config.LogicalDevice,
     tf.config.LogicalDeviceConfiguration,
     tf.config.PhysicalDevice,
 }
 
-OPERATORS = {
-    f"__{side}{name}__"
+# What classes share under these names does for each of them something of its own.
+OWN = {"__call__", "apply_gradients", "call", "update_state", "result"}
+
+_OPERATORS = {
+    f"__{side}{name}__": {"other": 2.0}
     for name in [
         "add",
         "sub",
@@ -239,6 +278,28 @@ NOT_CALLED = {
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}
 _DEVICE: dict[str, Any] = {"device": "CPU:0"}
+
+# Of methods of the same name in any class.
+_WEIGHTS = tf.Variable([1.0, 2.0])
+METHODS: dict[str, dict[str, Any]] = {
+    **_OPERATORS,
+    "__call__": {"shape": (2, 3), "y_true": X, "y_pred": X, "step": 1},
+    "add_optimizer_variables": {"trainable_variables": [_WEIGHTS], "name": ["a", "b"]},
+    "add_variable": {"shape": (2,)},
+    "add_variable_from_reference": {"reference_variable": _WEIGHTS},
+    "apply": {"grads": [X], "trainable_variables": [_WEIGHTS]},
+    "apply_gradients": {"grads_and_vars": [(X, _WEIGHTS)]},
+    "call": {"y_true": X, "y_pred": X},
+    "compute_gradients": {"loss": lambda: X, "var_list": [_WEIGHTS]},
+    "finalize_variable_values": {"var_list": [_WEIGHTS]},
+    "from_config": {"config": {}},
+    "merge": {"options": tf.data.Options()},
+    "minimize": {"loss": lambda: X, "var_list": [_WEIGHTS]},
+    "scale_loss": {"loss": X},
+    "update_state": {"y_true": X, "y_pred": X},
+    "update_step": {"gradient": X, "variable": _WEIGHTS, "learning_rate": 0.1},
+    "with_options": {"options": tf.data.Options()},
+}
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "DType.is_compatible_with": {"other": tf.float32},
@@ -274,7 +335,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         for how in ("div", "max", "min", "mul", "sub", "update")
     },
     **{f"Variable.scatter_nd_{how}": _PLACES for how in ("add", "max", "min", "sub")},
-    **{f"{how}.from_config": {"config": {}} for how in ("Ones", "Zeros", "RandomNormal", "RandomUniform")},
     "constant_initializer.from_config": {"config": {"value": 1.0}},
     "config.experimental.get_memory_info": _DEVICE,
     "config.experimental.get_memory_usage": _DEVICE,

@@ -15,8 +15,9 @@ from .. import nest
 from ..engine import cores
 from ..errors import InvalidArgumentError
 from ..ops.array import static_number as whole
+from ..ops.scalars import choice
 from ..tensor import Tensor, wrap
-from . import nested, order, sources, threads, transform
+from . import arguments, nested, order, sources, threads, transform
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
@@ -44,7 +45,7 @@ class Dataset:
                 "a Dataset is not made by calling Dataset(...): use Dataset.from_tensor_slices(...), ..."
             )
         self._stage = stage
-        self._options = options or Options()
+        self._options = Options() if options is None else options
 
     # -- making -------------------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Dataset:
         """
         from glob import glob
 
-        patterns = [p.decode() for p in np.ravel(as_element(file_pattern)._array)]
+        patterns = arguments.texts("list_files: file_pattern", file_pattern)
         names = sorted({found for pattern in patterns for found in glob(pattern)})
         if not names:
             raise InvalidArgumentError(f"list_files: no file matches {patterns}")
@@ -170,12 +171,9 @@ class Dataset:
         >>> {int(x) for x in Dataset.sample_from_datasets([ones, twos], weights=[1.0, 0.0]).take(9)}
         {1}
         """
-        shares = np.ones(len(datasets)) if weights is None else np.asarray(as_element(weights)._array)
-        if shares.shape != (len(datasets),) or (shares < 0).any() or not shares.any():
-            raise ValueError(
-                f"sample_from_datasets: there must be a weight for each dataset, not {weights!r}"
-            )
-        drawn = [dataset._stage for dataset, share in zip(datasets, shares) if share > 0]
+        stages = arguments.stages("sample_from_datasets: datasets", datasets)
+        shares = arguments.weights("sample_from_datasets: weights", weights, len(stages))
+        drawn = [stage for stage, share in zip(stages, shares) if share > 0]
         draws = order.Draws(shares[shares > 0], seed, bool(rerandomize_each_iteration))
         return Dataset(order.Choose(drawn, draws, stop_on_empty_dataset))
 
@@ -189,8 +187,9 @@ class Dataset:
         >>> [int(x) for x in Dataset.choose_from_datasets([a, b], Dataset.range(2).repeat(2))]
         [0, 10, 1, 11]
         """
-        stages = [dataset._stage for dataset in datasets]
-        return Dataset(order.Choose(stages, choice_dataset._stage, stop_on_empty_dataset))
+        stages = arguments.stages("choose_from_datasets: datasets", datasets)
+        choices = arguments.stage("choose_from_datasets: choice_dataset must be", choice_dataset)
+        return Dataset(order.Choose(stages, choices, stop_on_empty_dataset))
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -241,6 +240,7 @@ class Dataset:
         >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
         10
         """
+        arguments.function("reduce: reduce_func", reduce_func)
         state = as_element(initial_state)
         for element in self:
             state = transform.same_state("reduce", state, reduce_func(state, element))
@@ -344,16 +344,25 @@ class Dataset:
         )
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The elements, kept in memory once they have all been seen.
+        """The elements, kept once they have all been seen: in memory, or in files whose names begin with `filename`.
+
+        The first loop that comes to its end writes the files; those after it, also in other processes, read them and
+        run nothing of what comes before `cache`. To have the elements made anew, delete the file that ends in .index.
 
         >>> [int(x) for x in Dataset.range(3).cache().repeat(2)]
         [0, 1, 2, 0, 1, 2]
+
+        >>> import tempfile
+        >>> name = tempfile.mkdtemp() + "/squares"
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: x * x).cache(name)]
+        [0, 1, 4]
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: 1 / 0).cache(name)]  # that function is not called
+        [0, 1, 4]
         """
-        if filename != "":
-            raise NotImplementedError(
-                "cache: elements are kept in memory only; call cache() without a file name"
-            )
-        return self._ordered(order.Cache)
+        from . import cached
+
+        path = cached.path_of(filename)
+        return self._then(cached.FileCache(self._stage, path)) if path else self._ordered(order.Cache)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this dataset, then those of another.
@@ -361,7 +370,7 @@ class Dataset:
         >>> [int(x) for x in Dataset.range(2).concatenate(Dataset.range(5, 7))]
         [0, 1, 5, 6]
         """
-        first, second = self._stage, nested.stage_of(dataset, "concatenate: dataset")
+        first, second = self._stage, arguments.stage("concatenate: dataset must be", dataset)
         if isinstance(first, Gather) and isinstance(second, Gather) and first.rows is second.rows:
             return self._then(Gather(order.Concatenate(first.numbers, second.numbers), first.rows))
         joined = order.Concatenate(first, second)
@@ -562,10 +571,12 @@ class Dataset:
         """
         if (window_size is None) == (window_size_func is None):
             raise ValueError("group_by_window: give either window_size or window_size_func")
-        sized = window_size_func or (lambda key: window_size)
-        return self._then(
-            nested.GroupByWindow(self._stage, key_func, reduce_func, lambda key: int(sized(key)), Dataset)
-        )
+        if window_size is None:
+            sized = arguments.function("group_by_window: window_size_func", window_size_func)
+        else:
+            size = whole("group_by_window: window_size", window_size)
+            sized = lambda key: size
+        return self._then(nested.GroupByWindow(self._stage, key_func, reduce_func, sized, Dataset))
 
     def bucket_by_sequence_length(
         self,
@@ -581,31 +592,35 @@ class Dataset:
     ) -> Dataset:
         """Padded batches of elements of about one length: below the first boundary, between it and the second, ...
 
+        A batch is padded to its longest element, or with `pad_to_bucket_boundary` to the greatest length of its bucket;
+        then an element as long as the last boundary is an error.
+
         >>> rows = Dataset.from_tensor_slices([1, 5, 2, 6]).map(lambda n: np.ones(int(n), int))
         >>> batches = rows.bucket_by_sequence_length(lambda x: len(x), [4], [2, 2])
         >>> [x.shape.as_list() for x in batches]
         [[2, 2], [2, 6]]
         """
-        bounds, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
-        if len(sizes) != len(bounds) + 1:
-            raise ValueError(
-                f"bucket_by_sequence_length: {len(bounds)} boundaries make {len(bounds) + 1} buckets, and there are "
-                f"{len(sizes)} batch sizes"
-            )
-        if pad_to_bucket_boundary:
-            raise NotImplementedError("bucket_by_sequence_length: pad_to_bucket_boundary; give padded_shapes")
+        buckets = nested.Buckets(element_length_func, bucket_boundaries, bucket_batch_sizes)
+        to_boundary = pad_to_bucket_boundary and not no_padding
 
         def batched(key: Tensor, group: Dataset) -> Dataset:
-            size = sizes[int(key)]
+            size = buckets.sizes[int(key)]
             if no_padding:
                 return group.batch(size, drop_remainder)
-            return group.padded_batch(size, padded_shapes, padding_values, drop_remainder)
+            shapes = padded_shapes
+            if to_boundary:
+                shapes = buckets.padded(shapes, self.element_spec, int(key))
+            return group.padded_batch(size, shapes, padding_values, drop_remainder)
 
-        length = transform.spread(element_length_func, "bucket_by_sequence_length: element_length_func")
-        return self.group_by_window(
-            lambda *parts: np.searchsorted(bounds, int(length(parts)), side="right"),
-            batched,
-            window_size_func=lambda key: sizes[key],
+        return self._then(
+            nested.GroupByWindow(
+                self._stage,
+                buckets.of_bounded if to_boundary else buckets.of,
+                batched,
+                buckets.sizes.__getitem__,
+                Dataset,
+                range(len(buckets.sizes)),
+            )
         )
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
@@ -614,9 +629,8 @@ class Dataset:
         >>> len(Dataset.range(5).apply(lambda dataset: dataset.take(2)))
         2
         """
-        result = transformation_func(self)
-        if not is_dataset(result):
-            raise TypeError(f"apply: the function must return a Dataset, not {type(result).__name__}")
+        result: Dataset = arguments.function("apply: transformation_func", transformation_func)(self)
+        arguments.stage("apply: transformation_func must return", result)
         return result
 
 
@@ -647,9 +661,7 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        if compression_type not in (None, "", "GZIP", "ZLIB"):
-            raise InvalidArgumentError(
-                f"TextLineDataset: compression_type must be 'GZIP', 'ZLIB' or '', not {compression_type!r}"
-            )
+        kind = "" if compression_type is None else compression_type
+        choice("TextLineDataset", "compression_type", kind, ("", "GZIP", "ZLIB"))
         files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
-        super().__init__(sources.Lines(files._stage, compression_type or ""))
+        super().__init__(sources.Lines(files._stage, kind))

@@ -7,9 +7,12 @@ from typing import Any
 
 from ..errors import FailedPreconditionError
 from ..missing import closed
+from ..ops.array import static_number as whole
 from ..optional import Optional
 from ..tensor import Tensor
+from . import arguments
 from .dataset import Dataset
+from .iterator import Iterator as DatasetIterator
 from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
@@ -38,6 +41,7 @@ def cardinality(dataset: Dataset) -> Tensor:
     >>> int(cardinality(Dataset.range(4)))
     4
     """
+    arguments.stage("cardinality: dataset must be", dataset)
     return dataset.cardinality()
 
 
@@ -47,6 +51,7 @@ def get_single_element(dataset: Dataset) -> Any:
     >>> int(get_single_element(Dataset.from_tensors(5)))
     5
     """
+    arguments.stage("get_single_element: dataset must be", dataset)
     return dataset.get_single_element()
 
 
@@ -56,6 +61,8 @@ def get_structure(dataset_or_iterator: Any) -> Any:
     >>> get_structure(Dataset.range(4))
     TensorSpec(shape=(), dtype=tf.int64, name=None)
     """
+    if not isinstance(dataset_or_iterator, (Dataset, DatasetIterator)):
+        raise TypeError(f"get_structure takes a Dataset or an iterator of one, not {dataset_or_iterator!r}")
     return dataset_or_iterator.element_spec
 
 
@@ -66,7 +73,8 @@ def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset
     >>> len(odd)
     3
     """
-    return lambda dataset: Dataset(_Counted(dataset._stage, int(expected_cardinality)), dataset.options())
+    count = whole("assert_cardinality: expected_cardinality", expected_cardinality)
+    return lambda dataset: Dataset(_Counted(dataset._stage, count), dataset.options())
 
 
 class _Counted(Stage):

@@ -117,6 +117,8 @@ class Options(_Names):
 
     def merge(self, options: Options) -> Options:
         """Both as one; where both say something, `options` has the last word."""
+        if not isinstance(options, Options):
+            raise TypeError(f"options must be data.Options, not {options!r}")
         merged = Options()
         for name, value in {**self._said(), **options._said()}.items():
             setattr(merged, name, value)

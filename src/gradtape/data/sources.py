@@ -15,7 +15,8 @@ from .. import dtypes, nest
 from ..errors import DTypeError, InvalidArgumentError, NotFoundError
 from ..shapes import TensorShape
 from ..spec import TensorSpec
-from ..tensor import Tensor, convert, wrap
+from ..tensor import Tensor, convert, convert_to_tensor, wrap
+from .arguments import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
 
@@ -60,7 +61,10 @@ class Progression(Rows):
         self.spec = TensorSpec((), dtype)
 
     def row(self, i: int) -> Any:
-        return wrap(np.asarray(self._start + int(i) * self._step, self._dtype))
+        try:
+            return wrap(np.asarray(self._start + int(i) * self._step, self._dtype))
+        except OverflowError:  # what does not fit the dtype starts again from below, as it does in arrays
+            return wrap(self.take([i])._array.reshape(()))
 
     def take(self, indices: Sequence[int]) -> Any:
         if type(indices) is range:
@@ -187,8 +191,8 @@ class Lines(Stage):
 
     def elements(self, session: Session) -> Iterator[Any]:
         for name in self.sources[0].open(session):
-            for filename in np.ravel(name._array):
-                yield from self._lines(filename.decode())
+            for filename in texts("TextLineDataset: filenames", name):
+                yield from self._lines(filename)
 
     def _lines(self, filename: str) -> Iterator[Any]:
         try:
@@ -228,7 +232,8 @@ class Generated(Stage):
             raise TypeError(
                 f"from_generator: generator must be a function that gives an iterator, not {type(generator).__name__}"
             )
-        self._generator, self._args = generator, [t.numpy() for t in as_element(tuple(args or ()))]
+        given = [] if args is None else listed("from_generator: args", args)
+        self._generator, self._args = generator, [convert_to_tensor(value).numpy() for value in given]
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:

@@ -79,8 +79,11 @@ class Listed(Cursor):
 class Stage:
     """One step of a pipeline, and those it takes its elements from.
 
-    A stage says how it is opened, either by `open` or by `elements`, a generator.
+    A stage says how it is opened, either by `open` or by `elements`, a generator. It `infers` if it calls a user's
+    function to find out what its elements are.
     """
+
+    infers = False
 
     def __init__(self, *sources: Stage) -> None:
         self.sources = sources
@@ -104,6 +107,10 @@ class Stage:
         if self._spec is None:
             self._spec = self.describe()
         return self._spec
+
+    def known(self) -> bool:
+        """Can `spec` be had without calling a user's function?"""
+        return self._spec is not None or (not self.infers and all(s.known() for s in self.sources))
 
     def describe(self) -> Any:
         """What `spec` is; asked once. Unless a stage says otherwise, its elements are those of its source."""

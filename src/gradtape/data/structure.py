@@ -5,7 +5,8 @@ Lists are no structures here: as in TensorFlow, a list in an element becomes a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,10 @@ def as_element(value: Any) -> Any:
         return kind(*map(as_element, value))
     if value is None or is_dataset(value):
         return value
+    if isinstance(value, MutableMapping):  # an OrderedDict, a defaultdict: lists in it are tensors too
+        made = copy.copy(value)
+        made.update({key: as_element(part) for key, part in value.items()})
+        return made
     if isinstance(value, list) or not nest.is_nested(value):
         return convert_to_tensor(value)
     return nest.pack_sequence_as(value, [as_element(leaf) for leaf in nest.flatten(value)])
@@ -81,23 +86,14 @@ def component(structure: Any, i: int) -> str:
 
 def stack(elements: Sequence[Any]) -> Any:
     """One element that holds the given ones along a new first axis."""
-    return _merge(elements, _stacked)
-
-
-def join(blocks: Sequence[Any]) -> Any:
-    """One block for several: blocks are stacked elements."""
-    return _merge(blocks, lambda leaves, where: wrap(np.concatenate([leaf._array for leaf in leaves])))
-
-
-def _merge(elements: Sequence[Any], merge: Callable[[Sequence[Any], str], Any]) -> Any:
     first = elements[0]
     if type(first) is Tensor:
-        return merge(elements, "the elements")
+        return _stacked(elements, "the elements")
     columns = zip(*(_leaves(element, first) for element in elements))
     return nest.pack_sequence_as(
         first,
         [
-            None if column[0] is None else merge(column, component(first, i))
+            None if column[0] is None else _stacked(column, component(first, i))
             for i, column in enumerate(columns)
         ],
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import dtypes, nest
 from ..errors import DTypeError, InvalidArgumentError
+from ..shapes import TensorShape
 from ..spec import TensorSpec
 from ..tensor import Tensor, wrap
+from .arguments import function as checked
+from .arguments import shape as one_shape
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
 from .structure import (
     array_of,
@@ -25,8 +28,7 @@ Function = Callable[..., Any]
 
 def spread(function: Any, what: str) -> Callable[[Any], Any]:
     """A user's function as one of an element: a tuple is handed over as that many arguments."""
-    if not callable(function):
-        raise ValueError(f"{what} must be a function, not {function!r}")
+    checked(what, function)
 
     def call(element: Any) -> Any:
         try:
@@ -50,6 +52,8 @@ def _truth(value: Any, what: str) -> bool:
 
 class Map(Stage):
     """A function of each element."""
+
+    infers = True
 
     def __init__(self, source: Stage, function: Any) -> None:
         super().__init__(source)
@@ -84,10 +88,12 @@ class _MapCursor(Cursor):
 class Scan(Stage):
     """A function of a state and each element, which gives the next state and what becomes of the element."""
 
+    infers = True
+
     def __init__(self, source: Stage, initial_state: Any, function: Function) -> None:
         super().__init__(source)
         self._initial = as_element(initial_state)
-        self._function = function
+        self._function = checked("scan: scan_func", function)
 
     def elements(self, session: Session) -> Iterator[Any]:
         state = self._initial
@@ -231,26 +237,30 @@ class PaddedBatch(Batch):
             return super().describe()
         wanted = iter(self._shapes)
         return batched_spec(
-            map_specs(lambda s: TensorSpec(_asked(next(wanted), s.shape), s.dtype), source),
+            map_specs(lambda s: TensorSpec(_either(next(wanted), s.shape), s.dtype), source),
             self._batch if self._drop else None,
         )
 
 
-def _asked(shape: Any, own: Any) -> Any:
-    return [None if size == -1 else size for size in shape] if shape is not None else own
+def _either(asked: TensorShape | None, own: TensorShape) -> TensorShape:
+    return own if asked is None or asked.rank is None else asked
 
 
 def shape_leaves(shapes: Any, spec: Any) -> list[Any]:
     """padded_shapes with one entry a leaf: the elements' own structure says where a shape begins."""
     if isinstance(spec, dict):
+        if not isinstance(shapes, Mapping) or shapes.keys() != spec.keys():
+            raise ValueError(
+                f"padded_batch: elements have the components {list(spec)}, padded_shapes are {shapes!r}"
+            )
         return [leaf for key in sorted(spec) for leaf in shape_leaves(shapes[key], spec[key])]
-    if type(spec) is tuple:
+    if isinstance(spec, tuple):
         if not isinstance(shapes, (tuple, list)) or len(shapes) != len(spec):
             raise ValueError(
                 f"padded_batch: elements have {len(spec)} components, padded_shapes are {shapes!r}"
             )
         return [leaf for part, own in zip(shapes, spec) for leaf in shape_leaves(part, own)]
-    return [shapes]
+    return [one_shape("padded_batch: padded_shapes", shapes)]
 
 
 def value_leaves(values: Any, spec: Any) -> list[Any]:
@@ -273,6 +283,8 @@ def _padding(value: Any, leaf: TensorSpec) -> Any:
         raise TypeError(
             f"padded_batch: the padding value {value!r} is {tensor.dtype.name}, the component is {leaf.dtype.name}"
         )
+    if tensor.ndim:
+        raise InvalidArgumentError(f"padded_batch: the padding value {value!r} must be one value")
     return tensor._array[()]
 
 

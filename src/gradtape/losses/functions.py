@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..errors import InvalidArgumentError
 from ..math import (
     abs,
     equal,
@@ -50,6 +51,7 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
 
 def of_one_rank(x: Any, y: Any, grow: bool = True) -> tuple[Any, Any]:
     """Both with the same number of axes: a last axis of length 1 is dropped or added where it makes the difference."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
     for this, other, back in ((x, y, False), (y, x, True)):
         if this.ndim == other.ndim + 1 and this._array.shape[-1] == 1:
             if other.ndim == 1 and grow:
@@ -270,6 +272,10 @@ def _smoothed(y_true: Any, y_pred: Any, label_smoothing: float) -> tuple[Any, An
     true, predicted = as_floats(y_true, y_pred)
     label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
     if label_smoothing:
+        if not true.ndim:
+            raise InvalidArgumentError(
+                "a cross entropy needs an axis of classes, and y_true is a single number"
+            )
         true = true * (1.0 - label_smoothing) + label_smoothing / true._array.shape[-1]
     return true, predicted
 
@@ -307,9 +313,9 @@ def sparse_categorical_crossentropy(
     """
     predicted = convert_to_tensor(y_pred)
     true = cast(y_true, "int64")
+    at = one_axis("sparse_categorical_crossentropy", axis, predicted.ndim)
     if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
         true = squeeze(true, axis)
-    at = one_axis("sparse_categorical_crossentropy", axis, predicted.ndim)
     if at != -1:
         order = [i for i in range(-predicted.ndim, 0) if i != at]
         predicted = transpose(predicted, [*order, at])

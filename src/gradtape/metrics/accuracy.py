@@ -49,9 +49,10 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     array([1., 0.], dtype=float32)
     """
     predicted, true = convert_to_tensor(y_pred), cast(y_true, "int64")
+    found = argmax(predicted, -1)
     if true.ndim == predicted.ndim and true._array.shape[-1] == 1:
         true = squeeze(true, -1)
-    return cast(equal(true, argmax(predicted, -1)), "float32")
+    return cast(equal(true, found), "float32")
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:

@@ -292,6 +292,11 @@ class FBetaScore(Metric):
 
     def result(self) -> Tensor:
         """The score so far."""
+        if not self.variables:
+            raise ValueError(
+                f"{type(self).__name__}: there is no score before the first update_state, which says how many classes "
+                "there are"
+            )
         right, wrong, missed, occurring = (getattr(self, name) for name in self._kept)
         precision, recall = right / (right + wrong + EPSILON), right / (right + missed + EPSILON)
         square = self.beta**2
@@ -365,9 +370,10 @@ class AUC(_Counts):
         from_logits: bool = False,
     ) -> None:
         if thresholds is None:
-            if integer("AUC", "num_thresholds", num_thresholds) < 2:
-                raise ValueError(f"AUC: num_thresholds is a whole number from 2 on, not {num_thresholds}")
-            inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
+            count = integer("AUC", "num_thresholds", num_thresholds)
+            if count < 2:
+                raise ValueError(f"AUC: num_thresholds is a whole number from 2 on, not {count}")
+            inner = (np.arange(1, count - 1) / (count - 1)).tolist()
         else:
             inner = sorted(_in_range(list(thresholds), 0.5))
         super().__init__(name, dtype, [-EPSILON, *inner, 1.0 + EPSILON])

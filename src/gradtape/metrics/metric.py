@@ -77,7 +77,8 @@ class Metric:
         name: str | None = None,
     ) -> Variable:
         """A variable for the metric's state."""
-        value = initializers.get(initializer or "zeros")(shape, dtype=dtype or self.dtype)
+        first = initializers.get("zeros" if initializer is None else initializer)
+        value = first(shape, dtype=self.dtype if dtype is None else dtype)
         return Variable(value, trainable=False, name=name)
 
     def add_weight(

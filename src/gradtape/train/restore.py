@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InvalidArgumentError, OpError
-from ..primitive import outside
+from ..primitive import local, outside
 from ..tensor import wrap
-from ..variable import Variable
+from ..variable import Variable, when_made
 from .files import Saved
 from .graph import children, is_value, leading, walk
 
@@ -30,12 +30,14 @@ class Restoration:
 
     def match(self, thing: Any, number: int) -> None:
         """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
-        with (
-            outside()
-        ):  # an optimizer may make its state while a @function is traced: this is no part of that
-            self._match(thing, number)
+        trace = local.here.trace
+        with outside():  # a @function may make variables while it is traced: this is no part of that
+            for found in self._match(thing, number):
+                if trace is not None and isinstance(found, Variable):
+                    trace.restored(found)
 
-    def _match(self, thing: Any, number: int) -> None:
+    def _match(self, thing: Any, number: int) -> list[Any]:
+        """The same; returns the objects that got a value."""
         changes: dict[int, tuple[Any, Callable[[], None]]] = {}
         lacking = self._lacking()
         waiting, seen, incomplete = [(thing, number)], set(), []
@@ -59,6 +61,7 @@ class Restoration:
             self._bound[number] = weakref.ref(thing)
             self._saved.tensors.pop(self._saved.nodes[number].get("tensor", ""), None)
         self._wait(incomplete)
+        return [thing for thing, _ in changes.values()]
 
     def _change(self, thing: Any, node: dict[str, Any], number: int) -> Callable[[], None]:
         """What will put a saved value into its object; it is known to fit."""
@@ -122,10 +125,17 @@ def _names(nodes: list[dict[str, Any]]) -> dict[int, str]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Objects that lack something
 
-_lacking: dict[int, list[tuple[Restoration, int]]] = {}  # by the object's id
-_told: dict[
-    type, list[Any]
-] = {}  # of classes whose objects tell us of attributes: how many lack something, and how
+
+class _Lacking(NamedTuple):
+    """An object that lacks something, and what is to be tried again when it is given an attribute."""
+
+    thing: weakref.ref[Any]
+    tries: list[tuple[Restoration, int]]
+
+
+_lacking: dict[int, _Lacking] = {}  # by the object's id
+# Of classes whose objects tell us of attributes: how many lack something, and how.
+_told: dict[type, list[Any]] = {}
 
 
 def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
@@ -136,9 +146,9 @@ def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
             weakref.finalize(thing, _forget, id(thing), type(thing)).atexit = False
         except TypeError:  # no weak references: nothing could tell us when it is gone
             return []
-        known = _lacking[id(thing)] = []
+        known = _lacking[id(thing)] = _Lacking(weakref.ref(thing), [])
         _tell(type(thing))
-    return known
+    return known.tries
 
 
 def _tell(cls: Any) -> None:
@@ -165,10 +175,8 @@ def _forget(number: int, cls: Any) -> None:
     count, ours, before = _told[cls]
     if not count:
         del _told[cls]
-        if (
-            cls.__dict__.get("__setattr__") is not ours
-        ):  # somebody has put theirs around ours, which does no harm
-            return
+        if cls.__dict__.get("__setattr__") is not ours:
+            return  # somebody has put theirs around ours, which does no harm
         if before is None:
             del cls.__setattr__
         else:
@@ -176,13 +184,24 @@ def _forget(number: int, cls: Any) -> None:
 
 
 def _try_again(thing: Any) -> None:
-    waiting = _lacking[id(thing)]
+    waiting = _lacking[id(thing)].tries
     tries = waiting[:]
     waiting.clear()
     for restoration, number in tries:
         restoration.match(thing, number)
     if not waiting:
         _forget(id(thing), type(thing))
+
+
+def _try_all() -> None:
+    """A @function has made variables, some of them perhaps in lists and dictionaries, which tell nobody."""
+    for lacking in list(_lacking.values()):
+        thing = lacking.thing()
+        if id(thing) in _lacking:
+            _try_again(thing)
+
+
+when_made.append(_try_all)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import storage
 from ..errors import DataLossError
 from . import files
 
@@ -37,7 +38,7 @@ class State:
 def update(directory: str, state: State) -> None:
     """Write the file."""
     path = Path(directory or ".") / "checkpoint"
-    files.replace(path, json.dumps(asdict(state), indent=1).encode())
+    storage.replace(path, json.dumps(asdict(state), indent=1).encode())
 
 
 def read(directory: Any, latest_filename: str | None = None) -> State | None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...engine import xp
-from ...errors import IndexOutOfBoundsError, InvalidArgumentError
+from ...errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...indexed_slices import IndexedSlices
 from ...tensor import Tensor, convert
 from ...variable import Variable
@@ -30,11 +31,32 @@ def checked(gradient: Any, variable: Any) -> Any:
     elif not isinstance(variable, Variable):
         raise _no_variable(variable)
     array, own = gradient._array, variable._tensor._array
+    if array.dtype is not own.dtype:
+        _check_dtype(array, variable)
     if array.shape != own.shape:
         raise InvalidArgumentError(
             f"the gradient of {variable.name} has shape {list(array.shape)}, the variable {list(own.shape)}"
         )
     return array if array.dtype is own.dtype else array.astype(own.dtype, copy=False)
+
+
+def _check_dtype(array: Any, variable: Variable) -> None:
+    """A gradient may be of another precision than its variable, and of no other kind."""
+    kind, own = array.dtype.kind, variable.dtype
+    if kind == "O" or (kind == "c" and not own.is_complex):
+        raise DTypeError(
+            f"the gradient of {variable.name} is {dtypes.of(array).name}, the variable {own.name}: cast one of them"
+        )
+
+
+def misfit(pairs: list[Any]) -> TypeError | None:
+    """The error for what should have been pairs; None if they are."""
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            return TypeError(
+                f"apply_gradients takes pairs (gradient, variable), not {pair!r}. Write zip(gradients, variables)"
+            )
+    return None
 
 
 def _no_variable(given: Any) -> TypeError:
@@ -52,6 +74,7 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
             f"the gradient of {variable.name} has rows of shape {list(values.shape)} for indices of shape "
             f"{list(at.shape)}, the variable has shape {list(own.shape)}"
         )
+    _check_dtype(values, variable)
     values = values.astype(own.dtype, copy=False)
     if type(at) is not np.ndarray or type(values) is not np.ndarray:
         return IndexedSlices(values, at, own.shape)

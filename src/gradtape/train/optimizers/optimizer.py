@@ -10,6 +10,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from types import NoneType
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -17,9 +18,9 @@ import numpy as np
 from ...custom import no_recording
 from ...engine import is_traced, xp
 from ...indexed_slices import IndexedSlices
-from ...ops.scalars import number
+from ...ops.scalars import integer, number
 from ...scopes import snake_case
-from ...tensor import convert, wrap
+from ...tensor import Tensor, convert, wrap
 from ...variable import Variable
 from .. import schedules
 from . import gradients as g
@@ -121,16 +122,10 @@ class Optimizer:
     ) -> None:
         _refuse(unknown, type(self).__name__)
         _only_one(clipnorm=clipnorm, clipvalue=clipvalue, global_clipnorm=global_clipnorm)
-        if gradient_accumulation_steps is not None and gradient_accumulation_steps < 2:
-            raise ValueError(
-                f"gradient_accumulation_steps is a whole number from 2 on, or None, not {gradient_accumulation_steps}"
-            )
-        if use_ema and not 0 <= ema_momentum <= 1:
+        _none_or_from(2, "gradient_accumulation_steps", gradient_accumulation_steps)
+        _none_or_from(1, "ema_overwrite_frequency", ema_overwrite_frequency)
+        if use_ema and not 0 <= number(type(self).__name__, "ema_momentum", ema_momentum) <= 1:
             raise ValueError(f"ema_momentum must lie in [0, 1], not {ema_momentum}")
-        if ema_overwrite_frequency is not None and ema_overwrite_frequency < 1:
-            raise ValueError(
-                f"ema_overwrite_frequency is a whole number from 1 on, or None, not {ema_overwrite_frequency}"
-            )
         self.name = name or snake_case(type(self).__name__)
         self.weight_decay = weight_decay
         self.clipnorm = clipnorm
@@ -204,8 +199,12 @@ class Optimizer:
         """Let some variables not shrink: those given, and those in whose name a text of `var_names` is found."""
         if self.built:
             raise ValueError("exclude_from_weight_decay must be called before the first update")
-        names = list(var_names or ())
-        self._books = _Books((), var_list or (), re.compile("|".join(names)) if names else None)
+        what = "exclude_from_weight_decay"
+        excluded = [] if var_list is None else _variables(f"{what}: var_list", var_list)
+        names = [] if var_names is None else _listed(f"{what}: var_names", var_names)
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(f"{what}: var_names must be texts, not {names!r}")
+        self._books = _Books((), excluded, re.compile("|".join(names)) if names else None)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments this was made with, the learning rate as it is now."""
@@ -220,6 +219,8 @@ class Optimizer:
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         """The optimizer that `get_config` described, without its state."""
+        if not isinstance(config, dict):
+            raise TypeError(f"{cls.__name__}.from_config takes what get_config gives, a dict, not {config!r}")
         rate = config.get("learning_rate")
         if isinstance(rate, dict):
             config = {**config, "learning_rate": schedules.deserialize(rate, custom_objects)}
@@ -246,7 +247,8 @@ class Optimizer:
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the state for variables that have none yet. The first update does so by itself."""
-        new = [v for v in variables if v._key not in self._books.index]
+        new = [v for v in _variables("build", variables) if v._key not in self._books.index]
+        self._check_numbers()
         names = self._names()
         if self.use_ema:
             names.append("average")
@@ -260,13 +262,20 @@ class Optimizer:
                 self._slots.setdefault(name, []).append(Slot(array, _slot_name(variable, name)))
         self.built = True
 
+    def _check_numbers(self) -> None:
+        for name in (*Options.__annotations__, *self._settings):
+            value = getattr(self, name)
+            if name != "name" and not isinstance(value, (bool, Tensor, Variable, NoneType)):
+                number(type(self).__name__, name, value)
+
     def add_variable(
         self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None
     ) -> Variable:
         """A variable of the optimizer's own, for `build`."""
         from ... import initializers
 
-        value = initializers.get(initializer)(shape, dtype=dtype or "float32")
+        first = initializers.get("zeros" if initializer is None else initializer)
+        value = first(shape, dtype="float32" if dtype is None else dtype)
         variable = Variable(value, trainable=False, name=name)
         self._own.append(variable)
         return variable
@@ -275,7 +284,7 @@ class Optimizer:
         self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
     ) -> Variable:
         """A variable of the optimizer's own with the shape and dtype of another, for `build`."""
-        v = reference_variable
+        (v,) = _variables("add_variable_from_reference", [reference_variable])
         return self.add_variable(v._array.shape, initializer, v.dtype, _slot_name(v, name or "var"))
 
     def add_optimizer_variables(
@@ -283,13 +292,19 @@ class Optimizer:
     ) -> Any:
         """`add_variable_from_reference` for many variables: a list; for several names, a tuple of lists."""
         if isinstance(name, str):
-            return [self.add_variable_from_reference(v, name, initializer) for v in trainable_variables]
-        each = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(name)
-        rows = [
-            [self.add_variable_from_reference(v, n, i) for n, i in zip(name, each, strict=True)]
-            for v in trainable_variables
-        ]
-        return tuple([row[i] for row in rows] for i in range(len(name)))
+            variables = _variables("add_optimizer_variables", trainable_variables)
+            return [self.add_variable_from_reference(v, name, initializer) for v in variables]
+        names = _listed("add_optimizer_variables: name", name)
+        each = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
+        if len(each) != len(names):
+            raise ValueError(
+                f"add_optimizer_variables: there are {len(names)} names and {len(each)} initializers"
+            )
+        variables = _variables("add_optimizer_variables", trainable_variables)
+        return tuple(
+            [self.add_variable_from_reference(v, name, first) for v in variables]
+            for name, first in zip(names, each)
+        )
 
     def _get_variable_index(self, variable: Variable) -> int:
         return self._books.index[variable._key]
@@ -311,11 +326,11 @@ class Optimizer:
         if callable(loss):
             with GradientTape() as tape:
                 value = loss()
-        elif tape is None:
+        elif not isinstance(tape, GradientTape):
             raise ValueError("minimize: loss is a tensor, so the tape that recorded it must be given")
         else:
             value = loss
-        variables = list(var_list() if callable(var_list) else var_list)
+        variables = _variables("minimize: var_list", var_list() if callable(var_list) else var_list)
         return list(zip(tape.gradient(value, variables), variables))
 
     def apply_gradients(
@@ -329,7 +344,7 @@ class Optimizer:
         Raises:
             ValueError: if there is nothing to update, or a gradient has not its variable's shape. Nothing has changed.
         """
-        self._apply(list(grads_and_vars))
+        self._apply(_listed("apply_gradients", grads_and_vars))
         return self._iterations
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
@@ -338,7 +353,8 @@ class Optimizer:
             if not self.built:
                 raise ValueError("apply: call build(variables) first, or give the variables")
             trainable_variables = self._books.variables
-        gradients, variables = list(grads), list(trainable_variables)
+        gradients = _listed("apply: grads", grads)
+        variables = _listed("apply: trainable_variables", trainable_variables)
         if len(gradients) != len(variables):
             raise ValueError(f"apply: there are {len(gradients)} gradients for {len(variables)} variables")
         self._apply(list(zip(gradients, variables)))
@@ -350,7 +366,10 @@ class Optimizer:
         )
 
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
-        gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
+        try:
+            gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
+        except (TypeError, ValueError) as error:
+            raise g.misfit(pairs) or error from None
         variables = [variable for _, variable in pairs]
         missing = [v.name for gradient, v in zip(gradients, variables) if gradient is None]
         if len(missing) == len(pairs):
@@ -586,6 +605,26 @@ def _only_one(**limits: Any) -> None:
     given = [name for name, limit in limits.items() if limit is not None]
     if len(given) > 1:
         raise ValueError(f"only one way of clipping can be used: {' and '.join(given)} are given")
+
+
+def _none_or_from(least: int, what: str, value: Any) -> None:
+    if value is not None and integer("Optimizer", what, value) < least:
+        raise ValueError(f"{what} is a whole number from {least} on, or None, not {value}")
+
+
+def _listed(what: str, values: Any) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{what} must be a list, not {values!r}") from None
+
+
+def _variables(what: str, values: Any) -> list[Variable]:
+    found = _listed(what, values)
+    for value in found:
+        if not isinstance(value, Variable):
+            raise TypeError(f"{what} must be variables; one of them is {value!r}")
+    return found
 
 
 def _slot_name(variable: Variable, name: str) -> str:

@@ -95,7 +95,7 @@ class Adam(Optimizer):
         self.amsgrad = amsgrad
 
     def _families(self) -> Sequence[tuple[str, ...]]:
-        return [("momentum", "velocity"), ("velocity_hat",)][: 1 + self.amsgrad]
+        return [("momentum", "velocity"), ("velocity_hat",)][: 1 + bool(self.amsgrad)]
 
     def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
         corrected = (
@@ -180,7 +180,7 @@ class RMSprop(Optimizer):
         self.centered = centered
 
     def _families(self) -> Sequence[tuple[str, ...]]:
-        optional = [("momentum",)] * (self.momentum > 0) + [("average_gradient",)] * self.centered
+        optional = [("momentum",)] * (self.momentum > 0) + [("average_gradient",)] * bool(self.centered)
         return [("velocity",), *optional]
 
     def _constants(self, rate: Any, step: Any, scalar: Scalar) -> Sequence[Any]:
@@ -440,7 +440,7 @@ class Ftrl(Optimizer):
         self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self.beta = beta
         for name in self._settings[1:5]:
-            if getattr(self, name) < 0:
+            if number("Ftrl", name, getattr(self, name)) < 0:
                 raise ValueError(f"{name} must not be negative, it is {getattr(self, name)}")
 
     def _families(self) -> Sequence[tuple[str, ...]]:
