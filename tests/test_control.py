@@ -407,8 +407,14 @@ BAD = {
     ),
     "a device": (lambda: tf.device("/foo:::").__enter__(), ValueError, "names no device"),
     "a name": (lambda: tf.name_scope(3), ValueError, "a name is a text"),
-    "a graph": (lambda: tf.Graph(), NotImplementedError, "no graphs"),
+    "a graph": (lambda: finalized().as_default().__enter__(), RuntimeError, "this graph is finalized"),
 }
+
+
+def finalized():
+    graph = tf.Graph()
+    graph.finalize()
+    return graph
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -416,3 +422,14 @@ def test_bad_input_is_refused(name):
     compute, error, message = BAD[name]
     with pytest.raises(error, match=re.escape(message)):
         compute()
+
+
+def test_operations_in_a_graph_run_at_once_and_names_begin_anew_there():
+    with tf.name_scope("outside"), tf.Graph().as_default() as graph:
+        with graph.name_scope("layer"), graph.device("/CPU:0"), graph.control_dependencies([]):
+            v = tf.Variable(3.0, name="v")
+        with tf.GradientTape() as tape:
+            y = v * v
+    assert v.name == "layer/v:0"
+    assert float(tape.gradient(y, v)) == 6.0
+    assert not graph.finalized

@@ -143,12 +143,40 @@ def inside_function() -> bool:
 
 
 class Graph:
-    """Not here: operations run when they are called."""
+    """Operations that belong together. They run when they are called, as anywhere: no session runs them later.
+
+    >>> graph = Graph()
+    >>> with graph.as_default(), graph.name_scope("layer"):
+    ...     get_current_name_scope()
+    'layer'
+    """
+
+    building_function = False  # what `function` traces is no object of this kind
+    name_scope = staticmethod(name_scope)
+    device = staticmethod(device)
+    control_dependencies = staticmethod(control_dependencies)
 
     def __init__(self) -> None:
-        raise NotImplementedError(
-            "gradtape has no graphs: operations run when they are called. Call them without one"
-        )
+        self._finalized = False
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """A block of the graph's own: names begin anew in it. A finalized graph takes no more."""
+        if self._finalized:
+            raise RuntimeError(
+                "this graph is finalized: nothing can be added to it. Make another with Graph()"
+            )
+        with name_scope(None):
+            yield self
+
+    def finalize(self) -> None:
+        """Let nothing more be added."""
+        self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether `finalize` was called."""
+        return self._finalized
 
 
 def get_logger() -> logging.Logger:
