@@ -75,6 +75,7 @@ FORBIDDEN = [
     ("variable", ["ops", "tape", "custom", "forward", "train"]),
     ("indexed_slices", ["ops", "tape", "custom", "forward", "train", "variable"]),
     ("tape", ["ops", "custom", "forward", "train", "math", "nn", "linalg", "random"]),
+    ("sweep", ["ops", "tape", "variable", "custom", "forward", "train"]),
     ("ops", ["tape", "custom", "forward", "train"]),
 ]
 

@@ -9,7 +9,6 @@ import enum
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from sys import getrefcount
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +20,7 @@ from .engine import as_array, xp
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, Primitive, local
+from .sweep import add, leading_from, sweep_arrays, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
@@ -435,125 +435,15 @@ class GradientTape(Listener):
         if consume:
             self._state = "used"
         if not self._watched.issubset(wanted):
-            records = _leading_from(set(wanted), records)
+            records = leading_from(set(wanted), records)
         elif not consume:
             records = records.copy()
         if consume:
             self._records = []  # the numbers in _known and _watched stay, for `explain`
         if here.tapes:
-            return _sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
+            return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
         with np.errstate(all="ignore"):
-            return _sweep_arrays(seeds, records, set(wanted))
-
-
-def _sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
-    take = records.pop
-    pop = gradients.pop
-    found: dict[int, Any] = {}
-    for _ in range(len(records)):
-        key, plan, into, kept = take()
-        g = pop(key, None)
-        if g is None:
-            if type(key) is not tuple or (g := _gather(key, gradients, wanted, found)) is None:
-                continue
-        else:
-            if key in wanted:
-                found[key] = g
-            if type(g) is IndexedSlices:
-                g = g.dense()
-        for k, part in zip(into, plan.arrays(g, kept)):
-            if part is None:
-                continue
-            if k in gradients:
-                _add_to(gradients, k, part)
-            else:
-                gradients[k] = part
-    gradients.update(found)
-    return gradients
-
-
-def _sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The sweep on tensors: the same walk, every step of it heard by the open tapes."""
-    found: dict[int, Any] = {}
-    for key, plan, into, kept in reversed(records):
-        g = gradients.pop(key, None)
-        if g is None:
-            if type(key) is not tuple or (g := _gather(key, gradients, wanted, found)) is None:
-                continue
-        else:
-            if key in wanted:
-                found[key] = g
-            if type(g) is IndexedSlices:
-                g = g.dense()
-        for k, part in zip(into, plan.tensors(g, kept), strict=True):
-            if part is None:
-                continue
-            gradients[k] = part if k not in gradients else _add(gradients[k], part)
-    gradients.update(found)
-    return gradients
-
-
-def _gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
-    """The gradients of an operation's several outputs; None if none of them has one."""
-    parts = []
-    for key in keys:
-        part = gradients.pop(key, None)
-        if part is not None and key in wanted:
-            found[key] = part
-        parts.append(part.dense() if type(part) is IndexedSlices else part)
-    for part in parts:
-        if part is not None:
-            return tuple(parts)
-    return None
-
-
-def _references(gradients: dict[Any, Any], key: Any) -> int:
-    total = gradients[key]
-    return getrefcount(total)
-
-
-_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
-
-
-def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
-    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
-    total = gradients[key]
-    if (
-        getrefcount(total) == _SOLE
-        and type(total) is ndarray
-        and total.base is None
-        and type(part) is ndarray
-    ):
-        np.add(total, part, total)
-    else:
-        gradients[key] = _add(total, part)
-
-
-def _add(total: Any, part: Any) -> Any:
-    if type(total) is IndexedSlices:
-        return total.plus(part)
-    if type(part) is IndexedSlices:
-        return total + part.dense()
-    return total + part
-
-
-def _leading_from(keys: set[int], records: list[Any]) -> list[Any]:
-    """The records through which a gradient can reach one of `keys`, each pulling back to what leads there only."""
-    needed = []
-    for key, plan, into, kept in records:
-        if not any(k in keys for k in into):
-            continue
-        if type(key) is tuple:
-            keys.update(key)
-        else:
-            keys.add(key)
-        if all(k in keys for k in into):
-            needed.append((key, plan, into, kept))
-        else:
-            positions = tuple(i for i, k in zip(plan.heard, into, strict=True) if k in keys)
-            needed.append((key, plan.only(positions), tuple(k for k in into if k in keys), kept))
-    return needed
+            return sweep_arrays(seeds, records, set(wanted))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -611,7 +501,7 @@ def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
             continue
         seed = _ones(array) if weight is None else _weight(weight, array)
         key = target._key or key_of(target)
-        seeds[key] = _add(seeds[key], seed) if key in seeds else seed
+        seeds[key] = add(seeds[key], seed) if key in seeds else seed
     return seeds
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..custom import no_recording
 from ..indexed_slices import IndexedSlices
-from ..tape import _add, _gather
+from ..sweep import add, gather
 
 Pull = Callable[[Any, Any, Any, Any, Any], Any]
 
@@ -21,7 +21,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
         key, plan, into, kept = records.pop()
         g = gradients.pop(key, None)
         if g is None:
-            if type(key) is not tuple or (g := _gather(key, gradients, wanted, found)) is None:
+            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
                 continue
         else:
             if key in wanted:
@@ -30,7 +30,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
                 g = g.dense()
         for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
             if part is not None:
-                gradients[k] = part if k not in gradients else _add(gradients[k], part)
+                gradients[k] = part if k not in gradients else add(gradients[k], part)
     gradients.update(found)
     return gradients
 

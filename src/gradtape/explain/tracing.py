@@ -65,7 +65,7 @@ class _Stand:
         self._swap(GradientTape, "_stop", self._stopping)
         self._swap(GradientTape, "_watch", self._watching)
         self._swap(GradientTape, "reset", self._resetting)
-        self._swap(tape, "_sweep_tensors", self._sweeping)
+        self._swap(tape, "sweep_tensors", self._sweeping)
 
     def stop(self) -> None:
         for owner, name, original in reversed(self._before):

@@ -1,0 +1,121 @@
+"""The sweep: records taken backwards once, with the gradients known so far by the keys of what they belong to."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .indexed_slices import IndexedSlices
+
+
+def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
+    take = records.pop
+    pop = gradients.pop
+    found: dict[int, Any] = {}
+    for _ in range(len(records)):
+        key, plan, into, kept = take()
+        g = pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            if type(g) is IndexedSlices:
+                g = g.dense()
+        for k, part in zip(into, plan.arrays(g, kept)):
+            if part is None:
+                continue
+            if k in gradients:
+                _add_to(gradients, k, part)
+            else:
+                gradients[k] = part
+    gradients.update(found)
+    return gradients
+
+
+def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on tensors: the same walk, every step of it heard by the open tapes."""
+    found: dict[int, Any] = {}
+    for key, plan, into, kept in reversed(records):
+        g = gradients.pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            if type(g) is IndexedSlices:
+                g = g.dense()
+        for k, part in zip(into, plan.tensors(g, kept), strict=True):
+            if part is None:
+                continue
+            gradients[k] = part if k not in gradients else add(gradients[k], part)
+    gradients.update(found)
+    return gradients
+
+
+def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
+    """The gradients of an operation's several outputs; None if none of them has one."""
+    parts = []
+    for key in keys:
+        part = gradients.pop(key, None)
+        if part is not None and key in wanted:
+            found[key] = part
+        parts.append(part.dense() if type(part) is IndexedSlices else part)
+    for part in parts:
+        if part is not None:
+            return tuple(parts)
+    return None
+
+
+def _references(gradients: dict[Any, Any], key: Any) -> int:
+    total = gradients[key]
+    return getrefcount(total)
+
+
+_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
+
+
+def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
+    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    total = gradients[key]
+    if (
+        getrefcount(total) == _SOLE
+        and type(total) is ndarray
+        and total.base is None
+        and type(part) is ndarray
+    ):
+        np.add(total, part, total)
+    else:
+        gradients[key] = add(total, part)
+
+
+def add(total: Any, part: Any) -> Any:
+    if type(total) is IndexedSlices:
+        return total.plus(part)
+    if type(part) is IndexedSlices:
+        return total + part.dense()
+    return total + part
+
+
+def leading_from(keys: set[int], records: list[Any]) -> list[Any]:
+    """The records through which a gradient can reach one of `keys`, each pulling back to what leads there only."""
+    needed = []
+    for key, plan, into, kept in records:
+        if not any(k in keys for k in into):
+            continue
+        if type(key) is tuple:
+            keys.update(key)
+        else:
+            keys.add(key)
+        if all(k in keys for k in into):
+            needed.append((key, plan, into, kept))
+        else:
+            positions = tuple(i for i, k in zip(plan.heard, into, strict=True) if k in keys)
+            needed.append((key, plan.only(positions), tuple(k for k in into if k in keys), kept))
+    return needed
