@@ -541,6 +541,8 @@ def _weight(weight: Any, array: Any) -> Any:
 def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
     if type(g) is ndarray and g.dtype.kind != "c":
         return wrap(g)
+    if isinstance(g, np.floating):  # what NumPy makes of arrays without axes
+        return wrap(np.asarray(g))
     if g is None:
         if unconnected is UnconnectedGradients.NONE:
             return None
