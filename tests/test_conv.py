@@ -195,15 +195,28 @@ def test_dtypes_stay(dtype):
         ((2, 1, 4, 0, 1), (1, 1, 1, 3), (2, 1, 4, 0, 3)),  # no elements
     ],
 )
-def test_nothing_in_nothing_out(x, filters, out):
+@pytest.mark.parametrize("wrapped", [lambda f: f, tf.function], ids=["eager", "compiled"])
+def test_nothing_in_nothing_out(wrapped, x, filters, out):
     x, filters = tf.ones(x), tf.ones(filters)
-    with tf.GradientTape() as tape:
-        tape.watch([x, filters])
-        y = nn.conv2d(x, filters, 1, "VALID")
+
+    def run(x, filters):
+        with tf.GradientTape() as tape:
+            tape.watch([x, filters])
+            y = nn.conv2d(x, filters, 1, "VALID")
+        return y, tape.gradient(y, [x, filters])
+
+    y, gradients = wrapped(run)(x, filters)
     assert tuple(y.shape) == out
-    gradients = tape.gradient(y, [x, filters])
     assert [g.shape for g in gradients] == [x.shape, filters.shape]
     assert not any(g.numpy().any() for g in gradients)
+
+
+def test_large_windows_are_not_compiled_one_tap_after_the_other():
+    jax = pytest.importorskip("jax")
+    code = jax.make_jaxpr(
+        lambda x, f: convolve._by_jax(x, f, convolve.Windows((128,), (1,), (1,), ((0, 0),)), 1)
+    )(np.ones((1, 300, 2)), np.ones((128, 2, 3)))
+    assert len(code.eqns) < 10
 
 
 Invalid = errors.InvalidArgumentError

@@ -337,3 +337,10 @@ def test_gradients_flow_to_the_parameters_of_a_distribution():
 def test_random_refuses(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("count", [2, 5000])
+def test_strings_fill_as_strings(count):
+    filled = tf.fill([count], "ab").numpy()
+    assert {type(x) for x in filled} == {bytes}
+    assert set(filled) == {b"ab"}

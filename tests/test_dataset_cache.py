@@ -514,3 +514,9 @@ def test_what_cannot_be_written_is_an_error(name, tmp_path, kind):
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](Path(sys.argv[2]))
+
+
+def test_a_cache_leaves_those_with_longer_names_alone(tmp_path):
+    for name in ("a.data-1", "a"):
+        assert numbers(upstream(5).cache(str(tmp_path / name))) == list(range(5))
+    assert numbers(upstream(5).cache(str(tmp_path / "a.data-1"))) == list(range(5))

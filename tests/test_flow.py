@@ -1,5 +1,7 @@
 """Choices and loops inside of a @function: the numbers and gradients of eager code, compiled once."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -494,3 +496,38 @@ def test_other_steps_give_the_same_gradients(cell):
         second.append(tape.gradient(first, [series, w], unconnected_gradients="zero"))
     for e, a in zip(*second, strict=True):
         np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-10)
+
+
+def sizes(jaxpr):
+    from jax.extend.core import jaxprs_in_params
+
+    yield from [math.prod(v.aval.shape) for e in jaxpr.eqns for v in e.outvars]
+    for e in jaxpr.eqns:
+        for inner in jaxprs_in_params(e.params):
+            yield from sizes(inner)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda h, x, i, w: tf.tanh(h @ w + x),
+        lambda h, x, i, w: h + tf.tanh(x @ w),
+        lambda h, x, i, w: tf.tanh(h @ (w * tf.cast(i, "float32")) + x),
+        lambda h, x, i, w: tf.tanh(h @ (w * tf.random.uniform((40, 40))) + x),
+    ],
+    ids=["recurrent", "rows alone", "scaled weights", "random weights"],
+)
+def test_nothing_as_large_as_the_weights_is_kept_for_each_step(body):
+    rows, w = tf.ones((50, 1, 40)), tf.Variable(tf.ones((40, 40)) / 40)
+
+    @compiled
+    def step(rows):
+        with tf.GradientTape() as tape:
+            h = tf.zeros((1, 40))
+            h = tf.scan(lambda h, x: body(h, x[0], x[1], w), (rows, tf.range(50)), h)
+            loss = tf.reduce_sum(h)
+        return tape.gradient(loss, w)
+
+    step(rows)
+    (program,) = step._programs.values()
+    assert max(sizes(program.values.traced.code.jaxpr)) < 50 * 40 * 40 / 2

@@ -207,3 +207,13 @@ def test_endless_recursion_is_pythons_own_error():
     with pytest.raises(RecursionError):
         endless(X)
     assert tf.executing_eagerly()
+
+
+@pytest.mark.parametrize("argument", [X, tf.ones(3), 1, 2.5, [X]], ids=str)
+def test_the_users_error_is_the_first_one(argument):
+    def fails(x):
+        raise ValueError("the user's own")
+
+    with pytest.raises(ValueError, match="the user's own") as caught:
+        tf.function(fails)(argument)
+    assert caught.value.__context__ is None

@@ -4,6 +4,7 @@ import copy
 import functools
 import gc
 import pickle
+import signal
 import threading
 import warnings
 import weakref
@@ -588,3 +589,55 @@ def test_compiling_warns_of_nothing():
         warnings.simplefilter("error")
         fresh = tf.Variable([1.0, 2.0])
         equal(tf.function(lambda x: fresh.assign_add(x))(X), [2.0, 4.0])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int32", "complex64", "bool"])
+def test_looking_at_a_variable_between_calls_changes_nothing(dtype):
+    v = tf.Variable(tf.cast([0, 1], dtype))
+
+    @tf.function
+    def step():
+        v.assign(tf.cast(tf.cast(v, "complex64") + 1.0, dtype))
+
+    eager = v.numpy()
+    for _ in range(4):
+        step()
+        eager = tf.cast(tf.cast(eager, "complex64") + 1.0, dtype).numpy()
+        assert v.dtype == dtype
+        assert (v.numpy() == eager).all()
+
+
+def test_an_interrupt_leaves_variables_before_or_after_the_step():
+    class Interrupt(BaseException):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    v, count = tf.Variable(tf.ones((100, 100))), tf.Variable(0, trainable=False)
+
+    @tf.function
+    def step():
+        v.assign(v * 1.0 + tf.cast(count, "float32") * 0.0)
+        count.assign_add(1)
+
+    step()
+    done = 1
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for i in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 + 3e-6 * i)
+                for _ in range(1000):
+                    step()
+                    done += 1
+            except Interrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            # The step that was interrupted may be done.
+            assert int(count) in (done, done + 1)
+            assert float(v[0, 0]) == 1.0
+            done = int(count)
+    finally:
+        signal.signal(signal.SIGALRM, before)

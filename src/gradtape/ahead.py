@@ -8,14 +8,17 @@ as one product. So many small products become few large ones.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 from jax.extend.core import Var, jaxprs_in_params
 
-# Of several steps at once these are slow, or (what has code inside) not the same.
+# Of several steps at once these are slow.
 _SLOW = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort")
 _PRODUCTS = ("dot_general", "conv_general_dilated")
+_LARGE = 8  # times as large as what a step is given: too much to keep for all of them
 
 
 def ahead(closed: Any, rows: list[int], count: int) -> Parts | None:
@@ -33,6 +36,7 @@ class Parts:
         jaxpr = self.jaxpr = closed.jaxpr
         known = {jaxpr.invars[i] for i in rows}
         unknown = {v for v in jaxpr.invars if v not in known}
+        limit = _LARGE * _size(known)
         fixed: list[Any] = []
         before: list[Any] = []
         later: list[Any] = []
@@ -40,7 +44,7 @@ class Parts:
             inputs = {v for v in eqn.invars if isinstance(v, Var)}
             if not inputs & unknown and not inputs & known and not eqn.effects:
                 fixed.append(eqn)
-            elif not inputs & unknown and _is_plain(eqn):
+            elif not inputs & unknown and _is_plain(eqn) and _size(eqn.outvars) <= limit:
                 before.append(eqn)
                 known.update(eqn.outvars)
             else:
@@ -85,6 +89,10 @@ class Parts:
         return last
 
 
+def _size(variables: Iterable[Any]) -> int:
+    return sum(math.prod(v.aval.shape) for v in variables)
+
+
 def _inputs(eqns: list[Any]) -> list[Any]:
     return [v for eqn in eqns for v in eqn.invars]
 
@@ -115,9 +123,9 @@ def _sums(jaxpr: Any, eqns: list[Any], round_: list[Any], moving: set[Any]) -> l
 
 
 def _is_of_matrices(eqn: Any, moving: set[Any]) -> bool:
-    if eqn.primitive.name != "dot_general" or not all(v in moving for v in eqn.invars if isinstance(v, Var)):
+    if eqn.primitive.name != "dot_general" or eqn.params["dimension_numbers"][1] != ((), ()):
         return False
-    return eqn.params["dimension_numbers"][1] == ((), ()) and all(isinstance(v, Var) for v in eqn.invars)
+    return all(isinstance(v, Var) and v in moving for v in eqn.invars)
 
 
 def _summed(product: Any, x: Any, y: Any) -> Any:

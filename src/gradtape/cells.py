@@ -6,9 +6,10 @@ of them (a tape, for a gradient to come; a call in another thread) keeps it: the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from itertools import repeat
 from sys import getrefcount
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -103,20 +104,32 @@ def store(variables: list[Variable], arrays: list[Any]) -> None:
 # Written in place
 
 
-def alone(variables: list[Any]) -> tuple[list[Tensor], list[Any]]:
-    """The tensors and arrays of variables, to be written into: copies of those that somebody else has, too."""
-    tensors = [v._tensor for v in variables]
+# Each of these runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
+do = deque[Any](maxlen=0).extend  # what an iterator does
+set_value = Variable.__dict__["_tensor"].__set__
+set_device = Tensor.__dict__["_device"].__set__
+_set_key = Tensor.__dict__["_key"].__set__
+
+
+def emptied(variables: list[Variable], keys: list[int]) -> list[Tensor]:
+    """New tensors in the variables, without a value yet. Whoever reads one in another thread waits for `writing`."""
+    made = [*map(_new, repeat(Tensor, len(variables)))]
+    do(map(_set_key, made, keys))
+    do(map(set_value, variables, made))
+    return made
+
+
+def to_give(tensors: list[Tensor]) -> list[Any]:
+    """The arrays of tensors that were in variables, to be written into: copies of those that somebody else has, too."""
     try:
-        arrays = [device_of(t) for t in tensors]
+        arrays = [*map(device_of, tensors)]
     except AttributeError:
-        arrays = [value_of(v) for v in variables]
-        tensors = [v._tensor for v in variables]
+        arrays = [on_device(t) for t in tensors]
     if _references(tensors, arrays) != ALONE * len(arrays):
-        for i, variable in enumerate(variables):
+        for i in range(len(arrays)):
             if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
                 arrays[i] = jax.numpy.copy(arrays[i])
-                variable._tensor = tensors[i] = from_device(arrays[i], variable._key)
-    return tensors, arrays
+    return arrays
 
 
 def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
@@ -124,9 +137,8 @@ def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
 
 
 def _alone() -> int:
-    """What `_references` says of a tensor and its array that nobody but a variable and two lists have."""
-    variable = SimpleNamespace(_tensor=from_device(np.zeros(1)))
-    tensors = [variable._tensor]
+    """What `_references` says of a tensor and its array that nobody but two lists have."""
+    tensors = [from_device(np.zeros(1))]
     return _references(tensors, [t._device for t in tensors])
 
 

@@ -114,10 +114,12 @@ class Function:
                 array = device_of(a)
                 arrays.append(array)
                 key.append(array.aval)  # its shape and dtype
-            program = self._found[tuple(key)]
-        except (AttributeError, TypeError, KeyError):  # not only tensors, or not in compiled code before
+            program = self._found.get(tuple(key))
+        except (AttributeError, TypeError):  # not only tensors, or not in compiled code before
+            program = None
+        if program is None or here.tapes:
             return self._call(args)
-        return self._call(args) if here.tapes else program.values.on(arrays)  # type: ignore[union-attr]
+        return program.values.on(arrays)  # type: ignore[union-attr]  # it has been prepared
 
     def _call(self, args: tuple[Any, ...]) -> Any:
         """Sort tensors and plain values, which takes 1 us for each. The rest takes ten times that."""

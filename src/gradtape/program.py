@@ -11,6 +11,7 @@ import copy
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,20 @@ from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
-from .cells import alone, from_device, on_device, reader, store, tensors, values_of, x64
+from .cells import (
+    do,
+    emptied,
+    from_device,
+    on_device,
+    reader,
+    set_device,
+    set_value,
+    store,
+    tensors,
+    to_give,
+    values_of,
+    x64,
+)
 from .engine import is_traced
 from .host import python_errors
 from .indexed_slices import IndexedSlices
@@ -442,25 +456,28 @@ class Values:
         return execute
 
     def _writing(self) -> Callable[..., Any]:
-        """It is given the arrays of variables to be written into. If it fails, all is as it was."""
+        """It is given the arrays of variables to be written into. If it fails, or is interrupted, all is as it was.
+
+        (`held` is for pure programs, which write nothing.)
+        """
         compiled, pack, donated, kept = self.compiled, self.traced.pack, self.donated, self.kept
         others = self.written[len(donated) :]
+        keys = [v._key for v in donated]
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
-                tensors, arrays = alone(donated)
-                for tensor in tensors:
-                    del tensor._device  # whoever reads it in another thread waits for `writing`
+                before = [v._tensor for v in donated]
+                done: list[Any] = []
                 try:
-                    results, state = compiled(*arrays, *values_of(kept), *inputs)
-                except BaseException:
-                    for tensor, array in zip(tensors, arrays):
-                        tensor._device = array
-                    raise
-                for tensor, array in zip(tensors, state):
-                    tensor._device = array
-                if others:
-                    store(others, state[len(tensors) :])
+                    tensors = emptied(donated, keys)
+                    done.extend(starmap(compiled, [(*to_give(before), *values_of(kept), *inputs)]))
+                finally:
+                    if done:
+                        results, state = done[0]
+                        do(map(set_device, tensors, state))
+                        store(others, state[len(tensors) :])
+                    else:
+                        do(map(set_value, donated, before))
             return pack(results)
 
         return execute

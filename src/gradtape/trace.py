@@ -1,7 +1,7 @@
 """Trace: the values of variables, and the random numbers, while a @function is traced.
 
 A trace is the thread's (`local.here.trace`), so a trace that fails has changed nothing: what variables hold is put in
-them by `program` when the compiled function has run. Only this file and `program` know how JAX traces.
+them by `program` when the compiled function has run.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import contextlib
 import glob
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -184,7 +185,8 @@ def _run_of(temporary: Path) -> str:
 def _sweep(index: Path) -> None:
     """Remove chunks that no index names and nobody writes. The order matters: a writer may just be finishing."""
     name = index.name.removesuffix(".index")
-    chunks = list(index.parent.glob(f"{glob.escape(name)}.data-*-*"))
+    ours = re.compile(re.escape(name) + r"\.data-[0-9a-f]+-\d+")  # not those of a cache named "NAME.data-1"
+    chunks = [path for path in index.parent.glob(f"{glob.escape(name)}.data-*") if ours.fullmatch(path.name)]
     alive = {_run_of(temporary) for temporary in storage.waiting(index)}
     if not index.exists():
         for chunk in chunks:

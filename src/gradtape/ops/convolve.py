@@ -74,6 +74,9 @@ def _by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
     import jax
 
     rank = len(windows.size)
+    if not (x.size and filters.size):  # JAX takes no space of length 0
+        shape = (*x.shape[: -rank - 1], *windows.fit(x.shape[-rank - 1 : -1]), filters.shape[-1])
+        return jax.numpy.zeros(shape, x.dtype)
     if groups == 1 and _is_quick_as_product(x, windows):
         return _by_product(x, filters, windows)
     letters = "XYZ"[:rank]
@@ -90,14 +93,17 @@ def _by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
 
 
 def _is_quick_as_product(x: Any, windows: Windows) -> bool:
-    """Is XLA quicker at copying windows and multiplying? On a processor it is, while the copies stay in the cache."""
+    """Is XLA quicker at copying windows and multiplying? On a processor it is, while the copies stay in the cache.
+
+    Large windows are as quick, but take seconds to compile.
+    """
     import jax
 
     if jax.default_backend() != "cpu" or set(windows.strides + windows.dilations) != {1}:
         return False
-    rank = len(windows.size)
-    inner = x.shape[-1] * math.prod(windows.size)
-    return math.prod(x.shape[: -rank - 1] + windows.fit(x.shape[-rank - 1 : -1])) * inner <= _BLOCK * 2
+    rank, size = len(windows.size), math.prod(windows.size)
+    copied = math.prod(x.shape[: -rank - 1] + windows.fit(x.shape[-rank - 1 : -1])) * x.shape[-1] * size
+    return size <= 9 and 0 < copied <= _BLOCK * 2
 
 
 def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
@@ -117,6 +123,8 @@ def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any
     """The transpose at `y` of `function(x, other)`, linear in an x of this shape. JAX transposes in floats alone."""
     import jax
 
+    if not math.prod(shape):
+        return jax.numpy.zeros(shape, y.dtype)
     wide = y.dtype if dtypes.is_differentiable(y) else np.dtype(np.float64)
     other = other.astype(wide)
     transpose = jax.linear_transpose(lambda x: function(x, other), jax.ShapeDtypeStruct(shape, wide))

@@ -166,7 +166,7 @@ def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
 
     rank = len(windows.size)
     space, counts = values.shape[-rank:], largest.shape[-rank:]
-    first = m.full(largest.shape, -1)
+    first = m.full(largest.shape, -1, np.int32)
     for number, tap in reversed(list(enumerate(taps(windows, space)))):
         first = m.where(values[(..., *tap.elements)] == largest, number, first)
 
@@ -174,7 +174,9 @@ def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
         """With an axis behind each, for the places in a window."""
         return a.reshape(*a.shape[: a.ndim - rank], *[n for count in counts for n in (count, 1)])
 
-    places = np.arange(math.prod(windows.size)).reshape([n for size in windows.size for n in (1, size)])
+    places = np.arange(math.prod(windows.size), dtype=np.int32).reshape(
+        [n for size in windows.size for n in (1, size)]
+    )
     out = m.where(beside(first) == places, beside(x), m.zeros((), x.dtype))
     out = out.reshape(*x.shape[: x.ndim - rank], *[n * size for n, size in zip(counts, windows.size)])
     rest = [(0, n - have) for n, have in zip(space, out.shape[-rank:])]

@@ -132,9 +132,11 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     if math.prod(shape) > 4096:
         if x.ndim:
             return np.broadcast_to(x, shape)
-        return np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, 10 us sooner
+        out = np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, 10 us sooner
+        out.flags.writeable = False
+        return out
     out = np.empty(shape, x.dtype)
-    if x.ndim:
+    if x.ndim or x.dtype.kind == "O":
         out[...] = x
     else:
         out.fill(x)
