@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import repeat
 from sys import getrefcount
 from typing import Any
 
@@ -20,7 +19,7 @@ from .tensor import Tensor, device_of, writing
 from .traced import no_value
 from .variable import Variable
 
-_new = object.__new__
+blank = object.__new__
 x64 = jax.enable_x64
 
 
@@ -46,7 +45,7 @@ def tensors(arrays: list[Any]) -> list[Tensor]:
     """`from_device` of each."""
     made = []
     for array in arrays:
-        tensor = _new(Tensor)
+        tensor = blank(Tensor)
         tensor._device = array
         tensor._key = 0
         made.append(tensor)
@@ -55,7 +54,7 @@ def tensors(arrays: list[Any]) -> list[Tensor]:
 
 def from_device(array: Any, key: int = 0) -> Tensor:
     """A tensor for what compiled code computed. NumPy's view of it is made when somebody looks."""
-    tensor = _new(Tensor)
+    tensor = blank(Tensor)
     tensor._device = array
     tensor._key = key
     return tensor
@@ -104,19 +103,10 @@ def store(variables: list[Variable], arrays: list[Any]) -> None:
 # Written in place
 
 
-# Each of these runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
-do = deque[Any](maxlen=0).extend  # what an iterator does
+# `do(map(set_value, variables, tensors))` runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
+do = deque[Any](maxlen=0).extend
 set_value = Variable.__dict__["_tensor"].__set__
 set_device = Tensor.__dict__["_device"].__set__
-_set_key = Tensor.__dict__["_key"].__set__
-
-
-def emptied(variables: list[Variable], keys: list[int]) -> list[Tensor]:
-    """New tensors in the variables, without a value yet. Whoever reads one in another thread waits for `writing`."""
-    made = [*map(_new, repeat(Tensor, len(variables)))]
-    do(map(_set_key, made, keys))
-    do(map(set_value, variables, made))
-    return made
 
 
 def to_give(tensors: list[Tensor]) -> list[Any]:
@@ -125,7 +115,7 @@ def to_give(tensors: list[Tensor]) -> list[Any]:
         arrays = [*map(device_of, tensors)]
     except AttributeError:
         arrays = [on_device(t) for t in tensors]
-    if _references(tensors, arrays) != ALONE * len(arrays):
+    if sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays)) != ALONE * len(arrays):
         for i in range(len(arrays)):
             if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
                 arrays[i] = jax.numpy.copy(arrays[i])

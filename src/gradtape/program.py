@@ -22,8 +22,8 @@ from jax.extend.core import Var, jaxprs_in_params
 
 from . import nest
 from .cells import (
+    blank,
     do,
-    emptied,
     from_device,
     on_device,
     reader,
@@ -235,7 +235,10 @@ def _one_tensor(arrays: Any) -> Tensor:
 
 
 def _only_tensor(arrays: list[Any]) -> Tensor:
-    return from_device(arrays[0])
+    tensor = blank(Tensor)
+    tensor._device = arrays[0]
+    tensor._key = 0
+    return tensor
 
 
 def _spec(output: Any) -> Any:
@@ -456,28 +459,37 @@ class Values:
         return execute
 
     def _writing(self) -> Callable[..., Any]:
-        """It is given the arrays of variables to be written into. If it fails, or is interrupted, all is as it was.
-
-        (`held` is for pure programs, which write nothing.)
-        """
+        """It is given the arrays of variables to be written into. If it fails, all is as it was; if interrupted, all is
+        as it was, or done. (`held` is for pure programs, which write nothing.)"""
         compiled, pack, donated, kept = self.compiled, self.traced.pack, self.donated, self.kept
         others = self.written[len(donated) :]
-        keys = [v._key for v in donated]
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
-                before = [v._tensor for v in donated]
+                before: list[Tensor] = []
+                tensors: list[Tensor] = []
                 done: list[Any] = []
                 try:
-                    tensors = emptied(donated, keys)
-                    done.extend(starmap(compiled, [(*to_give(before), *values_of(kept), *inputs)]))
-                finally:
-                    if done:
-                        results, state = done[0]
-                        do(map(set_device, tensors, state))
+                    for variable in donated:  # whoever reads one in another thread now waits for `writing`
+                        before.append(variable._tensor)
+                        variable._tensor = tensor = blank(Tensor)
+                        tensor._key = variable._key
+                        tensors.append(tensor)
+                    given = to_give(before)
+                    given += values_of(kept) + inputs if kept else inputs
+                    done.extend(starmap(compiled, (given,)))
+                    results, state = done[0]
+                    for tensor, array in zip(tensors, state):
+                        tensor._device = array
+                    if others:
                         store(others, state[len(tensors) :])
+                except BaseException:
+                    if done:  # and then interrupted
+                        do(map(set_device, tensors, done[0][1]))
+                        store(others, done[0][1][len(tensors) :])
                     else:
                         do(map(set_value, donated, before))
+                    raise
             return pack(results)
 
         return execute
