@@ -192,7 +192,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", type=names, default=peers, help=f"which of {','.join(peers)}; default all")
     parser.add_argument("--only", type=numbers, default=set(), help="which rows, such as 1,2; default all")
     parser.add_argument("--compiled", action="store_true", help="compiled programs against compiled ones")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=8)
     name = "compiled.json" if compiled else "latest.json"
     parser.add_argument("--json", type=Path, default=HERE / "results" / name)
     return parser.parse_args()
