@@ -6,7 +6,8 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 import gradtape as tf
-from gradtape.ops.lapack import alone
+from gradtape import blas
+from gradtape.ops import linalg
 
 la = tf.linalg
 RANDOM = np.random.default_rng(0)
@@ -416,11 +417,25 @@ def test_large_cholesky():
     assert_allclose(half, np.pad([[1.0]], (0, n - 1)), atol=1e-12)  # L[0, 0] ** 2 = A[0, 0]
 
 
-def test_scipy_gets_its_threads_back():
-    before = alone._library and alone._library.scipy_openblas_get_num_threads()
-    with pytest.raises(ZeroDivisionError), alone, alone:
-        1 / 0
-    assert before == (alone._library and alone._library.scipy_openblas_get_num_threads())
+@pytest.mark.parametrize("alone", [blas.in_numpy, blas.in_scipy], ids=["numpy", "scipy"])
+def test_blas_gets_its_threads_back(alone):
+    threads = alone.threads
+    if threads is None:
+        pytest.skip("another BLAS, or a single core")
+    assert alone(alone, threads.get) == 1
+    assert threads.get() == threads.first
+    with pytest.raises(ZeroDivisionError):
+        alone(lambda: 1 / 0)
+    assert threads.get() == threads.first
+
+
+def test_small_products_are_done_by_one_thread(monkeypatch):
+    used = []
+    monkeypatch.setattr(linalg, "in_numpy", lambda function, *xs: used.append(xs[0].shape) or function(*xs))
+    for n in (10, 150, 300):
+        x = RANDOM.normal(size=(n, n))
+        assert_allclose(la.matmul(x, x), x @ x)
+    assert used == [(150, 150)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

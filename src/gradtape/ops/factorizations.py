@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..blas import in_scipy
 from ..dtypes import as_dtype, of
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
@@ -20,7 +21,7 @@ from .array import cast, cast_, concat_, reshape_
 from .complexes import complex_, imag_
 from .elementwise import select, zero_like
 from .indexing import Index, getitem
-from .lapack import alone, in_single, lapack, matrices, not_invertible, scipy_linalg
+from .lapack import in_single, lapack, matrices, not_invertible, scipy_linalg
 from .matrix import adjoint_, array_of, conjugate, diagonal, on_diagonal, swap_last, tril, triu
 from .solving import in_columns, inv_, triangular_solve_
 
@@ -66,8 +67,7 @@ def cholesky_(x):
 
         return jax.lax.linalg.cholesky(x, symmetrize_input=False)
     if x.ndim == 2 and 0 < len(x) <= 1024:  # NumPy's computes float32 in float64, twice as long
-        with alone:
-            upper, failed = lapack("potrf", x.dtype)(x.T, lower=0, clean=1)
+        upper, failed = in_scipy(lambda: lapack("potrf", x.dtype)(x.T, lower=0, clean=1))
         if not failed:
             return upper.T
     else:
@@ -140,8 +140,7 @@ def lu_(x, *, index_dtype):
         return packed, order.astype(index_dtype)
     if x.size == 0:
         return x, np.zeros(x.shape[:-1], index_dtype)
-    with alone:
-        place, lower, upper = scipy_linalg(x).lu(x, p_indices=True, check_finite=False)
+    place, lower, upper = in_scipy(lambda: scipy_linalg(x).lu(x, p_indices=True, check_finite=False))
     packed = np.tril(lower, -1) + upper
     if not packed.diagonal(0, -2, -1).all() or np.isnan(packed).any():
         raise not_invertible("lu")

@@ -1,15 +1,13 @@
 """LAPACK and BLAS by way of NumPy and SciPy, for one matrix or many: what the matrix families compute with.
 
-NumPy's does what it can. SciPy's, imported when first used, does the rest, on one thread: see `alone`.
+NumPy's does what it can. SciPy's, imported when first used, does the rest, on one thread: see `blas`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,51 +22,6 @@ from .matrix import at_least_a_matrix
 SMALL = (
     24  # up to this size NumPy's loop over a batch beats one over SciPy's functions, which take 2 us a call
 )
-
-
-class Alone:
-    """A context in which SciPy's BLAS computes on the calling thread alone.
-
-    NumPy's and SciPy's wheels bring an OpenBLAS each, whose idle threads keep their core busy for some 25 ms in case
-    more comes. On two cores a product of 200 x 200 by NumPy takes 0.3 ms, a solution by SciPy 0.2 ms, and both in turn
-    40 ms.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._threads = 0
-
-    @functools.cached_property
-    def _library(self) -> Any:
-        """SciPy's own OpenBLAS; None where it shares another."""
-        import ctypes
-
-        import scipy
-
-        for path in (Path(scipy.__file__).parents[1] / "scipy.libs").glob("*openblas*"):
-            library = ctypes.PyDLL(str(path))
-            if hasattr(library, "scipy_openblas_set_num_threads"):
-                return library
-        return None
-
-    def __enter__(self) -> None:
-        if self._library is not None:
-            with self._lock:
-                if not self._inside:
-                    self._threads = self._library.scipy_openblas_get_num_threads()
-                    self._library.scipy_openblas_set_num_threads(1)
-                self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        if self._library is not None:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    self._library.scipy_openblas_set_num_threads(self._threads)
-
-
-alone = Alone()
 
 
 @functools.cache

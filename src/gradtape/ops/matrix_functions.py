@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..blas import in_scipy
 from ..engine import xp
 from ..errors import DTypeError
 from ..host import on_host
@@ -19,7 +20,7 @@ from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor
 from .array import broadcast_to_, concat_
 from .indexing import Index, getitem
-from .lapack import alone, in_single, matrices, scipy_linalg
+from .lapack import in_single, matrices, scipy_linalg
 from .matrix import array_of, swap_last
 
 
@@ -42,8 +43,7 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
 def expm_(x):
     if xp(x) is not np:
         return scipy_linalg(x).expm(x)
-    with alone:
-        return scipy_linalg(x).expm(x)
+    return in_scipy(scipy_linalg(x).expm, x)
 
 
 @primitive(name="logm")
@@ -52,12 +52,9 @@ def logm_(x):
         return x
     if xp(x) is not np:
         return on_host(logm_.forward, x.shape, x.dtype, x)
-    with (
-        alone,
-        warnings.catch_warnings(),
-    ):  # of singular matrices, which have no logarithm: the result says so
+    with warnings.catch_warnings():  # of singular matrices, which have no logarithm: the result says so
         warnings.simplefilter("ignore")
-        return scipy_linalg(x).logm(x).astype(x.dtype)
+        return in_scipy(scipy_linalg(x).logm, x).astype(x.dtype)
 
 
 @primitive(name="sqrtm")
@@ -66,9 +63,9 @@ def sqrtm_(x):
     """The principal square root; nan where a real matrix has none that is real."""
     if xp(x) is not np:
         return on_host(sqrtm_.forward, x.shape, x.dtype, x)
-    with alone, warnings.catch_warnings():  # of singular matrices, which may have none
+    with warnings.catch_warnings():  # of singular matrices, which may have none
         warnings.simplefilter("ignore")
-        root = scipy_linalg(x).sqrtm(x)
+        root = in_scipy(scipy_linalg(x).sqrtm, x)
     if root.dtype.kind == x.dtype.kind:
         return root
     return np.where((root.imag == 0).all((-2, -1), keepdims=True), root.real, np.nan).astype(x.dtype)

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ..blas import in_scipy
 from ..engine import is_traced, xp
 from ..errors import InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import broadcast_to, gather, reshape_, transpose_
 from .creation import eye, ones_like
-from .lapack import SMALL, alone, each, in_single, lapack, matrices, not_invertible, scipy_linalg
+from .lapack import SMALL, each, in_single, lapack, matrices, not_invertible, scipy_linalg
 from .linalg import matmul
 from .matrix import adjoint_, conjugate, set_diag, swap_last, tril, triu
 
@@ -122,10 +123,9 @@ def _one_block(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
     seen = a.T if a_by_rows else a
     lower, turned = lower != a_by_rows, transposed != a_by_rows
     trsm = lapack("trsm", a.dtype)
-    with alone:
-        if b_by_rows:
-            return trsm(1.0, seen, b.T, side=1, lower=lower, trans_a=not turned).T
-        return trsm(1.0, seen, b, side=0, lower=lower, trans_a=turned)
+    if b_by_rows:
+        return in_scipy(lambda: trsm(1.0, seen, b.T, side=1, lower=lower, trans_a=not turned)).T
+    return in_scipy(lambda: trsm(1.0, seen, b, side=0, lower=lower, trans_a=turned))
 
 
 def _many_small(a: Any, b: Any, lower: bool, transposed: bool) -> Any:

@@ -1,0 +1,62 @@
+"""The threads of BLAS. NumPy's and SciPy's wheels bring an OpenBLAS each, with a thread for each core.
+
+Its idle threads keep their core busy for some 25 ms in case more comes. Where two threads share a core, or two such
+libraries the cores, that costs everything else more than they save on small matrices.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Threads(NamedTuple):
+    """How many threads an OpenBLAS uses: how to ask, how to say, and how many there were at first."""
+
+    get: Callable[[], int]
+    set: Callable[[int], None]
+    first: int
+
+
+class Alone:
+    """`Alone(package)(function, *arguments)` calls a function while the package's BLAS uses the calling thread alone.
+
+    Where the number of threads is no longer what it was at first, somebody else sees to it: then it is left as it is.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    @functools.cached_property
+    def threads(self) -> Threads | None:
+        """None where the BLAS is another one, or has one thread only."""
+        import ctypes
+
+        spec = find_spec(self._package)
+        assert spec is not None and spec.origin is not None
+        for path in (Path(spec.origin).parents[1] / f"{self._package}.libs").glob("*openblas*"):
+            library = ctypes.PyDLL(str(path))
+            for suffix in ("64_", ""):
+                get = getattr(library, f"scipy_openblas_get_num_threads{suffix}", None)
+                if get is not None:
+                    first = get()
+                    set_ = getattr(library, f"scipy_openblas_set_num_threads{suffix}")
+                    return Threads(get, set_, first) if first > 1 else None
+        return None
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        threads = self.threads
+        if threads is None or threads.get() != threads.first:
+            return function(*arguments)
+        threads.set(1)
+        try:
+            return function(*arguments)
+        finally:
+            threads.set(threads.first)
+
+
+in_numpy = Alone("numpy")
+in_scipy = Alone("scipy")
