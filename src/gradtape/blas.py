@@ -27,12 +27,13 @@ class Alone:
     Where the number of threads is no longer what it was at first, somebody else sees to it: then it is left as it is.
     """
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, most: int | None = None) -> None:
         self._package = package
+        self._most = most  # with more threads than these, BLAS is left to itself
 
     @functools.cached_property
     def threads(self) -> Threads | None:
-        """None where the BLAS is another one, or has one thread only."""
+        """None where there is nothing to do: the BLAS is another one, or has one thread only."""
         import ctypes
 
         spec = find_spec(self._package)
@@ -44,7 +45,7 @@ class Alone:
                 if get is not None:
                     first = get()
                     set_ = getattr(library, f"scipy_openblas_set_num_threads{suffix}")
-                    return Threads(get, set_, first) if first > 1 else None
+                    return Threads(get, set_, first) if 1 < first <= (self._most or first) else None
         return None
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -58,5 +59,5 @@ class Alone:
             threads.set(threads.first)
 
 
-in_numpy = Alone("numpy")
+in_numpy = Alone("numpy", most=2)  # measured on two cores: with more, there is more to win
 in_scipy = Alone("scipy")
