@@ -109,6 +109,9 @@ set_value = Variable.__dict__["_tensor"].__set__
 set_device = Tensor.__dict__["_device"].__set__
 
 
+_copied = jax.jit(jax.numpy.copy)  # by itself it is Python code of JAX's, which takes no interrupt well
+
+
 def to_give(tensors: list[Tensor]) -> list[Any]:
     """The arrays of tensors that were in variables, to be written into: copies of those that somebody else has, too."""
     try:
@@ -118,7 +121,7 @@ def to_give(tensors: list[Tensor]) -> list[Any]:
     if sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays)) != ALONE * len(arrays):
         for i in range(len(arrays)):
             if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
-                arrays[i] = jax.numpy.copy(arrays[i])
+                arrays[i] = _copied(arrays[i])
     return arrays
 
 

@@ -463,6 +463,7 @@ class Values:
         as it was, or done. (`held` is for pure programs, which write nothing.)"""
         compiled, pack, donated, kept = self.compiled, self.traced.pack, self.donated, self.kept
         others = self.written[len(donated) :]
+        keyed = [(v, v._key) for v in donated]
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
@@ -470,10 +471,10 @@ class Values:
                 tensors: list[Tensor] = []
                 done: list[Any] = []
                 try:
-                    for variable in donated:  # whoever reads one in another thread now waits for `writing`
+                    for variable, key in keyed:  # whoever reads one in another thread now waits for `writing`
                         before.append(variable._tensor)
                         variable._tensor = tensor = blank(Tensor)
-                        tensor._key = variable._key
+                        tensor._key = key
                         tensors.append(tensor)
                     given = to_give(before)
                     given += values_of(kept) + inputs if kept else inputs

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from ..blas import in_numpy
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive
@@ -24,10 +22,6 @@ def widened(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
 
 
-# Multiplications: of fewer, asking for one thread costs too much; more are worth the others' company.
-_SMALL, _LARGE = 1 << 20, 1 << 23
-
-
 @primitive(multilinear=True, settle=numbers, name="matmul")
 def matmul_(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
@@ -39,8 +33,6 @@ def matmul_(x, y):
         if xp(x, y) is not np:
             return xp(x, y).matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
         return (widened(x) @ widened(y)).astype(x.dtype)
-    if x.ndim == 2 == y.ndim and type(x) is np.ndarray and _SMALL < x.size * y.shape[1] < _LARGE:
-        return in_numpy(operator.matmul, x, y)
     return x @ y
 
 
