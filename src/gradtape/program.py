@@ -468,26 +468,26 @@ class Values:
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
                 before: list[Tensor] = []
-                tensors: list[Tensor] = []
+                fresh: list[Tensor] = []
                 done: list[Any] = []
                 try:
                     for variable, key in keyed:  # whoever reads one in another thread now waits for `writing`
                         before.append(variable._tensor)
                         variable._tensor = tensor = blank(Tensor)
                         tensor._key = key
-                        tensors.append(tensor)
+                        fresh.append(tensor)
                     given = to_give(before)
                     given += values_of(kept) + inputs if kept else inputs
                     done.extend(starmap(compiled, (given,)))
                     results, state = done[0]
-                    for tensor, array in zip(tensors, state):
+                    for tensor, array in zip(fresh, state):
                         tensor._device = array
                     if others:
-                        store(others, state[len(tensors) :])
+                        store(others, state[len(fresh) :])
                 except BaseException:
                     if done:  # and then interrupted
-                        do(map(set_device, tensors, done[0][1]))
-                        store(others, done[0][1][len(tensors) :])
+                        do(map(set_device, fresh, done[0][1]))
+                        store(others, done[0][1][len(fresh) :])
                     else:
                         do(map(set_value, donated, before))
                     raise
