@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -39,9 +40,18 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
 
 
 def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The sweep on tensors: the same walk, every step of it heard by the open tapes."""
+    """The sweep on tensors: every step of it is heard by the open tapes."""
+    return walk(gradients, records, wanted, lambda key, plan, into, kept, g: plan.tensors(g, kept))
+
+
+Pull = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: Pull) -> dict[int, Any]:
+    """The same walk, with `pull(key, plan, into, kept, g)` to take each step. Nothing is added in place."""
     found: dict[int, Any] = {}
-    for key, plan, into, kept in reversed(records):
+    while records:
+        key, plan, into, kept = records.pop()
         g = gradients.pop(key, None)
         if g is None:
             if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
@@ -51,10 +61,9 @@ def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int
                 found[key] = g
             if type(g) is IndexedSlices:
                 g = g.dense()
-        for k, part in zip(into, plan.tensors(g, kept), strict=True):
-            if part is None:
-                continue
-            gradients[k] = part if k not in gradients else add(gradients[k], part)
+        for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
+            if part is not None:
+                gradients[k] = part if k not in gradients else add(gradients[k], part)
     gradients.update(found)
     return gradients
 

@@ -1,38 +1,14 @@
-"""The sweep once more, with somebody looking on at every step. The real one, in `tape`, has no time for that."""
+"""The sweep with somebody looking on at every step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..custom import no_recording
 from ..indexed_slices import IndexedSlices
-from ..sweep import add, gather
-
-Pull = Callable[[Any, Any, Any, Any, Any], Any]
-
-
-def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: Pull) -> dict[int, Any]:
-    """Walk back over `records`, taking them apart; `pull(key, plan, into, kept, g)` takes each step."""
-    found: dict[int, Any] = {}
-    while records:
-        key, plan, into, kept = records.pop()
-        g = gradients.pop(key, None)
-        if g is None:
-            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
-                continue
-        else:
-            if key in wanted:
-                found[key] = g
-            if type(g) is IndexedSlices:
-                g = g.dense()
-        for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
-            if part is not None:
-                gradients[k] = part if k not in gradients else add(gradients[k], part)
-    gradients.update(found)
-    return gradients
+from ..sweep import Pull, walk
 
 
 def probe(seeds: dict[int, Any], records: list[Any], look: Pull) -> dict[int, Any]:

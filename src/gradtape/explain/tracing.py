@@ -16,11 +16,11 @@ import numpy as np
 
 from .. import nest, primitive, tape, tensor
 from ..primitive import local
+from ..sweep import walk
 from ..tape import GradientTape
 from ..tensor import Tensor, key_of
 from ..variable import Variable
 from .origins import History, Witness, origin, user_frame
-from .sweep import walk
 
 _LEAVING = {
     "numpy": ".numpy()",
