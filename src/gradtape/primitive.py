@@ -498,9 +498,7 @@ class _Parts:
     def __init__(self, primitive: Primitive, heard: tuple[int, ...], broadcast: bool) -> None:
         self.primitive = primitive
         self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
-        self.held: dict[
-            str, str
-        ] = {}  # name -> format of the expression for its arrays, where it is of tensors
+        self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
         self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
         self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
         for i in heard:

@@ -123,9 +123,7 @@ def _part(position: int, shapes: tuple[tuple[int, ...], ...], axis: int) -> Inde
     return along(axis, slice(start, start + shapes[position][axis]))
 
 
-concat_.rules(
-    xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)),
-)
+concat_.rules(xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)))
 
 
 @primitive(linear=True, name="stack")
