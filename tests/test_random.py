@@ -9,6 +9,7 @@ from scipy import stats
 
 import gradtape as tf
 from gradtape import errors
+from gradtape.ops import philox
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What TensorFlow 2.21 gives, each after set_seed(3)
@@ -96,6 +97,28 @@ def test_operations_with_a_seed_count_apart_and_the_global_seed_resets_them():
     assert third not in (first, second)
     tf.random.set_seed(3)
     assert [numbers(seed=5) for _ in range(3)] == [first, second, third]
+
+
+def test_a_dtype_counts_as_one_however_it_is_written():
+    tf.random.set_seed(1)  # the numbers are TensorFlow's
+    drawn = [
+        tf.random.normal((), dtype=dtype, seed=1).numpy() for dtype in ("float32", tf.float32, np.float32)
+    ]
+    np.testing.assert_allclose(drawn, [0.28183395, -0.29025713, 1.0040135], rtol=1e-6)
+    classes = [
+        int(tf.random.categorical([[0.0] * 100], 1, dtype, seed=1)[0, 0])
+        for dtype in (None, "int64", tf.int64)
+    ]
+    assert classes == [44, 14, 76]
+
+
+def test_few_blocks_are_those_of_many():
+    for key, counter in ((0, 0), ((1 << 64) - 1, (1 << 64) - 2), (87654321, (1 << 128) - 2)):
+        many = philox.blocks(key, counter, 200)
+        for count in (0, 1, 2, 96, 97):
+            np.testing.assert_array_equal(philox.blocks(key, counter, count), many[:count])
+        at = philox.blocks_at(key, counter, np.array([3, 150], np.uint64))
+        np.testing.assert_array_equal(at, many[[3, 150]])
 
 
 def test_without_seeds_numbers_differ():

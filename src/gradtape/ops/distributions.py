@@ -16,7 +16,7 @@ from .. import dtypes
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..host import call
-from ..primitive import apply, primitive
+from ..primitive import apply, apply2, primitive
 from ..tensor import Tensor, convert, wrap
 from . import philox
 from .array import gather, identity, static_number, static_shape
@@ -30,7 +30,7 @@ Reserve = Callable[[int], Place]  # how many numbers will be drawn -> from where
 def sizes(name: str, shape: Any) -> tuple[int, ...]:
     """A shape argument for random numbers."""
     wanted = static_shape(name, shape)
-    if any(n < 0 for n in wanted):
+    if min(wanted, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a shape has no negative lengths, as in {list(wanted)}")
     if math.prod(wanted) >= 1 << 48:
         raise InvalidArgumentError(f"{name}: the shape {list(wanted)} is too large for any memory")
@@ -70,20 +70,25 @@ def _around(
     kind = _floating(name, dtype)
     size = sizes(name, shape)
     count = math.prod(size)
-    centre, spread = convert(mean, kind), convert(stddev, kind)
+    centre, spread = _unless(0, mean, kind), _unless(1, stddev, kind)
     return _scaled(wrap(draw(*reserve(count), count, kind).reshape(size)), centre, spread)
 
 
-def _scaled(drawn: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+def _scaled(drawn: Tensor, shift: Tensor | None, scale: Tensor | None) -> Tensor:
     """drawn * scale + shift; what changes nothing is left out."""
-    if not _is(scale, 1):
-        drawn = apply(multiply, (drawn, scale))
-    return drawn if _is(shift, 0) else apply(add, (drawn, shift))
+    if scale is not None:
+        drawn = apply2(multiply, drawn, scale)
+    return drawn if shift is None else apply2(add, drawn, shift)
 
 
-def _is(x: Tensor, value: int) -> bool:
-    """Is it this number, and a constant?"""
-    return not x._key and x._array.ndim == 0 and not is_traced(x._array) and bool(x._array == value)
+def _unless(neutral: int, value: Any, kind: Any) -> Tensor | None:
+    """A parameter as a tensor; None for the number that changes nothing, if it is a constant."""
+    if type(value) in (int, float) and value == neutral:
+        return None
+    x = convert(value, kind)
+    array = x._array
+    constant = not x._key and array.ndim == 0 and not is_traced(array)
+    return None if constant and array.item() == neutral else x
 
 
 def uniform_dtype(name: str, dtype: Any) -> Any:
@@ -100,9 +105,12 @@ def uniform(name: str, reserve: Reserve, shape: Any, minval: Any, maxval: Any, k
     count = math.prod(size)
     if kind.is_integer:
         return wrap(_integers(name, reserve, count, minval, maxval, kind).reshape(size))
-    low = convert(0 if minval is None else minval, kind.numpy_dtype)
-    high = convert(1 if maxval is None else maxval, kind.numpy_dtype)
-    span = high if _is(low, 0) else apply(subtract, (high, low))
+    low = _unless(0, 0 if minval is None else minval, kind.numpy_dtype)
+    high = 1 if maxval is None else maxval
+    if low is None:
+        span = _unless(1, high, kind.numpy_dtype)
+    else:
+        span = _unless(1, apply2(subtract, convert(high, kind.numpy_dtype), low), kind.numpy_dtype)
     return _scaled(wrap(philox.uniform(*reserve(count), count, kind.numpy_dtype).reshape(size)), low, span)
 
 
@@ -196,7 +204,7 @@ def gamma(
     drawn = _by_numpy(draw, reserve(math.prod(size)), size, a._array.astype(np.float64))
     tiny = _tiny(kind)
     sample = apply(gamma_sample, (a, apply(maximum, (wrap(drawn.astype(kind)), tiny))))
-    if not _is(b, 1):
+    if _unless(1, b, kind) is not None:
         sample = apply(divide, (sample, b))
     return apply(maximum, (sample, tiny))
 

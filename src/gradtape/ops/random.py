@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import as_dtype
 from ..primitive import local
 from ..settings import settings
 from ..tensor import Tensor
@@ -38,9 +39,12 @@ class _Seeds:
             self.own_key = int.from_bytes(os.urandom(8), "little")  # where nobody gives a seed
             self.own_counter = 0
 
-    def reserve(self, operation: Any, seed: Any, count: int) -> Place:
-        """A place for an operation that may use `count` blocks, which nobody else gets then."""
-        own = None if seed is None else static_number(f"random.{operation[0]}: seed", seed)
+    def reserve(self, operation: str, dtype: Any, seed: Any, count: int) -> Place:
+        """A place for an operation that may use `count` blocks, which nobody else gets then.
+
+        Operations count apart, and so do the dtypes of one.
+        """
+        own = None if seed is None else static_number(f"random.{operation}: seed", seed)
         if local.here.trace is not None:
             place: Place = local.here.trace.place(0 if own is None else own % _MAX_SEED + 1)
             return place
@@ -49,8 +53,9 @@ class _Seeds:
                 return self._next(count)
             pair = (_DEFAULT_GLOBAL_SEED if self.seed is None else self.seed) % _MAX_SEED, own % _MAX_SEED
             key, start = _start(pair)
-            counter: Any = self.counters.get((operation, pair), start)
-            self.counters[operation, pair] = counter + count
+            whose = operation, dtype and as_dtype(dtype).name, pair
+            counter: Any = self.counters.get(whose, start)
+            self.counters[whose] = counter + count
             return key, counter
 
     def _next(self, count: int) -> Place:
@@ -88,15 +93,15 @@ def seed_of_a_call() -> Any:
     return np.array([key % (1 << 64), (counter ^ counter >> 64) % (1 << 64)], np.uint64)
 
 
-def _for(operation: str, seed: Any, *kind: Any) -> Reserve:
-    """How an operation reserves its places. Operations count apart, and so do the dtypes of one."""
-    return lambda count: _seeds.reserve((operation, *map(str, kind)), seed, count * philox.RESERVED)
+def _for(operation: str, seed: Any, dtype: Any) -> Reserve:
+    """How an operation reserves its places."""
+    return lambda count: _seeds.reserve(operation, dtype, seed, count * philox.RESERVED)
 
 
 def seed_pair(operation: str, seed: Any) -> tuple[int, ...]:
     """What a dataset's random step starts from: the same each time for a given seed, else the next one there is."""
     if seed is None:
-        return _seeds.reserve((operation,), None, 1)
+        return _seeds.reserve(operation, None, None, 1)
     own = static_number(f"{operation}: seed", seed)
     return (_DEFAULT_GLOBAL_SEED if _seeds.seed is None else _seeds.seed) % _MAX_SEED, own % _MAX_SEED
 
@@ -214,7 +219,7 @@ def categorical(
     >>> categorical([[0.0, float("-inf")]], 3).numpy()
     array([[0, 0, 0]])
     """
-    reserve = _for("categorical", seed, dtype)
+    reserve = _for("categorical", seed, "int64" if dtype is None else dtype)
     return distributions.categorical("random.categorical", reserve, logits, num_samples, dtype)
 
 
@@ -224,4 +229,4 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
     >>> sorted(shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
-    return distributions.shuffle(lambda blocks: _seeds.reserve(("shuffle",), seed, blocks), value)
+    return distributions.shuffle(lambda blocks: _seeds.reserve("shuffle", None, seed, blocks), value)

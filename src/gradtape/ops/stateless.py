@@ -24,13 +24,15 @@ class Algorithm(enum.Enum):
     AUTO_SELECT = 3
 
 
+_BY_NAME: dict[Any, Algorithm] = {a.name.replace("_", "").lower(): a for a in Algorithm}
+_BY_NUMBER: dict[Any, Algorithm] = {a.value: a for a in Algorithm}
+
+
 def algorithm_number(alg: Any) -> int:
     """The number of an algorithm given by name, number or member of `Algorithm`."""
     if isinstance(alg, str):
-        by_name = {a.name.replace("_", "").lower(): a for a in Algorithm}
-        alg = by_name.get(alg.strip().lower().replace("-", "").replace("_", ""), alg)
-    known = {a.value: a for a in Algorithm}
-    found = alg if isinstance(alg, Algorithm) else known.get(alg) if type(alg) is int else None
+        alg = _BY_NAME.get(alg.strip().lower().replace("-", "").replace("_", ""), alg)
+    found = alg if isinstance(alg, Algorithm) else _BY_NUMBER.get(alg) if type(alg) is int else None
     if found is None:
         raise ValueError(f"alg must be 'philox' or 'auto_select', not {alg!r}")
     if found is Algorithm.THREEFRY:
