@@ -428,3 +428,13 @@ def loss_by_hand(steps):
         vw, vb = 0.5 * vw - 0.05 * (x.T @ back), 0.5 * vb - 0.05 * back.sum(0)
         w, b = w + vw, b + vb
     return loss
+
+
+@pytest.mark.parametrize(("rows", "records"), [(7, 1), (1000, 1), (2500, 6)])
+def test_iterating_over_a_tensor_is_recorded_a_thousand_rows_at_once(rows, records):
+    x = tf.constant(np.arange(2.0 * rows).reshape(rows, 2))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        taken = list(x)
+    assert len(tape._records) == records
+    assert (tape.gradient(taken[::2], x).numpy() == np.array([[1.0, 1.0], [0.0, 0.0]] * rows)[:rows]).all()

@@ -256,16 +256,19 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     return out
 
 
-def apply1(primitive: Primitive, x: Any) -> Tensor:
-    """`apply(primitive, (x,))` for one output and no attributes, written out: half of the door's own time."""
+def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
+    """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
     if type(x) is not Tensor:
         (x,) = admit(primitive, (x,))
     array = x._array
     here = local.here
     try:
-        result = here.run(primitive.forward, array)
+        if attributes:
+            result = here.run(primitive.forward, array, **attributes)
+        else:
+            result = here.run(primitive.forward, array)
     except Exception as error:
-        result = recover(primitive, [array], None, error)
+        result = recover(primitive, [array], attributes, error)
     if type(result) is not ndarray:
         result = asarray(result) if isinstance(result, generic) else as_array(result)
     dtype = array.dtype
@@ -277,7 +280,7 @@ def apply1(primitive: Primitive, x: Any) -> Tensor:
     if here.tapes:
         inputs = (x,)
         for tape in here.tapes:
-            tape._hear(primitive, inputs, None, out)
+            tape._hear(primitive, inputs, attributes, out)
     return out
 
 

@@ -122,9 +122,7 @@ class GradientTape(Listener):
             return
         if primitive.multiple:
             key: Any = tuple([key_of(o) for o in out])
-            for o in out:
-                if dtypes.is_differentiable(o._array):
-                    known.add(o._key)
+            known.update([o._key for o in out if dtypes.is_differentiable(o._array)])
         else:
             key = out._key
             if not key:

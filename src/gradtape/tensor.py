@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
         def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
         def __neg__(self) -> Tensor: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
         def __pos__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
         def __invert__(self) -> Tensor: ...
@@ -151,11 +152,6 @@ class Tensor(Operators):
         if self._array.ndim == 0:
             raise TypeError("a scalar tensor has no len()")
         return len(self._array)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._array.ndim == 0:
-            raise TypeError("cannot iterate over a scalar tensor")
-        return (self[i] for i in range(len(self._array)))
 
     def __bool__(self) -> bool:
         if self._array.size != 1:

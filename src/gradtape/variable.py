@@ -389,11 +389,6 @@ class Variable(Operators):
     def __len__(self) -> int:
         return len(self._tensor)
 
-    def __iter__(self) -> Any:
-        if self.ndim == 0:
-            raise TypeError("cannot iterate over a scalar variable")
-        return (self[i] for i in range(len(self)))
-
     def __bool__(self) -> bool:
         return bool(self._now)
 

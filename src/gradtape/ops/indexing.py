@@ -6,13 +6,14 @@ gradient pass through.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, primitive
+from ..primitive import Primitive, apply, apply1, primitive
 from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .elementwise import install
@@ -178,17 +179,30 @@ def _is_array(item: Any) -> bool:
 def take(self: Any, key: Any) -> Any:
     """`x[key]`: integers, slices, `...`, `newaxis`, and at most one mask or tensor of indices."""
     x = self if type(self) is Tensor else self._read()
-    items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
-    for position, item in enumerate(items):
-        if _is_array(item):
-            return _take_array(x, items)
-        if is_traced(getattr(item, "_array", None)):
-            return _take_traced(x, items, position)
-    index = _normalize(items, x._array.ndim)
-    out = apply(getitem, (x,), {"index": index})
+    if type(key) is int:
+        index = _row(key, x._array.ndim)
+    else:
+        items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
+        for position, item in enumerate(items):
+            if type(item) in _PLAIN:
+                continue
+            if _is_array(item):
+                return _take_array(x, items)
+            if is_traced(getattr(item, "_array", None)):
+                return _take_traced(x, items, position)
+        index = _normalize(items, x._array.ndim)
+    out: Any = apply1(getitem, x, {"index": index})
     if type(self) is Variable:
         out._origin = (self, index.items)
     return out
+
+
+_PLAIN = {int, slice, type(None), type(Ellipsis)}
+
+
+@functools.lru_cache(maxsize=1000)
+def _row(number: int, ndim: int) -> Index:
+    return _normalize((number,), ndim)
 
 
 def _is_list_of_indices(key: Any) -> bool:
@@ -198,8 +212,12 @@ def _is_list_of_indices(key: Any) -> bool:
 
 def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
     """The index with `...` in front and an entry for every axis."""
-    used = sum(item is not None and item is not Ellipsis for item in items)
-    ellipses = sum(item is Ellipsis for item in items)
+    ellipses = used = 0
+    for item in items:
+        if item is Ellipsis:
+            ellipses += 1
+        elif item is not None:
+            used += 1
     if used > ndim:
         raise IndexOutOfBoundsError(f"too many indices: {used} for a tensor of rank {ndim}")
     if ellipses > 1:
@@ -207,7 +225,9 @@ def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
     rest = [slice(None)] * (ndim - used)
     full: list[Any] = [...]
     for item in items if ellipses else (*items, ...):
-        if item is Ellipsis:
+        if type(item) is int:
+            full.append(item)
+        elif item is Ellipsis:
             full += rest
         elif isinstance(item, slice):
             full.append(slice(_static(item.start), _static(item.stop), _step(item.step)))

@@ -14,7 +14,7 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, floats, numbers, primitive, reals
+from ..primitive import Primitive, apply, apply1, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from .elementwise import (
     cast_like,
@@ -36,7 +36,9 @@ from .known import known
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes an argument names, as sorted negative numbers; None names all."""
     if axis is None:
-        return tuple(range(-ndim, 0))
+        return _all_axes(ndim)
+    if type(axis) is int:
+        return (one_axis(name, axis, ndim),)
     if isinstance(axis, (Tensor, np.ndarray)) or hasattr(type(axis), "_read"):
         axis = known(name, "axis", convert(axis)._array).tolist()
     if not isinstance(axis, (list, tuple)):
@@ -47,8 +49,15 @@ def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(named))
 
 
+@functools.lru_cache(maxsize=100)
+def _all_axes(ndim: int) -> tuple[int, ...]:
+    return tuple(range(-ndim, 0))
+
+
 def one_axis(name: str, axis: Any, ndim: int) -> int:
     """One axis as a negative number."""
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis if axis < 0 else axis - ndim
     try:
         a = axis.__index__()
     except (AttributeError, TypeError):
@@ -340,7 +349,7 @@ logsumexp.rules(
 
 def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
     x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
-    return apply(reduction, (x,), {"axis": axes(name, axis, x._array.ndim), "keepdims": bool(keepdims)})
+    return apply1(reduction, x, {"axis": axes(name, axis, x._array.ndim), "keepdims": bool(keepdims)})
 
 
 def reduce_sum(
