@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError
-from ..primitive import apply, apply2, floats, primitive, reals
+from ..primitive import apply, apply1, apply2, floats, primitive, reals
 from ..tensor import Tensor, convert
 from .array import cast, concat_
 from .elementwise import (
@@ -118,7 +117,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         x = cast(x, "float32")
     if x._array.dtype.kind == "c":
         reals(leaky_relu_, [x._array], None)
-    return apply(leaky_relu_, (x,), {"alpha": number_of("leaky_relu", "alpha", alpha)})
+    return apply1(leaky_relu_, x, {"alpha": number_of("leaky_relu", "alpha", alpha)})
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
@@ -148,12 +147,12 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     x: Any = convert(features)
     if not x.dtype.is_floating:
         raise DTypeError(f"gelu takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    half = x * number(0.5, x)
+    half = x * 0.5
     if approximate:
-        cube = apply(integer_power, (x,), {"exponent": 3})
-        inner = (x + cube * number(0.044715, x)) * number(np.sqrt(2 / np.pi), x)
-        return half * (apply(tanh, (inner,)) + number(1, x))
-    return half * apply(erfc, (x * number(-np.sqrt(0.5), x),))
+        cube: Any = apply1(integer_power, x, {"exponent": 3})
+        inner = (x + cube * 0.044715) * math.sqrt(2 / math.pi)
+        return half * (apply1(tanh, inner) + 1.0)
+    return half * apply1(erfc, x * -math.sqrt(0.5))
 
 
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
@@ -166,7 +165,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
     inner: Any = x
     if type(beta) is not float or beta != 1.0:
         inner = apply2(multiply, x, cast(convert(beta, None, x._array.dtype), x.dtype))
-    return apply2(multiply, x, apply(sigmoid, (inner,)))
+    return apply2(multiply, x, apply1(sigmoid, inner))
 
 
 def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..indexed_slices import IndexedSlices
-from ..primitive import apply
+from ..primitive import apply2
 from ..tensor import Tensor, convert
-from .elementwise import clip, divide_no_nan, maximum
+from .elementwise import clip, divide, divide_no_nan, maximum, multiply
 from .public import ordered
 from .reduction import reduce_euclidean_norm
 
@@ -33,7 +33,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     x = convert(t)
     limit: Any = convert(clip_norm, None, x._array.dtype)
     length = reduce_euclidean_norm(x, axes, keepdims=True)
-    return apply(divide_no_nan, (x * limit, apply(maximum, (length, limit))))
+    return apply2(divide_no_nan, apply2(multiply, x, limit), apply2(maximum, length, limit))
 
 
 def _listed(name: str, t_list: Any) -> None:
@@ -67,13 +67,13 @@ def clip_by_global_norm(
     _listed("clip_by_global_norm", t_list)
     length: Any = global_norm(t_list) if use_norm is None else convert(use_norm)
     limit: Any = convert(clip_norm, None, length._array.dtype)
-    scale: Any = limit / apply(maximum, (length, limit))
+    scale = apply2(divide, limit, apply2(maximum, length, limit))
 
     def scaled(t: Any) -> Any:
         if t is None:
             return None
         if isinstance(t, IndexedSlices):
-            return t.map_values(lambda values: convert(values) * scale)
-        return convert(t) * scale
+            return t.map_values(lambda values: apply2(multiply, values, scale))
+        return apply2(multiply, t, scale)
 
     return [scaled(t) for t in t_list], length

@@ -6,15 +6,28 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_differentiable
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply2, numbers, primitive
+from ..primitive import apply, apply1, apply2, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import cast, reshape, squeeze, static_shape, together, transpose
 from .complexes import abs as absolute
-from .elementwise import conj, divide_no_nan, equal, install, maximum, number, power, rsqrt, select, square
+from .elementwise import (
+    conj,
+    divide_no_nan,
+    equal,
+    install,
+    maximum,
+    multiply,
+    number,
+    power,
+    rsqrt,
+    select,
+    square,
+)
 from .matrix import swap_last
-from .reduction import axes, one_axis, reduce_euclidean_norm, reduce_max, reduce_sum, unbroadcast
+from .reduction import axes, euclidean_norm, one_axis, reduce_max, reduce_sum, unbroadcast
 
 
 def widened(x: Any) -> Any:
@@ -92,7 +105,7 @@ def matmul(
     flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
     same = a._array is b._array and a._key == b._key and a._array.ndim > 1
     if same and flip_a != flip_b and not (adjoint_a or adjoint_b):
-        return apply(gram, (_flipped(a, False) if flip_a else a,))
+        return apply1(gram, _flipped(a, False) if flip_a else a)
     if flip_a:
         a = _flipped(a, adjoint_a)
     if flip_b:
@@ -101,8 +114,8 @@ def matmul(
         # One large product instead of a batch of small ones, and no sum over the batch in the gradient of b.
         rows = reshape(a, (-1, a._array.shape[-1])) if a._array.size else None
         if rows is not None:
-            return reshape(apply(matmul_, (rows, b)), (*a._array.shape[:-1], b._array.shape[-1]))
-    return apply(matmul_, (a, b))
+            return reshape(apply2(matmul_, rows, b), (*a._array.shape[:-1], b._array.shape[-1]))
+    return apply2(matmul_, a, b)
 
 
 def _flipped(x: Tensor, adjoint: bool) -> Tensor:
@@ -110,8 +123,8 @@ def _flipped(x: Tensor, adjoint: bool) -> Tensor:
         raise InvalidArgumentError(
             f"matmul: a tensor of shape {list(x._array.shape)} is no matrix to transpose"
         )
-    x = apply(swap_last, (x,))
-    return apply(conj, (x,)) if adjoint and x.dtype.is_complex else x
+    x = apply1(swap_last, x)
+    return apply1(conj, x) if adjoint and x._array.dtype.kind == "c" else x
 
 
 def matvec(
@@ -157,7 +170,7 @@ def norm(
     5.0
     """
     x: Any = convert(tensor)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
+    if not is_differentiable(x._array):
         raise DTypeError(f"norm takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
     if isinstance(axis, (list, tuple, np.ndarray)):
         return _matrix_norm(x, ord, static_shape("norm: axis", axis), bool(keepdims))
@@ -183,8 +196,8 @@ def norm(
 
 def _euclidean(x: Any, over: tuple[int, ...], keepdims: bool) -> Tensor:
     """The root of the sum of squares: of complex tensors in their own dtype, as in TensorFlow."""
-    length = reduce_euclidean_norm(x, over, keepdims)
-    return cast(length, x.dtype) if x.dtype.is_complex else length
+    length = apply1(euclidean_norm, x, {"axis": over, "keepdims": keepdims})
+    return cast(length, x.dtype) if x._array.dtype.kind == "c" else length
 
 
 def _matrix_norm(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
@@ -233,14 +246,14 @@ def l2_normalize(
     array([0.6, 0.8], dtype=float32)
     """
     value: Any = convert(x)
-    if not (value.dtype.is_floating or value.dtype.is_complex):
+    if not is_differentiable(value._array):
         raise DTypeError(
             f"l2_normalize takes floating tensors, not {value.dtype.name}: use cast(x, 'float32')"
         )
-    size = absolute(value) if value.dtype.is_complex else value
-    total = reduce_sum(apply(square, (size,)), dim if axis is None else axis, keepdims=True)
-    scale = apply(rsqrt, (apply(maximum, (total, epsilon)),))
-    return value * cast(scale, value.dtype)
+    size = absolute(value) if value._array.dtype.kind == "c" else value
+    total = reduce_sum(apply1(square, size), dim if axis is None else axis, keepdims=True)
+    scale = apply1(rsqrt, apply2(maximum, total, epsilon))
+    return apply2(multiply, value, cast(scale, value.dtype))
 
 
 install(

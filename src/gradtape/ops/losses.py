@@ -9,11 +9,22 @@ import numpy as np
 
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply2, floats, primitive, real_floats
+from ..primitive import apply, apply1, apply2, floats, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import cast, concat, gather, reshape, together
 from .candidates import accidental_hits, log_uniform_candidate_sampler
-from .elementwise import divide_no_nan, exp, log, negative, select, sigmoid, softplus, square, zero_like
+from .elementwise import (
+    divide_no_nan,
+    exp,
+    log,
+    multiply,
+    negative,
+    select,
+    sigmoid,
+    softplus,
+    square,
+    zero_like,
+)
 from .embedding import table
 from .linalg import matmul
 from .nn import softmax_cross_entropy_with_logits
@@ -82,7 +93,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """
     x = convert(t)
     real_floats(square, [x._array], None)
-    return reduce_sum(apply(square, (x,))) / 2
+    return apply2(multiply, reduce_sum(apply1(square, x)), 0.5)
 
 
 def log_poisson_loss(

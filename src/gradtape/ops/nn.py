@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, floats, primitive, real_floats
+from ..primitive import apply, apply1, apply2, floats, primitive, real_floats
 from ..tensor import Tensor, convert
 from .array import bounds, broadcast_to, reshape_, transpose
 from .elementwise import exp
@@ -133,7 +133,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     x = convert(logits)
     real_floats(softmax_, [x._array], None)
-    return apply(softmax_, (x,), {"axis": one_axis("softmax", -1 if axis is None else axis, x.ndim)})
+    return apply1(softmax_, x, {"axis": one_axis("softmax", -1 if axis is None else axis, x._array.ndim)})
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -144,7 +144,8 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
     """
     x = convert(logits)
     real_floats(log_softmax_, [x._array], None)
-    return apply(log_softmax_, (x,), {"axis": one_axis("log_softmax", -1 if axis is None else axis, x.ndim)})
+    a = one_axis("log_softmax", -1 if axis is None else axis, x._array.ndim)
+    return apply1(log_softmax_, x, {"axis": a})
 
 
 def softmax_cross_entropy_with_logits(
@@ -163,7 +164,7 @@ def softmax_cross_entropy_with_logits(
     a = one_axis("softmax_cross_entropy_with_logits", axis, x.ndim)
     if a != -1:
         x, target = _last(x, a), _last(target, a)
-    return apply(softmax_cross_entropy, (x, target))
+    return apply2(softmax_cross_entropy, x, target)
 
 
 def _alike(x: Any, target: Any) -> tuple[Any, Any]:

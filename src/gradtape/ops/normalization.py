@@ -10,12 +10,13 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply2
+from ..primitive import apply, apply1, apply2
 from ..tensor import Tensor, convert, wrap
-from .array import cast, reshape, together
+from .array import cast, reshape, reshape_, together
 from .elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
 from .reduction import axes as axes_of
-from .reduction import reduce_mean, reduce_sum
+from .reduction import mean as mean_
+from .reduction import reduce_sum
 from .scalars import integer
 from .scalars import number as number_of
 
@@ -29,7 +30,7 @@ def _floating(name: str, value: Any) -> Any:
 
 def _wide(x: Any) -> Any:
     """float16 in float32: it cannot hold the sums of squares."""
-    return cast(x, "float32") if x.dtype.name == "float16" else x
+    return cast(x, "float32") if x._array.dtype.char == "e" else x
 
 
 def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
@@ -51,9 +52,13 @@ def moments(
     """
     x = convert(x)
     wide = _wide(x)
-    mean = reduce_mean(wide, axes, keepdims=True)
-    variance = reduce_mean(apply(square, (apply2(subtract, wide, mean),)), axes, keepdims=True)
-    return _finished("moments", (mean, variance), x, axes, keepdims)
+    over = axes_of("moments", axes, x.ndim)
+    mean = apply1(mean_, wide, {"axis": over, "keepdims": True})
+    squares = apply1(square, apply2(subtract, wide, mean))
+    variance = apply1(mean_, squares, {"axis": over, "keepdims": bool(keepdims)})
+    if not keepdims:
+        mean = apply1(reshape_, mean, {"shape": variance._array.shape})
+    return (mean, variance) if wide is x else (cast(mean, x.dtype), cast(variance, x.dtype))
 
 
 def weighted_moments(

@@ -11,7 +11,7 @@ from ..tensor import Tensor
 
 def ordered(primitive: Primitive, *inputs: Any) -> Tensor:
     """`apply` for a primitive that puts numbers in order, which complex ones and strings have not."""
-    out: Tensor = apply(primitive, inputs)
+    out: Tensor = apply1(primitive, inputs[0]) if len(inputs) == 1 else apply(primitive, inputs)
     if out._array.dtype.kind in "cO":
         reals(primitive, [out._array], None)
     return out

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype
+from ..dtypes import as_dtype, is_differentiable
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply1, floats, numbers, primitive, reals
+from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from .elementwise import (
     cast_like,
     conj,
+    divide,
     divide_no_nan,
     equal,
     exp,
@@ -110,8 +111,10 @@ def _ones(count: int, dtype: Any) -> Any:
 
 def largest(x: Any, axis: Any) -> Any:
     """The largest element along `axis`, which stays with length 1; -inf of none."""
-    reduce: Any = np.maximum.reduce if xp(x) is np else xp(x).max
-    return reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    if type(x) is not np.ndarray:
+        return xp(x).max(x, axis=axis, keepdims=True, initial=-np.inf)
+    reduce: Any = np.maximum.reduce
+    return reduce(x, axis, None, None, True, -np.inf)
 
 
 @primitive(linear=True, settle=numbers, name="sum")
@@ -267,12 +270,20 @@ for _extreme in (max_, min_):
 
 @primitive(name="any")
 def any_(x, *, axis, keepdims):
-    return x.any(axis, keepdims=keepdims)
+    return (
+        x.any(axis, keepdims=keepdims)
+        if xp(x) is not np
+        else np.logical_or.reduce(x, axis, keepdims=keepdims)
+    )
 
 
 @primitive(name="all")
 def all_(x, *, axis, keepdims):
-    return x.all(axis, keepdims=keepdims)
+    return (
+        x.all(axis, keepdims=keepdims)
+        if xp(x) is not np
+        else np.logical_and.reduce(x, axis, keepdims=keepdims)
+    )
 
 
 @primitive(name="argmax")
@@ -291,12 +302,27 @@ def argmin_(x, *, axis, dtype):
 
 @primitive(settle=floats)
 def euclidean_norm(x, *, axis, keepdims):
+    if type(x) is np.ndarray and x.dtype.char in "fd":
+        squares = total(x * x, axis, keepdims)
+        if _are_within(squares, *_SAFE_SQUARES[x.dtype.char]):
+            return np.sqrt(squares)
     scale = xp(x).abs(x).max(axis, keepdims=True, initial=0)
     scale = xp(x).where(
         (scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale)
     )  # no overflow, no underflow
     root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x / scale)), axis, keepdims=keepdims))
     return (root * scale.reshape(root.shape)).astype(xp(x).abs(x).dtype)
+
+
+# Sums of squares that neither overflow nor have lost digits to numbers too small for a square.
+_SAFE_SQUARES = {"f": (1e-30, 1e38), "d": (1e-290, 1e308)}
+
+
+def _are_within(x: Any, least: float, most: float) -> bool:
+    """Do all elements lie between two numbers, so that none is nan?"""
+    if not x.ndim:
+        return least < float(x) < most
+    return bool(x.size and least < np.minimum.reduce(x, None) and np.maximum.reduce(x, None) < most)
 
 
 # d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0.
@@ -316,10 +342,12 @@ def _times_conj(g: Any, x: Any) -> Any:
 
 @primitive(settle=floats)
 def logsumexp(x, *, axis, keepdims):
+    m = xp(x)
     top = largest(x, axis)
-    top = xp(x).where(xp(x).isfinite(top), top, xp(x).zeros_like(top))
-    whole = total(xp(x).exp(x - top), axis, keepdims)
-    return xp(x).log(whole) + top.reshape(whole.shape)
+    if m is not np or not without_nan(top - top):
+        top = m.where(m.isfinite(top), top, m.zeros_like(top))
+    whole = total(m.exp(x - top), axis, keepdims)
+    return m.log(whole) + top.reshape(whole.shape)
 
 
 def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
@@ -420,7 +448,7 @@ def reduce_all(
 
 def _booleans(name: str, value: Any) -> Tensor:
     x = convert(value)
-    if not x.dtype.is_bool:
+    if x._array.dtype.kind != "b":
         raise DTypeError(f"{name} takes booleans, not {x.dtype.name}: compare first, as in x > 0")
     return x
 
@@ -433,8 +461,8 @@ def reduce_logsumexp(
     >>> float(reduce_logsumexp([1000.0, 1000.0]))
     1000.6931762695312
     """
-    x = convert(input_tensor)
-    if not x.dtype.is_floating:
+    x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
+    if x._array.dtype.kind != "f" and not x.dtype.is_floating:
         raise DTypeError(
             f"reduce_logsumexp takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')"
         )
@@ -461,11 +489,14 @@ def reduce_variance(
     1.0
     """
     x = _floating("reduce_variance", input_tensor)
-    centred = _centred(x, axis)
-    if not x.dtype.is_complex:
-        return reduce_mean(apply(square, (centred,)), axis, keepdims)
-    kinds = {"dtype": "float32" if x.dtype.size == 8 else "float64", "source": x.dtype.name}
-    return reduce_mean(apply(Primitive.registry["cast"], (centred * conj(centred),), kinds), axis, keepdims)
+    over = axes("reduce_variance", axis, x._array.ndim)
+    centred = _centred(x, over)
+    if x._array.dtype.kind != "c":
+        squares = apply1(square, centred)
+    else:
+        kinds = {"dtype": "float32" if x.dtype.size == 8 else "float64", "source": x.dtype.name}
+        squares = apply(Primitive.registry["cast"], (centred * conj(centred),), kinds)
+    return apply1(mean, squares, {"axis": over, "keepdims": bool(keepdims)})
 
 
 def reduce_std(
@@ -477,19 +508,21 @@ def reduce_std(
     1.0
     """
     x = _floating("reduce_std", input_tensor)
-    count = count_along(x._array.shape, axes("reduce_std", axis, x.ndim))
-    return reduce_euclidean_norm(_centred(x, axis), axis, keepdims) / float(np.sqrt(count))
+    over = axes("reduce_std", axis, x._array.ndim)
+    root = math.sqrt(count_along(x._array.shape, over))
+    length = apply1(euclidean_norm, _centred(x, over), {"axis": over, "keepdims": bool(keepdims)})
+    return apply2(divide, length, root)
 
 
 def _floating(name: str, value: Any) -> Tensor:
     x = convert(value)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
+    if not is_differentiable(x._array):
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
     return x
 
 
-def _centred(x: Tensor, axis: Any) -> Any:
-    return apply(subtract, (x, reduce_mean(x, axis, keepdims=True)))
+def _centred(x: Tensor, over: tuple[int, ...]) -> Any:
+    return apply2(subtract, x, apply1(mean, x, {"axis": over, "keepdims": True}))
 
 
 def count_nonzero(
@@ -531,4 +564,4 @@ def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -
     if x._array.dtype.kind in "cO":
         reals(which, [x._array], None)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
-    return apply(which, (x,), {"axis": a, "dtype": as_dtype(output_type).name})
+    return apply1(which, x, {"axis": a, "dtype": as_dtype(output_type).name})

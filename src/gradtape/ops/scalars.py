@@ -12,6 +12,8 @@ from .known import known
 
 def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
     """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
+    if type(value) is int and (least or 0) <= value < 1 << 63:
+        return value
     given = _one(name, what, value)
     if given is None or given.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
