@@ -111,7 +111,6 @@ from .ops.array import (
     gather,
     gather_nd,
     identity,
-    pad,
     reshape,
     split,
     squeeze,
@@ -131,6 +130,7 @@ from .ops.creation import range_ as range
 from .ops.einsum import einsum, tensordot
 from .ops.linalg import matmul, norm
 from .ops.loops import foldl, foldr, map_fn, scan, vectorized_map
+from .ops.padding import pad
 from .ops.printing import print_ as print
 from .ops.python import numpy_function, py_function
 from .ops.scatter import (

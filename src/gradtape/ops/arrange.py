@@ -23,7 +23,6 @@ from .array import (
     expand_dims,
     gather_,
     identity,
-    pad,
     reshape,
     static_number,
     static_shape,
@@ -31,6 +30,7 @@ from .array import (
 )
 from .indexing import Index, block, getitem, take
 from .known import known, shape_known
+from .padding import pad
 from .reduction import one_axis
 from .scalars import choice
 

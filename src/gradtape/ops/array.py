@@ -1,4 +1,4 @@
-"""Operations that move elements: reshape, transpose, join, split, repeat, pad, gather, cast.
+"""Operations that move elements: reshape, transpose, join, split, repeat, gather, cast.
 
 Primitives count axes from the end, so that extra axes in front of a gradient pass through.
 """
@@ -22,8 +22,8 @@ from ..primitive import Primitive, apply, apply1, primitive
 from ..tensor import Tensor, convert
 from ..variable import Variable
 from .elementwise import install
-from .indexing import Index, getitem, place
-from .known import known, static_number, static_shape
+from .indexing import Index, getitem
+from .known import static_number, static_shape
 from .reduction import broadcast, one_axis, sum_, unbroadcast
 
 
@@ -481,53 +481,6 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
             f"tile: multiples must have one number of at least 0 for each axis of shape {x.shape}, not {list(times)}"
         )
     return apply(tile_, (x,), {"multiples": times})
-
-
-def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
-) -> Tensor:
-    """The tensor with `paddings[i] = (before, after)` elements added along each axis.
-
-    `mode` is CONSTANT (with `constant_values`), REFLECT (mirrored at the edge element) or SYMMETRIC (mirrored at
-    the edge).
-
-    >>> pad([1, 2], [[1, 1]]).numpy()
-    array([0, 1, 2, 0], dtype=int32)
-    """
-    x: Any = convert(tensor)
-    widths = np.asarray(known("pad", "paddings", convert(paddings)._array))
-    if widths.shape != (x.ndim, 2) or widths.dtype.kind not in "iu" or (widths < 0).any():
-        raise InvalidArgumentError(
-            f"pad: paddings must be [[before, after], ...] for each of the {x.ndim} axes, all at least 0, "
-            f"not {widths.tolist()}"
-        )
-    kind = str(mode).upper()
-    if kind == "CONSTANT":
-        shape = tuple([n + int(b) + int(a) for n, (b, a) in zip(x._array.shape, widths, strict=True)])
-        inside = Index(
-            (..., *[slice(int(b), int(b) + n) for n, (b, _) in zip(x._array.shape, widths, strict=True)])
-        )
-        padded: Any = apply(place, (x,), {"index": inside, "shape": shape})
-        fill = convert(constant_values, None, x._array.dtype)
-        if fill._array.ndim == 0 and not is_traced(fill._array) and fill._array == 0 and not fill._key:
-            return padded
-        outside = np.ones(shape, bool)
-        outside[inside.items] = False
-        return apply(Primitive.registry["select"], (outside, fill, padded))
-    if kind not in ("REFLECT", "SYMMETRIC"):
-        raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, not {mode!r}")
-    for axis, (before, after) in enumerate(widths):
-        n = x._array.shape[axis]
-        if max(before, after) > n - (kind == "REFLECT"):
-            raise InvalidArgumentError(
-                f"pad: {kind} cannot add {max(before, after)} elements to an axis of length {n}"
-            )
-        if before or after:
-            order = np.pad(
-                np.arange(n), (int(before), int(after)), "reflect" if kind == "REFLECT" else "symmetric"
-            )
-            x = apply(gather_, (x, order), {"axis": axis - x.ndim})
-    return x
 
 
 def gather(

@@ -9,10 +9,10 @@ import numpy as np
 from .. import dtypes
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
-from ..primitive import apply
+from ..primitive import apply, apply2
 from ..tensor import Tensor, convert, wrap
 from .array import broadcast_to, cast, expand_dims
-from .elementwise import select
+from .elementwise import add, divide, multiply, select, subtract
 from .known import new_shape, shape_known
 from .reduction import one_axis
 from .scalars import integer
@@ -28,8 +28,8 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
     >>> zeros((2,)).numpy()
     array([0., 0.], dtype=float32)
     """
-    fill = b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
-    return _filled("zeros", shape, fill, dtype)
+    kind = dtypes.as_dtype(dtype)
+    return _filled("zeros", new_shape("zeros", shape), kind, b"" if kind is dtypes.string else None)
 
 
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
@@ -38,17 +38,21 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
     >>> ones((2,)).numpy()
     array([1., 1.], dtype=float32)
     """
-    if dtypes.as_dtype(dtype) is dtypes.string:
+    kind = dtypes.as_dtype(dtype)
+    if kind is dtypes.string:
         raise DTypeError("ones: 1 is no string")
-    return _filled("ones", shape, 1, dtype)
+    return _filled("ones", new_shape("ones", shape), kind, 1)
 
 
-def _filled(name: str, shape: Any, value: Any, dtype: Any) -> Tensor:
-    lengths = new_shape(name, shape)
+def _filled(name: str, lengths: tuple[int, ...], kind: Any, value: Any = None) -> Tensor:
+    """Zeros, or one value everywhere: in half the time of np.full."""
     try:
-        return wrap(np.full(lengths, value, _numpy(dtype)))
+        array = (np.zeros if value is None else np.empty)(lengths, kind.numpy_dtype)
     except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can tell
         raise ResourceExhaustedError(f"{name}: no memory for the shape {list(lengths)}: {error}") from error
+    if value is not None:
+        array.fill(value)
+    return wrap(array)
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
@@ -58,7 +62,8 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     array([0, 0], dtype=int32)
     """
     x = convert(input)
-    return zeros(x._array.shape, x.dtype if dtype is None else dtype)
+    kind = x.dtype if dtype is None else dtypes.as_dtype(dtype)
+    return _filled("zeros_like", x._array.shape, kind, b"" if kind is dtypes.string else None)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
@@ -99,8 +104,11 @@ def eye(
     rows = integer("eye", "num_rows", num_rows, 0)
     columns = rows if num_columns is None else integer("eye", "num_columns", num_columns, 0)
     batch = () if batch_shape is None else new_shape("eye", batch_shape)
-    unit = _filled("eye", (rows, columns), 0, dtype)
-    np.fill_diagonal(unit._array, 1)
+    kind = dtypes.as_dtype(dtype)
+    if kind is dtypes.string:
+        raise DTypeError("eye: 1 is no string")
+    unit = _filled("eye", new_shape("eye", (rows, columns)), kind)
+    unit._array.reshape(-1)[: rows * columns : columns + 1] = 1
     return broadcast_to(unit, (*batch, rows, columns)) if batch else unit
 
 
@@ -118,20 +126,22 @@ def range_(
         shape_known("range", "start, limit and delta", convert(v)._array, "add to a range of known length")
         for v in (start, limit, delta)
     ]
-    if any(p.ndim for p in parts):
+    kinds = [p.dtype for p in parts]
+    if parts[0].ndim or parts[1].ndim or parts[2].ndim:
         raise InvalidArgumentError("range: start, limit and delta must be scalars")
-    kind = (
-        max((p.dtype for p in parts), key=lambda d: ("biuVfc".find(d.kind), d.itemsize))
-        if dtype is None
-        else _numpy(dtype)
-    )
-    if kind.kind in "bcO" or any(p.dtype.kind in "bcO" for p in parts):
+    if dtype is not None:
+        kind = _numpy(dtype)
+    elif kinds[0] is kinds[1] is kinds[2]:
+        kind = kinds[0]
+    else:
+        kind = max(kinds, key=lambda d: ("biuVfc".find(d.kind), d.itemsize))
+    if kind.kind in "bcO" or any(k.kind in "bcO" for k in kinds):
         raise DTypeError(
             f"range: start, limit and delta must be real numbers, not {', '.join(map(str, parts))}"
         )
-    if not all(np.isfinite(p) for p in parts):
+    if not all(k.kind in "iu" or np.isfinite(p) for p, k in zip(parts, kinds, strict=True)):
         raise InvalidArgumentError(f"range: {', '.join(map(str, parts))} are not all finite")
-    first, last, step = [p.astype(kind)[()] for p in parts]
+    first, last, step = [p.astype(kind, copy=False)[()] for p in parts]
     if step == 0:
         raise InvalidArgumentError("range: delta must not be 0")
     if (last < first) if step > 0 else (last > first):
@@ -163,8 +173,9 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
     new_shape("linspace", (count, *first._array.shape))
     steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
     first, last = expand_dims(first, a), expand_dims(last, a)
-    between: Any = first + (last - first) / max(count - 1, 1) * steps
-    return apply(select, (steps == count - 1, last, between)) if count > 1 else between
+    slope = apply2(divide, apply2(subtract, last, first), float(max(count - 1, 1)))
+    between = apply2(add, first, apply2(multiply, slope, wrap(steps)))
+    return apply(select, (wrap(steps == count - 1), last, between)) if count > 1 else between
 
 
 def one_hot(
@@ -190,16 +201,16 @@ def one_hot(
         raise InvalidArgumentError(
             f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
         )
-    places = np.arange(integer("one_hot", "depth", depth, 0))
-    hot = xp(at).moveaxis(at[..., None] == places, -1, a)
+    hot = at[..., None] == np.arange(integer("one_hot", "depth", depth, 0))
+    if a != -1:
+        hot = xp(at).moveaxis(hot, -1, a)
     values = [v for v in (on_value, off_value) if v is not None]
-    kind = (
-        _numpy(dtype)
-        if dtype is not None
-        else convert(values[0])._array.dtype
-        if values
-        else np.dtype(np.float32)
-    )
+    if dtype is not None:
+        kind = _numpy(dtype)
+    else:
+        kind = convert(values[0])._array.dtype if values else np.dtype(np.float32)
+    if not values and kind.kind != "O":
+        return wrap(hot.astype(kind))
     on = convert(1 if on_value is None else on_value, None, kind)
     off = convert(0 if off_value is None else off_value, None, kind)
     if kind.kind == "b":

@@ -12,10 +12,11 @@ from ..errors import InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert
 from . import random, stateless
-from .array import pad, reshape, static_shape
+from .array import reshape, static_shape
 from .array import transpose as permute
 from .elementwise import select
 from .indexing import Index, block, getitem
+from .padding import pad
 from .resize import as_batch, as_images
 from .scalars import choice, integer
 from .signal import frame_

@@ -9,10 +9,11 @@ import numpy as np
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply
 from ..tensor import Tensor, convert
-from .array import cast, pad, stack
+from .array import cast, stack
 from .colour import convert_image_dtype
 from .elementwise import abs_, log, maximum, power, select, square
 from .known import known
+from .padding import pad
 from .reduction import reduce_mean, reduce_std, reduce_sum
 from .resample import filtering, halving, reflected, resample
 from .resize import as_batch, as_images

@@ -13,9 +13,10 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, reals
 from ..tensor import Tensor, convert
-from .array import bounds, cast, expand_dims, gather_, pad, reshape, static_shape, unstack
+from .array import bounds, cast, expand_dims, gather_, reshape, static_shape, unstack
 from .elementwise import ceil, floor, select
 from .indexing import Index, getitem
+from .padding import pad
 from .resample import KERNELS, nearest, resample, resizing
 from .scalars import choice, integer, number
 

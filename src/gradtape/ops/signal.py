@@ -13,9 +13,10 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert, wrap
-from .array import concat, pad, reshape_, transpose
+from .array import concat, reshape_, transpose
 from .elementwise import divide_no_nan, exp, sqrt
 from .fourier import fitted, irfft, rfft
+from .padding import pad
 from .reduction import one_axis, reduce_sum
 from .scalars import choice, integer, number
 from .scan import cumsum

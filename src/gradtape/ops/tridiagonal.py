@@ -14,10 +14,11 @@ from ..engine import xp
 from ..errors import InvalidArgumentError, UnimplementedError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
-from .array import pad, reshape, stack, stack_, unstack_
+from .array import reshape, stack, stack_, unstack_
 from .indexing import Index, getitem, place
 from .lapack import each, in_single, lapack, matrices, not_invertible
 from .matrix import conjugate, diag_part, swap_last
+from .padding import pad
 from .reduction import sum_
 from .scalars import choice
 from .solving import in_columns
