@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
@@ -15,9 +16,9 @@ import numpy as np
 
 from ..engine import xp
 from ..errors import InvalidArgumentError
-from ..primitive import apply, numbers, primitive
+from ..primitive import apply, apply1, apply2, numbers, primitive
 from ..tensor import Tensor
-from .array import broadcast_to, broadcast_to_, reshape, reshape_, static_shape, together, transpose
+from .array import broadcast_to, broadcast_to_, reshape_, static_shape, together, transpose
 from .known import known
 from .linalg import matmul_, widened
 from .matrix import array_of
@@ -71,15 +72,17 @@ def _of_two(x: Any, y: Any, s: str, t: str, output: str) -> Any:
     (x_sum, y_sum, x_order, y_order, counts, out_order) = plan
     x = np.einsum(x_sum, x) if x_sum else x
     y = np.einsum(y_sum, y) if y_sum else y
-    x, y = x.transpose(x_order), y.transpose(y_order)
-    batch, rows, inner = counts
-    front, left = x.shape[:batch], x.shape[batch : batch + rows]
-    right = y.shape[batch + inner :]
-    k = math.prod(y.shape[batch : batch + inner])
-    product = matmul_.forward(
-        _blasable(x.reshape(*front, math.prod(left), k)), _blasable(y.reshape(*front, k, math.prod(right)))
-    )
-    product = product.reshape(front + left + right)
+    x = x if x_order is None else x.transpose(x_order)
+    y = y if y_order is None else y.transpose(y_order)
+    if counts is None:
+        product = matmul_.forward(_blasable(x), _blasable(y))
+    else:
+        batch, rows, inner = counts
+        front, left = x.shape[:batch], x.shape[batch : batch + rows]
+        right = y.shape[batch + inner :]
+        k = math.prod(y.shape[batch : batch + inner])
+        x, y = x.reshape(*front, math.prod(left), k), y.reshape(*front, k, math.prod(right))
+        product = matmul_.forward(_blasable(x), _blasable(y)).reshape(front + left + right)
     return product if out_order is None else product.transpose(out_order)
 
 
@@ -92,7 +95,8 @@ def _blasable(x: Any) -> Any:
 def _matrix_plan(s: str, t: str, output: str) -> Any:
     """How to bring two operands into matrices (batch, rows, inner) and (batch, inner, columns), and the product back.
 
-    None where no subscript of both is summed, or nothing is left of either: then there is no matrix product.
+    What changes nothing is None: an order, and the number of axes of each kind where rows, inner and columns are one.
+    None alone where no subscript of both is summed, or nothing is left of either: then there is no matrix product.
     """
     x_sum = _alone(s, t, output)
     y_sum = _alone(t, s, output)
@@ -104,16 +108,20 @@ def _matrix_plan(s: str, t: str, output: str) -> Any:
     columns = [c for c in output if c in t and c not in s]
     if not inner or not (rows or columns):
         return None
-    natural = batch + rows + columns
-    out_order = None if natural == list(output) else tuple([natural.index(c) for c in output])
+    matrices = len(rows) == len(inner) == len(columns) == 1
     return (
         x_sum,
         y_sum,
-        tuple([s.index(c) for c in batch + rows + inner]),
-        tuple([t.index(c) for c in batch + inner + columns]),
-        (len(batch), len(rows), len(inner)),
-        out_order,
+        _order_of(batch + rows + inner, s),
+        _order_of(batch + inner + columns, t),
+        None if matrices else (len(batch), len(rows), len(inner)),
+        _order_of(output, batch + rows + columns),
     )
+
+
+def _order_of(wanted: Sequence[str], given: Sequence[str]) -> tuple[int, ...] | None:
+    """The order that brings axes into that wanted; None if they are."""
+    return None if list(wanted) == list(given) else tuple([given.index(c) for c in wanted])
 
 
 def _alone(s: str, t: str, output: str) -> str:
@@ -171,8 +179,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     11.0
     """
     x, y = together("tensordot", [a, b])
-    over_x, over_y = _summed_axes(axes, x.ndim, y.ndim)
     sx, sy = x._array.shape, y._array.shape
+    over_x, over_y = _summed_axes(axes, len(sx), len(sy))
     if [sx[i] for i in over_x] != [sy[i] for i in over_y]:
         raise InvalidArgumentError(
             f"tensordot: the axes {over_x} of {list(sx)} and {over_y} of {list(sy)} have different lengths"
@@ -180,10 +188,17 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     free_x = [i for i in range(len(sx)) if i not in over_x]
     free_y = [i for i in range(len(sy)) if i not in over_y]
     inner = math.prod([sx[i] for i in over_x])
-    rows, columns = ([s[i] for i in free] for s, free in ((sx, free_x), (sy, free_y)))
-    left = reshape(transpose(x, free_x + over_x), (math.prod(rows), inner))
-    right = reshape(transpose(y, over_y + free_y), (inner, math.prod(columns)))
-    return reshape(apply(matmul_, (left, right)), (*rows, *columns))
+    rows, columns = [sx[i] for i in free_x], [sy[i] for i in free_y]
+    left = _brought(x, free_x + over_x, (math.prod(rows), inner))
+    right = _brought(y, over_y + free_y, (inner, math.prod(columns)))
+    return _brought(apply2(matmul_, left, right), [0, 1], (*rows, *columns))
+
+
+def _brought(x: Tensor, order: list[int], shape: tuple[int, ...]) -> Tensor:
+    """The axes in this order, and then the shape: each only where it is not so already."""
+    if order != list(range(len(order))) or len(order) != x._array.ndim:
+        x = transpose(x, order)
+    return x if x._array.shape == shape else apply1(reshape_, x, {"shape": shape})
 
 
 def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[list[int], list[int]]:
@@ -218,17 +233,28 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     >>> einsum("ij,j->i", [[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy()
     array([3., 7.], dtype=float32)
     """
-    unknown = kwargs.keys() - {"optimize", "name"}
+    unknown = kwargs and kwargs.keys() - {"optimize", "name"}
     if unknown:
         raise TypeError(f"einsum has no argument {', '.join(sorted(unknown))}: it takes optimize and name")
     if not isinstance(equation, str):
         raise TypeError(f"einsum: the equation comes first, as in 'ij,jk->ik', not {equation!r}")
     xs = together("einsum", list(inputs))
     numbers(einsum_, [xs[0]._array], None)
-    subscripts, output, dots = _parse(equation, tuple([x._array.ndim for x in xs]))
+    subscripts, output, shapes = _fitted(equation, tuple([x._array.shape for x in xs]))
+    if shapes is not None:
+        xs = [x if x._array.shape == s else broadcast_to(x, s) for x, s in zip(xs, shapes, strict=True)]
+    return apply(einsum_, tuple(xs), {"inputs": subscripts, "output": output})
+
+
+@functools.lru_cache(maxsize=1000)
+def _fitted(
+    equation: str, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[str, ...], str, list[tuple[int, ...]] | None]:
+    """The subscripts of each operand and of the output; and what shapes to broadcast to, where there is a '...'."""
+    subscripts, output, dots = _parse(equation, tuple([len(shape) for shape in shapes]))
     sizes: dict[str, int] = {}
-    for s, x in zip(subscripts, xs, strict=True):
-        for c, n in zip(s, x._array.shape, strict=True):
+    for s, shape in zip(subscripts, shapes, strict=True):
+        for c, n in zip(s, shape, strict=True):
             if sizes.setdefault(c, n) != n:
                 if c not in dots or 1 not in (n, sizes[c]):
                     what = "axes under '...'" if c in dots else f"axes named {c!r}"
@@ -236,13 +262,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
                         f"einsum: {equation!r} with {what} of lengths {sizes[c]} and {n}"
                     )
                 sizes[c] = n if sizes[c] == 1 else sizes[c]
-    if dots:
-        shapes = [tuple([sizes[c] for c in s]) for s in subscripts]
-        xs = [x if x._array.shape == s else broadcast_to(x, s) for x, s in zip(xs, shapes, strict=True)]
-    return apply(einsum_, tuple(xs), {"inputs": subscripts, "output": output})
+    return subscripts, output, [tuple([sizes[c] for c in s]) for s in subscripts] if dots else None
 
 
-@functools.lru_cache(maxsize=1000)
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str, str]:
     """The subscripts of each operand and of the output, with '...' written out in letters of its own, and those."""
     text = equation.replace(" ", "")
