@@ -109,7 +109,6 @@ from .ops.array import (
     concat,
     expand_dims,
     gather,
-    gather_nd,
     identity,
     reshape,
     split,
@@ -136,6 +135,7 @@ from .ops.python import numpy_function, py_function
 from .ops.scatter import (
     dynamic_partition,
     dynamic_stitch,
+    gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,

@@ -28,7 +28,7 @@ from .array import (
     static_shape,
     transpose,
 )
-from .indexing import Index, block, getitem, take
+from .indexing import Index, block, getitem, masked, take
 from .known import known, shape_known
 from .padding import pad
 from .reduction import one_axis
@@ -196,7 +196,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
             f"boolean_mask: a mask of shape {list(chosen.shape)} has more axes than a tensor of shape {x.shape} "
             f"from axis {first} on"
         )
-    return take(x, (*[slice(None)] * (x.ndim + a), chosen.astype(bool)))
+    return masked(x, chosen.astype(bool, copy=False), a)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

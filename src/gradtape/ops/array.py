@@ -19,7 +19,7 @@ from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
 from ..primitive import Primitive, apply, apply1, primitive
-from ..tensor import Tensor, convert
+from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .elementwise import install
 from .indexing import Index, getitem
@@ -184,7 +184,7 @@ tile_.rules(x=_untile)
 def gather_(x, indices, *, axis):
     m = xp(x, indices)
     if m is np:
-        return np.take(x, indices, axis)
+        return x.take(indices, axis)
     at = m.asarray(x).at[(..., indices, *[slice(None)] * (-axis - 1))]
     return at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
 
@@ -202,14 +202,22 @@ def scatter_along(x, indices, *, axis, size):
         at = m.zeros(shape, x.dtype).at[(..., indices, *[slice(None)] * behind)]
         return at.add(x, mode="drop", wrap_negative_indices=False)
     rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1).transpose(1, 0, 2)
-    # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
     flat = indices.reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     total = np.zeros((size, *rows.shape[1:]), x.dtype)
-    total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    if distinct(flat):
+        total[flat] = rows
+    else:
+        # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
     return total.transpose(1, 0, 2).reshape(shape)
+
+
+def distinct(indices: Any) -> bool:
+    """Are these numbers, one axis of them, all different? Of many it is not known, and False."""
+    return indices.size <= 256 and len(set(indices.tolist())) == indices.size
 
 
 def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], axis: int) -> Any:
@@ -496,27 +504,28 @@ def gather(
     >>> gather([10, 20, 30], [2, 0]).numpy()
     array([30, 10], dtype=int32)
     """
-    x: Any = convert(params)
+    x = convert(params)
     at = convert(indices)
+    ndim = x._array.ndim
     if at._array.dtype.kind not in "iu":
         if at._array.size:
             raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
         at = convert(at._array.astype(np.int32))
     batch = static_number("gather: batch_dims", batch_dims)
     batch += at.ndim if batch < 0 else 0
-    if not 0 <= batch <= min(at.ndim, x.ndim):
+    if not 0 <= batch <= min(at._array.ndim, ndim):
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit indices of shape {at.shape}"
         )
-    a = one_axis("gather", batch if axis is None else axis, x.ndim)
-    if a + x.ndim < batch:
+    a = one_axis("gather", batch if axis is None else axis, ndim)
+    if a + ndim < batch:
         raise InvalidArgumentError(
             f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}"
         )
     bounds("gather", at._array, x._array.shape[a])
     if not batch:
         return apply(gather_, (x, at), {"axis": a})
-    return _gather_in_batches(x, at, a + x.ndim, batch)
+    return _gather_in_batches(x, at, a + ndim, batch)
 
 
 def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor:
@@ -527,11 +536,14 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
             f"gather: the first {batch} lengths of {list(shape)} and {list(at.shape)} must agree"
         )
     inner = [i for i in range(batch, len(shape)) if i != axis]
-    x = transpose(x, (*range(batch), axis, *inner))
+    if axis != batch:
+        x = transpose(x, (*range(batch), axis, *inner))
     count = math.prod(shape[:batch])
     x = reshape(x, (count * shape[axis], *[shape[i] for i in inner]))
     offsets = (np.arange(count) * shape[axis]).reshape(*shape[:batch], *[1] * (at.ndim - batch))
-    x = apply(gather_, (x, convert(at + offsets)), {"axis": -x.ndim})
+    x = apply(gather_, (x, wrap(at + offsets)), {"axis": -x.ndim})
+    if axis == batch:
+        return x
     # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner behind)
     before, behind = axis - batch, len(shape) - axis - 1
     extra = at.ndim - batch
@@ -539,77 +551,12 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
 
 
-def gather_nd(
-    params: Any,
-    indices: Any,
-    batch_dims: Any = 0,
-    name: str | None = None,
-    bad_indices_policy: str = "",
-) -> Tensor:
-    """The elements of `params` at coordinates, which the last axis of `indices` holds; slices where those are few.
-
-    An index out of bounds is an error, or with `bad_indices_policy="IGNORE"` gives zeros.
-
-    >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
-    array([2, 3], dtype=int32)
-    """
-    x: Any = convert(params)
-    at = convert(indices)._array
-    if at.dtype.kind not in "iu":
-        raise DTypeError(f"gather_nd: indices must be integers, not {dtypes.of(at).name}")
-    batch = static_number("gather_nd: batch_dims", batch_dims)
-    shape = x._array.shape
-    if not 0 <= batch < max(at.ndim, 1) or batch > len(shape) or shape[:batch] != at.shape[:batch]:
-        raise InvalidArgumentError(
-            f"gather_nd: batch_dims={batch_dims} does not fit params of shape {list(shape)} and indices of shape "
-            f"{list(at.shape)}"
-        )
-    depth = at.shape[-1] if at.ndim else 0
-    if not at.ndim or batch + depth > len(shape):
-        raise InvalidArgumentError(
-            f"gather_nd: indices of shape {list(at.shape)} name more axes than params of shape {list(shape)} has"
-        )
-    sizes = shape[batch : batch + depth]
-    flat, outside = flat_indices("gather_nd", at, sizes, bad_indices_policy)
-    if depth != 1:
-        x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
-    found = gather(x, flat, axis=batch, batch_dims=batch)
-    if not is_traced(at) and not outside.any():
-        return found
-    outside = outside.reshape(outside.shape + (1,) * (found.ndim - outside.ndim))
-    return apply(Primitive.registry["select"], (outside, np.zeros((), x._array.dtype), found))
-
-
-def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -> tuple[Any, Any]:
-    """Coordinates (along the last axis) as numbers along one axis of all elements, and which are out of bounds.
-
-    Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0.
-    """
-    if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
-        raise InvalidArgumentError(
-            f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
-        )
-    outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
-    if policy.upper() != "IGNORE" and not is_traced(at) and outside.any():
-        raise IndexOutOfBoundsError(
-            f"{name}: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}"
-        )
-    flat = at.astype(np.int64) @ np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.int64)
-    return xp(at).where(outside, 0, flat), outside
-
-
 def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
     """The rows at `indices`, as `gather` gives them."""
     return gather(self, indices)
 
 
-def _gather_nd(self: Variable, indices: Any, name: str | None = None) -> Tensor:
-    """The elements or slices at `indices`, as `gather_nd` gives them."""
-    return gather_nd(self, indices)
-
-
 Variable.sparse_read = _sparse_read  # type: ignore[attr-defined]
-Variable.gather_nd = _gather_nd  # type: ignore[attr-defined]
 
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -622,6 +569,10 @@ def bounds(name: str, indices: Any, size: int) -> None:
     """
     if is_traced(indices):
         return
+    if indices.size <= 64:  # 0.7 us instead of 1.9
+        numbers = indices.ravel().tolist()
+        if not numbers or (min(numbers) >= 0 and max(numbers) < size):
+            return
     if indices.size and np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) >= size:
         wrong = indices[(indices < 0) | (indices >= size)].flat[0]
         raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")

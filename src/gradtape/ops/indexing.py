@@ -268,7 +268,7 @@ def _take_array(x: Tensor, items: tuple[Any, ...]) -> Any:
     rest: Any = x if whole else apply(getitem, (x,), {"index": index})
     behind = index.items[1:][_axis_of(items, position, x._array.ndim, covered) + covered :]
     axis = -sum(not isinstance(item, int) for item in behind) - covered
-    return _masked(rest, chosen, axis) if mask else _indexed(rest, chosen, axis)
+    return masked(rest, chosen, axis) if mask else _indexed(rest, chosen, axis)
 
 
 def _take_traced(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
@@ -304,7 +304,8 @@ def _indexed(x: Any, indices: Any, axis: int) -> Any:
     )
 
 
-def _masked(x: Any, mask: Any, axis: int) -> Any:
+def masked(x: Any, mask: Any, axis: int) -> Any:
+    """The slices of `x` where a mask over the axes from `axis` on, counted from the end, is true."""
     shape = x._array.shape
     start = len(shape) + axis
     if shape[start : start + mask.ndim] != mask.shape:
@@ -312,9 +313,10 @@ def _masked(x: Any, mask: Any, axis: int) -> Any:
             f"a mask of shape {list(mask.shape)} does not fit the lengths {list(shape[start : start + mask.ndim])}"
         )
     flat = (*shape[:start], mask.size, *shape[start + mask.ndim :])
-    x = apply(Primitive.registry["reshape"], (x,), {"shape": flat})
+    if flat != shape:
+        x = apply1(Primitive.registry["reshape"], x, {"shape": flat})
     shape_known("x[mask]", "the mask", mask, "use where(mask, x, 0), which keeps the shape")
-    where = convert(np.flatnonzero(mask))
+    where = wrap(np.flatnonzero(mask))
     return apply(Primitive.registry["gather"], (x, where), {"axis": start - len(flat)})
 
 

@@ -1,4 +1,4 @@
-"""Elements put at given places: scattering, updating, taking apart and stitching together.
+"""Elements at given places: taken by coordinates, scattered, updated, taken apart and stitched together.
 
 Coordinates become numbers along one axis, on which the primitives work; the functions reshape there and back.
 """
@@ -13,12 +13,14 @@ import numpy as np
 from .. import dtypes
 from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, numbers, primitive
-from ..tensor import Tensor, convert
+from ..primitive import apply, numbers, primitive
+from ..tensor import Tensor, convert, wrap
+from ..variable import Variable
 from .array import (
     along,
     concat_,
-    flat_indices,
+    distinct,
+    gather,
     gather_,
     reshape,
     scatter_along,
@@ -27,7 +29,7 @@ from .array import (
     static_shape,
     together,
 )
-from .elementwise import cast_like, equal, zero_like
+from .elementwise import cast_like, equal, select, zero_like
 from .known import shape_known
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -85,6 +87,89 @@ def _sharers(g: Any, x: Any, updates: Any, indices: Any, out: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Gathering by coordinates
+
+
+def gather_nd(
+    params: Any,
+    indices: Any,
+    batch_dims: Any = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """The elements of `params` at coordinates, which the last axis of `indices` holds; slices where those are few.
+
+    An index out of bounds is an error, or with `bad_indices_policy="IGNORE"` gives zeros.
+
+    >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
+    array([2, 3], dtype=int32)
+    """
+    x: Any = convert(params)
+    at = convert(indices)._array
+    if at.dtype.kind not in "iu":
+        raise DTypeError(f"gather_nd: indices must be integers, not {dtypes.of(at).name}")
+    batch = static_number("gather_nd: batch_dims", batch_dims)
+    shape = x._array.shape
+    if not 0 <= batch < max(at.ndim, 1) or batch > len(shape) or shape[:batch] != at.shape[:batch]:
+        raise InvalidArgumentError(
+            f"gather_nd: batch_dims={batch_dims} does not fit params of shape {list(shape)} and indices of shape "
+            f"{list(at.shape)}"
+        )
+    depth = at.shape[-1] if at.ndim else 0
+    if not at.ndim or batch + depth > len(shape):
+        raise InvalidArgumentError(
+            f"gather_nd: indices of shape {list(at.shape)} name more axes than params of shape {list(shape)} has"
+        )
+    sizes = shape[batch : batch + depth]
+    flat, outside = flat_indices("gather_nd", at, sizes, bad_indices_policy)
+    if depth != 1:
+        x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
+    if batch:
+        found = gather(x, flat, axis=batch, batch_dims=batch)
+    else:
+        found = apply(gather_, (x, wrap(flat)), {"axis": -x._array.ndim})
+    if outside is None:
+        return found
+    outside = outside.reshape(outside.shape + (1,) * (found.ndim - outside.ndim))
+    return apply(select, (outside, np.zeros((), x._array.dtype), found))
+
+
+def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -> tuple[Any, Any]:
+    """Coordinates (along the last axis) as numbers along one axis of all elements, and which are out of bounds.
+
+    Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0. None for
+    which says that none is.
+    """
+    if type(at) is np.ndarray and sizes and not policy:
+        try:
+            return np.asarray(
+                np.ravel_multi_index(tuple([at[..., i] for i in range(len(sizes))]), sizes)
+            ), None
+        except (ValueError, TypeError):  # one is out of bounds, or they are of uint64: more slowly, then
+            pass
+    if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
+        raise InvalidArgumentError(
+            f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
+        )
+    outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
+    if policy.upper() != "IGNORE" and not is_traced(at) and outside.any():
+        raise IndexOutOfBoundsError(
+            f"{name}: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}"
+        )
+    flat = at.astype(np.int64) @ np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.int64)
+    if not is_traced(at) and not outside.any():
+        return flat, None
+    return xp(at).where(outside, 0, flat), outside
+
+
+def _gather_nd(self: Variable, indices: Any, name: str | None = None) -> Tensor:
+    """The elements or slices at `indices`, as `gather_nd` gives them."""
+    return gather_nd(self, indices)
+
+
+Variable.gather_nd = _gather_nd  # type: ignore[attr-defined]
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Scattering
 
 
@@ -112,12 +197,14 @@ class _Places:
         self.inner = shape[depth:]
         self.count = math.prod(shape[:depth])
         self.indices = flat.reshape(-1)
-        self.inside = ~outside.reshape(-1)
+        self.inside = None if outside is None else ~outside.reshape(-1)  # None: all are
 
     def updates(self, updates: Tensor, some: Any = None) -> tuple[Tensor, Any]:
         """The updates one a row, with the number of each; only `some` of them, and none that are out of bounds."""
         rows = reshape(updates, (len(self.indices), *self.inner))
-        taken = self.inside if some is None else self.inside & some
+        taken = self.inside if some is None else some if self.inside is None else self.inside & some
+        if taken is None:
+            return rows, self.indices
         if is_traced(taken):  # those not taken go behind the end, where nothing is put
             return rows, xp(taken).where(taken, self.indices, self.count)
         if taken.all():
@@ -126,16 +213,18 @@ class _Places:
         return apply(gather_, (rows, kept), {"axis": -rows.ndim}), self.indices[kept]
 
     def last(self) -> Any:
-        """Which updates are the last for their place."""
+        """Which updates are the last for their place; None if all are."""
         if is_traced(self.indices):
             order = np.arange(len(self.indices))
             places = xp(self.indices).where(self.inside, self.indices, self.count)
             last = xp(places).zeros(self.count, order.dtype).at[places].max(order, mode="drop")
             return gather_(last, places, axis=-1) == order
-        indices = self.indices[self.inside]
-        _, position = np.unique(indices[::-1], return_index=True)
+        if distinct(self.indices):
+            return None
+        inside = np.arange(len(self.indices)) if self.inside is None else np.flatnonzero(self.inside)
+        _, position = np.unique(self.indices[inside][::-1], return_index=True)
         kept = np.zeros(len(self.indices), bool)
-        kept[np.flatnonzero(self.inside)[len(indices) - 1 - position]] = True
+        kept[inside[len(inside) - 1 - position]] = True
         return kept
 
     def fold(self, x: Tensor) -> Tensor:
@@ -155,7 +244,7 @@ def scatter_nd(
     """
     values = convert(updates)
     wanted = static_shape("scatter_nd", shape)
-    if any(n < 0 for n in wanted):
+    if min(wanted, default=0) < 0:
         raise InvalidArgumentError(f"scatter_nd: a shape has no negative lengths, as in {list(wanted)}")
     if values.dtype.name == "string":
         raise DTypeError("scatter_nd: strings cannot be added up")
@@ -319,4 +408,4 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     if (source >= 0).all():
         return stitched
     missing = (source < 0).reshape(-1, *[1] * len(inner))
-    return apply(Primitive.registry["select"], (missing, np.zeros((), rows._array.dtype), stitched))
+    return apply(select, (missing, np.zeros((), rows._array.dtype), stitched))
