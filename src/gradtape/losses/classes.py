@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any, ClassVar
 
 from ..dtypes import as_dtype
-from ..math import divide_no_nan, not_equal, reduce_sum
+from ..math import divide_no_nan, not_equal, reduce_mean, reduce_sum
 from ..ops.array import cast
 from ..scopes import snake_case
 from ..tensor import Tensor
@@ -86,11 +86,11 @@ class Loss:
             values = values * weight
         if self.reduction in (None, "none") or values.ndim == 0:
             return values
-        total = reduce_sum(values)
         if self.reduction == "sum":
-            return total
-        count = reduce_sum(weight) if weight is not None and not means else float(values._array.size)
-        return divide_no_nan(total, count)
+            return reduce_sum(values)
+        if weight is not None and not means:
+            return divide_no_nan(reduce_sum(values), reduce_sum(weight))
+        return reduce_mean(values) if values._array.size else reduce_sum(values)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments this was made with."""

@@ -52,6 +52,8 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
 def of_one_rank(x: Any, y: Any, grow: bool = True) -> tuple[Any, Any]:
     """Both with the same number of axes: a last axis of length 1 is dropped or added where it makes the difference."""
     x, y = convert_to_tensor(x), convert_to_tensor(y)
+    if x._array.ndim == y._array.ndim:
+        return x, y
     for this, other, back in ((x, y, False), (y, x, True)):
         if this.ndim == other.ndim + 1 and this._array.shape[-1] == 1:
             if other.ndim == 1 and grow:

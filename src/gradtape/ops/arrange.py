@@ -14,16 +14,18 @@ import numpy as np
 from .. import dtypes
 from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, primitive
+from ..primitive import Primitive, apply, apply1, primitive
 from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .array import (
-    broadcast_to,
+    along,
+    broadcast_to_,
     cast,
     expand_dims,
     gather_,
     identity,
     reshape,
+    reshape_,
     static_number,
     static_shape,
     transpose,
@@ -40,7 +42,13 @@ from .scalars import choice
 
 @primitive(linear=True, name="roll")
 def roll_(x, *, shift, axis):
-    return xp(x).roll(x, shift, axis)
+    if xp(x) is not np:
+        return xp(x).roll(x, shift, axis)
+    for s, a in zip(shift, axis, strict=True):
+        cut = -s % max(x.shape[a], 1)
+        if cut:
+            x = np.concatenate([x[along(a, slice(cut, None)).items], x[along(a, slice(cut)).items]], a)
+    return x
 
 
 roll_.rules(x=lambda g, shift, axis: roll_(g, shift=tuple([-s for s in shift]), axis=axis))
@@ -212,14 +220,14 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     x = convert(input)
     if is_traced(getattr(shift, "_array", None)):
         return _roll_traced(x, convert(shift), static_shape("roll", axis))
-    shifts, along = static_shape("roll", shift), static_shape("roll", axis)
+    shifts, places = static_shape("roll", shift), static_shape("roll", axis)
     if not x.ndim:
         raise InvalidArgumentError("roll: a scalar has no axis to roll along")
-    if len(shifts) != len(along):
+    if len(shifts) != len(places):
         raise InvalidArgumentError(
-            f"roll: there must be one shift for each axis, not {list(shifts)} for {list(along)}"
+            f"roll: there must be one shift for each axis, not {list(shifts)} for {list(places)}"
         )
-    return apply(roll_, (x,), {"shift": shifts, "axis": tuple([one_axis("roll", a, x.ndim) for a in along])})
+    return apply1(roll_, x, {"shift": shifts, "axis": tuple([one_axis("roll", a, x.ndim) for a in places])})
 
 
 def _roll_traced(x: Tensor, shift: Tensor, along: tuple[int, ...]) -> Tensor:
@@ -246,7 +254,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     along = tuple([one_axis("reverse", a, x.ndim) for a in static_shape("reverse", axis)])
     if len(set(along)) != len(along):
         raise InvalidArgumentError(f"reverse: an axis is named twice in {axis!r}")
-    return apply(reverse_, (x,), {"axis": along}) if along else identity(x)
+    return apply1(reverse_, x, {"axis": along}) if along else identity(x)
 
 
 def reverse_sequence(
@@ -303,8 +311,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     shape = x._array.shape
     if times.size == 1:
         count = int(times.reshape(()))
-        spread = broadcast_to(expand_dims(x, a + 1), (*shape[: a + 1], count, *shape[a + 1 :]))
-        return reshape(spread, (*shape[:a], shape[a] * count, *shape[a + 1 :]))
+        lone = apply1(reshape_, x, {"shape": (*shape[: a + 1], 1, *shape[a + 1 :])})
+        spread = apply1(broadcast_to_, lone, {"shape": (*shape[: a + 1], count, *shape[a + 1 :])})
+        return apply1(reshape_, spread, {"shape": (*shape[:a], shape[a] * count, *shape[a + 1 :])})
     if times.shape != (shape[a],):
         raise InvalidArgumentError(
             f"repeat: {times.size} repeats were given for {shape[a]} slices along axis {axis} of shape {list(shape)}"
@@ -324,17 +333,18 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         raise TypeError(f"meshgrid has no argument {next(iter(kwargs))!r}: it takes indexing and name")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
-    xs = [reshape(x, (-1,)) for x in args]
+    xs = [convert(x) for x in args]
     places = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         places[:2] = 1, 0
     shape = [0] * len(xs)
     for x, place in zip(xs, places, strict=True):
         shape[place] = x._array.size
-    return [
-        broadcast_to(reshape(x, [-1 if i == place else 1 for i in range(len(xs))]), shape)
+    lines = [
+        apply1(reshape_, x, {"shape": tuple([shape[i] if i == place else 1 for i in range(len(xs))])})
         for x, place in zip(xs, places, strict=True)
     ]
+    return [apply1(broadcast_to_, line, {"shape": tuple(shape)}) for line in lines]
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Tensor:

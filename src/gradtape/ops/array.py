@@ -165,7 +165,14 @@ unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
 
 @primitive(linear=True, name="tile")
 def tile_(x, *, multiples):
-    return xp(x).tile(x, multiples)
+    if type(x) is not np.ndarray or not x.size:
+        return xp(x).tile(x, multiples)
+    out, inner = x, x.size  # the slices along an axis and those behind it are repeated as they stand
+    for times, length in zip(multiples, x.shape, strict=True):
+        if times != 1:
+            out = out.reshape(-1, inner).repeat(times, 0)
+        inner //= length
+    return out.reshape([times * length for times, length in zip(multiples, x.shape, strict=True)])
 
 
 def _untile(g: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], multiples: tuple[int, ...]) -> Any:
@@ -210,9 +217,16 @@ def scatter_along(x, indices, *, axis, size):
         # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
         order = np.argsort(flat, kind="stable")
         ordered = flat[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        starts = run_starts(ordered)
         total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
     return total.transpose(1, 0, 2).reshape(shape)
+
+
+def run_starts(ordered: Any) -> Any:
+    """Where each stretch of equal numbers begins."""
+    begins = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], begins[1:])
+    return begins.nonzero()[0]
 
 
 def distinct(indices: Any) -> bool:
@@ -371,8 +385,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if "string" in (to.name, source.name):
         raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
     if (to.is_floating or to.is_complex) and (source.is_floating or source.is_complex):
-        return apply(cast_, (given,), {"dtype": to.name, "source": source.name})
-    return apply(cast_without_gradient, (given,), {"dtype": to.name})
+        return apply1(cast_, given, {"dtype": to.name, "source": source.name})
+    return apply1(cast_without_gradient, given, {"dtype": to.name})
 
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
@@ -484,11 +498,11 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """
     x = convert(input)
     times = static_shape("tile", multiples)
-    if len(times) != x.ndim or any(n < 0 for n in times):
+    if len(times) != x._array.ndim or min(times, default=0) < 0:
         raise InvalidArgumentError(
             f"tile: multiples must have one number of at least 0 for each axis of shape {x.shape}, not {list(times)}"
         )
-    return apply(tile_, (x,), {"multiples": times})
+    return apply1(tile_, x, {"multiples": times})
 
 
 def gather(

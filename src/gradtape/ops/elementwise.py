@@ -99,7 +99,7 @@ def _by_divisor(g: Any, y: Any, out: Any) -> Any:
 
 
 def _nonzero_divisor(name: str, y: Any) -> None:
-    if y.dtype.kind in "iu" and not is_traced(y) and not y.all():
+    if y.dtype.kind in "iu" and not is_traced(y) and np.count_nonzero(y) < y.size:
         raise InvalidArgumentError(f"{name}: integer division by zero")
 
 

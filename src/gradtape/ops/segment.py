@@ -14,7 +14,7 @@ from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import Primitive, apply, numbers, primitive
 from ..tensor import Tensor, convert
-from .array import along, bounds, gather_, reshape
+from .array import along, bounds, gather_, reshape, run_starts
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
 from .indexing import getitem, place
 from .known import shape_known
@@ -32,10 +32,9 @@ def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) ->
     order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
     if order.size and x.size:
         ordered = ids[order]  # a segment's rows stand together, and one call takes them all
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        out[along(axis, ordered[starts]).items] = _UFUNCS[kind].reduceat(
-            np.take(x, order, axis), starts, axis, dtype=x.dtype
-        )
+        starts = run_starts(ordered)
+        rows = x.take(order, axis)
+        out[along(axis, ordered[starts]).items] = _UFUNCS[kind].reduceat(rows, starts, axis, dtype=x.dtype)
     return out
 
 
@@ -63,7 +62,7 @@ def segment_spread(x, ids, *, behind):
         return xp(x).zeros((*x.shape[:axis], ids.shape[0], *x.shape[x.ndim - behind :]), x.dtype)
     if xp(x, ids) is not np:
         return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
-    rows = np.take(x, np.maximum(ids, 0), axis)
+    rows = x.take(np.maximum(ids, 0), axis)
     if not ids.size or ids.min() >= 0:
         return rows
     return np.where((ids >= 0).reshape((-1,) + (1,) * behind), rows, np.zeros((), x.dtype))
