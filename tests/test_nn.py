@@ -524,3 +524,17 @@ PAIR = tf.ones((2, 3))
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0, -500.0])
+@pytest.mark.parametrize("spread", [0.1, 5.0, 300.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_many_rows_keeps_its_digits(dtype, spread, shift):
+    x = (spread * np.random.default_rng(0).standard_normal((128, 64)) + shift).astype(dtype)
+    whole = scipy.special.softmax(x.astype(np.longdouble), -1)
+    # An x near 300 is itself known to its last digit only, which is that much of exp(x).
+    digits = np.finfo(dtype).eps * (4 + 2 * np.ptp(x))
+    np.testing.assert_allclose(nn.softmax(x), whole, rtol=digits, atol=np.finfo(dtype).tiny)
+    for wrong in (np.inf, np.nan):
+        x[5, 7] = wrong
+        assert np.isnan(nn.softmax(x).numpy()).any(-1).sum() == 1

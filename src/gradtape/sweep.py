@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from .indexed_slices import IndexedSlices
+from .products import Products
 
 
 def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
@@ -26,8 +27,8 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) is IndexedSlices:
-                g = g.dense()
+            if type(g) is not ndarray:
+                g = dense(g)
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
@@ -36,6 +37,10 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
             else:
                 gradients[k] = part
     gradients.update(found)
+    for key in wanted:
+        g = gradients.get(key)
+        if type(g) is Products:
+            gradients[key] = g.dense()
     return gradients
 
 
@@ -59,8 +64,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) is IndexedSlices:
-                g = g.dense()
+            g = dense(g)
         for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
             if part is not None:
                 gradients[k] = part if k not in gradients else add(gradients[k], part)
@@ -75,7 +79,7 @@ def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], f
         part = gradients.pop(key, None)
         if part is not None and key in wanted:
             found[key] = part
-        parts.append(part.dense() if type(part) is IndexedSlices else part)
+        parts.append(dense(part))
     for part in parts:
         if part is not None:
             return tuple(parts)
@@ -93,7 +97,9 @@ _SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has belo
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
     """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
     total = gradients[key]
-    if (
+    if type(total) is Products and type(part) is Products:
+        total.add(part)
+    elif (
         getrefcount(total) == _SOLE
         and type(total) is ndarray
         and total.base is None
@@ -106,10 +112,13 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 def add(total: Any, part: Any) -> Any:
     if type(total) is IndexedSlices:
-        return total.plus(part)
-    if type(part) is IndexedSlices:
-        return total + part.dense()
-    return total + part
+        return total.plus(dense(part) if type(part) is Products else part)
+    return dense(total) + dense(part)
+
+
+def dense(g: Any) -> Any:
+    """A gradient of some rows, or one that was put off, as an array; others as they are."""
+    return g.dense() if type(g) in (IndexedSlices, Products) else g
 
 
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:

@@ -121,8 +121,12 @@ class GradientTape(Listener):
             self._note_dead_end(primitive, inputs, out)
             return
         if primitive.multiple:
-            key: Any = tuple([key_of(o) for o in out])
-            known.update([o._key for o in out if dtypes.is_differentiable(o._array)])
+            keys = []
+            for o in out:
+                keys.append(o._key or key_of(o))
+                if o._array.dtype.kind == "f" or dtypes.is_differentiable(o._array):
+                    known.add(o._key)
+            key: Any = tuple(keys)
         else:
             key = out._key
             if not key:

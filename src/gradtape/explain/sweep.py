@@ -8,6 +8,7 @@ import numpy as np
 
 from ..custom import no_recording
 from ..indexed_slices import IndexedSlices
+from ..products import settled
 from ..sweep import Pull, walk
 
 
@@ -15,7 +16,7 @@ def probe(seeds: dict[int, Any], records: list[Any], look: Pull) -> dict[int, An
     """Try a sweep that changes nothing: `look(key, plan, into, g, parts)` sees each step. Returns all gradients."""
 
     def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
-        parts = plan.arrays(g, kept)
+        parts = settled(plan.arrays(g, kept))
         look(key, plan, into, g, parts)
         return parts
 

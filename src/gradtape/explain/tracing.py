@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import nest, primitive, tape, tensor
 from ..primitive import local
+from ..products import settled
 from ..sweep import walk
 from ..tape import GradientTape
 from ..tensor import Tensor, key_of
@@ -228,7 +229,7 @@ class _Stand:
 
     def _pull(self, key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
         start = perf_counter()
-        parts = plan.arrays(g, kept)
+        parts = settled(plan.arrays(g, kept))
         if self.witness.ledger is not None:
             seconds = perf_counter() - start
             first = key[0] if type(key) is tuple else key

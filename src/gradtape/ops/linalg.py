@@ -10,6 +10,7 @@ from ..dtypes import is_differentiable
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply1, apply2, numbers, primitive
+from ..products import Products
 from ..tensor import Tensor, convert
 from .array import cast, reshape, squeeze, static_shape, together, transpose
 from .complexes import abs as absolute
@@ -54,10 +55,29 @@ def _unbatch(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
     return g if len(out_shape) == 2 else unbroadcast(g, shape, out_shape[:-2] + shape[-2:])
 
 
-matmul_.rules(
-    x=lambda g, y, x_shape, out_shape: _unbatch(matmul_(g, swap_last(y)), x_shape, out_shape),
-    y=lambda g, x, y_shape, out_shape: _unbatch(matmul_(swap_last(x), g), y_shape, out_shape),
-)
+def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if _few_rows(g, y, x_shape):
+        return Products(g.T, y.T)
+    return _unbatch(matmul_(g, swap_last(y)), x_shape, out_shape)
+
+
+def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if _few_rows(g, x, y_shape):
+        return Products(x, g)
+    return _unbatch(matmul_(swap_last(x), g), y_shape, out_shape)
+
+
+def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
+    """Is the gradient of a matrix larger than what it is a product of? Then it may wait for others to join it."""
+    return (
+        type(g) is type(other) is np.ndarray
+        and g.ndim == other.ndim == len(shape) == 2
+        and g.size + other.size <= shape[0] * shape[1]
+        and g.dtype.itemsize > 2
+    )
+
+
+matmul_.rules(x=_of_first, y=_of_second)
 
 
 @primitive(settle=numbers)
