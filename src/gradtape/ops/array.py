@@ -432,20 +432,24 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def together(name: str, values: Any) -> list[Tensor]:
     """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
+    tensors: list[Any] = []
+    hint = None
+    complete = True
     for x in values:
-        if type(x) is not Tensor:
-            break
-    else:
-        if len(values):
-            return list(values)
+        tensor = x if type(x) is Tensor else x._read() if hasattr(type(x), "_read") else None
+        tensors.append(tensor)
+        if tensor is None:
+            complete = False
+        elif hint is None:
+            hint = tensor._array.dtype
+    if not tensors:
         raise ValueError(f"{name}: needs at least one tensor")
-    tensors = [x if type(x) is Tensor else x._read() if hasattr(type(x), "_read") else None for x in values]
-    hint = next((t._array.dtype for t in tensors if t is not None), None)
-    converted = [convert(x, None, hint) if t is None else t for x, t in zip(values, tensors, strict=True)]
+    if complete:
+        return tensors
     if hint is None:
-        widest = max((t._array.dtype for t in converted), key=lambda d: "OSUbuiVfc".find(d.kind))
-        converted = [convert(x, None, widest) for x in values]
-    return converted
+        own = [convert(x)._array.dtype for x in values]
+        hint = max(own, key=lambda dtype: "OSUbuiVfc".find(dtype.kind))
+    return [convert(x, None, hint) if t is None else t for x, t in zip(values, tensors, strict=True)]
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:

@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import xp
 from ..errors import DTypeError
-from ..primitive import apply, floats, numbers, primitive
+from ..primitive import apply, apply1, floats, numbers, primitive
 from ..tensor import Tensor, convert
 from .array import along, reshape_, transpose_
 from .elementwise import exp, maximum, number, select
@@ -27,7 +27,7 @@ def cumsum_(x, *, axis, exclusive, reverse):
         return _by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
     if reverse:
         x = np.flip(x, axis)
-    total = np.cumsum(x, axis, dtype=x.dtype)
+    total = x.cumsum(axis, x.dtype)
     if exclusive:
         first = np.zeros_like(total[along(axis, slice(0, 1)).items])
         total = np.concatenate([first, total[along(axis, slice(0, -1)).items]], axis)
@@ -126,7 +126,7 @@ cumprod_.rules(x=_unmultiply)
 @primitive(settle=numbers, name="prod")
 def prod_(x):
     """The product along the last axis."""
-    return xp(x).prod(x, -1, dtype=x.dtype)
+    return np.multiply.reduce(x, -1, x.dtype) if xp(x) is np else xp(x).prod(x, -1, dtype=x.dtype)
 
 
 # The product without x[i] is that of what is before it times that of what is behind it.
@@ -181,7 +181,7 @@ def cumsum(
     if value._array.dtype.kind == "O":
         raise DTypeError("cumsum takes numbers, not strings")
     a = one_axis("cumsum", axis, value.ndim)
-    return apply(cumsum_, (value,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})
+    return apply1(cumsum_, value, {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})
 
 
 def cumprod(
@@ -196,7 +196,7 @@ def cumprod(
     """
     value = convert(x)
     a = one_axis("cumprod", axis, value.ndim)
-    return apply(cumprod_, (value,), {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})
+    return apply1(cumprod_, value, {"axis": a, "exclusive": bool(exclusive), "reverse": bool(reverse)})
 
 
 def reduce_prod(
@@ -212,15 +212,14 @@ def reduce_prod(
     over = axes("reduce_prod", axis, len(shape))
     rest = tuple([a for a in range(-len(shape), 0) if a not in over])
     if over != tuple(range(-len(over), 0)):
-        x = apply(transpose_, (x,), {"perm": tuple([a + len(shape) for a in rest + over])})
+        x = apply1(transpose_, x, {"perm": tuple([a + len(shape) for a in rest + over])})
     if len(over) != 1:
-        x = apply(reshape_, (x,), {"shape": (*[shape[a] for a in rest], count_along(shape, over))})
-    x = apply(prod_, (x,))
+        x = apply1(reshape_, x, {"shape": (*[shape[a] for a in rest], count_along(shape, over))})
+    x = apply1(prod_, x)
     if not keepdims:
         return x
-    return apply(
-        reshape_, (x,), {"shape": tuple([1 if a in over else shape[a] for a in range(-len(shape), 0)])}
-    )
+    kept = tuple([1 if a in over else shape[a] for a in range(-len(shape), 0)])
+    return apply1(reshape_, x, {"shape": kept})
 
 
 def cumulative_logsumexp(
