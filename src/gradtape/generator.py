@@ -135,10 +135,11 @@ class Generator:
             after = philox.advanced(words[:2], count * philox.RESERVED)
             self._state.assign(wrap(xp(words).concatenate([after, words[2:]]).view(np.int64)))
             return words[2], words[:2]
-        low, high, key = (int(n) & _WORD for n in state)
+        low, high, key = state.view(np.uint64).tolist()
         counter = low | high << 64
         after = counter + count * philox.RESERVED
-        self._state.assign([_signed(after & _WORD), _signed(after >> 64 & _WORD), _signed(key)])
+        words = np.array([after & _WORD, after >> 64 & _WORD, key], np.uint64)
+        self._state.assign(wrap(words.view(np.int64)))
         return key, counter
 
     # -- drawing ------------------------------------------------------------------------------------------------------

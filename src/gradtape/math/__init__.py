@@ -60,7 +60,8 @@ from ..ops.segment import (
 from ..ops.sorting import in_top_k, invert_permutation, top_k
 from ..ops.special import lbeta
 from ..primitive import apply
-from ..tensor import Tensor, convert, wrap
+from ..tensor import Tensor, convert
+from ..tensor import wrap as _wrap
 from . import special
 from .special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 
@@ -241,7 +242,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     chosen = convert(condition)
     if x is None:
         known = _shape_known("where", "the condition", chosen._array, "use where(condition, x, y)")
-        return wrap(np.argwhere(known))
+        return _wrap(np.argwhere(known))
     if chosen._array.dtype.kind != "b":
         raise DTypeError(
             f"where: the condition must be boolean, not {chosen.dtype.name}: compare first, as in x > 0"

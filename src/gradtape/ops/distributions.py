@@ -19,7 +19,7 @@ from ..host import call
 from ..primitive import apply, apply2, primitive
 from ..tensor import Tensor, convert, wrap
 from . import philox
-from .array import gather, identity, static_number, static_shape
+from .array import gather_, identity, static_number, static_shape
 from .elementwise import add, divide, maximum, multiply, subtract
 from .special import gamma_density, igamma_by_shape
 
@@ -281,4 +281,7 @@ def shuffle(place: Callable[[int], Place], value: Any) -> Tensor:
     x = convert(value)
     count = x._array.shape[0] if x.ndim and x._array.size else 0
     start = place(-(-max(count - 1, 0) // philox.WORDS))
-    return gather(x, philox.permutation(*start, count)) if count > 1 else identity(x)
+    if count < 2:
+        return identity(x)
+    order = wrap(philox.permutation(*start, count))
+    return apply(gather_, (x, order), {"axis": -x.ndim})

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..engine import as_array
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply2
 from ..shapes import TensorShape
-from ..tensor import Tensor, convert
+from ..tensor import Tensor, convert, wrap
 from .array import cast, static_shape
 from .elementwise import divide, multiply
 from .random import uniform
@@ -62,7 +63,7 @@ def _dropped(name: str, value: Any, rate: Any, noise_shape: Any, sampler: Callab
     x = convert(value)
     if not callable(sampler):
         raise DTypeError(f"{name}: uniform_sampler must be a function of shape and dtype, not {sampler!r}")
-    if not x.dtype.is_floating:
+    if x._array.dtype.kind != "f" and not x.dtype.is_floating:
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
     fixed = float(rate) if isinstance(rate, numbers.Real) else None
     if fixed is not None and not 0 <= fixed < 1:
@@ -75,14 +76,15 @@ def _dropped(name: str, value: Any, rate: Any, noise_shape: Any, sampler: Callab
         raise DTypeError(f"{name}: uniform_sampler must give real numbers, not {dtypes.of(drawn).name}")
     if fixed is not None:
         kept = drawn >= np.asarray(fixed, drawn.dtype)
-        return apply2(multiply, x, kept.astype(x._array.dtype) * np.asarray(1 / (1 - fixed), x._array.dtype))
+        factors = kept.astype(x._array.dtype) * np.asarray(1 / (1 - fixed), x._array.dtype)
+        return apply2(multiply, x, wrap(as_array(factors)))
     share: Any = cast(convert(rate, None, x._array.dtype), x.dtype)
     if share.ndim:
         raise InvalidArgumentError(
             f"{name}: rate must be one number, not of shape {list(share._array.shape)}"
         )
     kept = drawn >= share._array
-    return apply2(multiply, apply2(divide, x, 1 - share), kept.astype(x._array.dtype))
+    return apply2(multiply, apply2(divide, x, 1 - share), wrap(as_array(kept.astype(x._array.dtype))))
 
 
 def _noise_shape(name: str, x: Tensor, noise_shape: Any) -> tuple[int, ...]:
