@@ -140,19 +140,20 @@ def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -
     Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0. None for
     which says that none is.
     """
-    if type(at) is np.ndarray and sizes and not policy:
+    wanted = str(policy).upper()
+    if wanted not in ("", "DEFAULT", "ERROR", "IGNORE"):
+        raise InvalidArgumentError(
+            f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
+        )
+    if type(at) is np.ndarray and sizes and wanted != "IGNORE":
         try:
             return np.asarray(
                 np.ravel_multi_index(tuple([at[..., i] for i in range(len(sizes))]), sizes)
             ), None
         except (ValueError, TypeError):  # one is out of bounds, or they are of uint64: more slowly, then
             pass
-    if str(policy).upper() not in ("", "DEFAULT", "ERROR", "IGNORE"):
-        raise InvalidArgumentError(
-            f"{name}: bad_indices_policy must be DEFAULT, ERROR or IGNORE, not {policy!r}"
-        )
     outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
-    if policy.upper() != "IGNORE" and not is_traced(at) and outside.any():
+    if wanted != "IGNORE" and not is_traced(at) and outside.any():
         raise IndexOutOfBoundsError(
             f"{name}: the index {at[outside][0].tolist()} is out of bounds of {list(sizes)}"
         )
