@@ -73,7 +73,7 @@ def clip_by_global_norm(
         if t is None:
             return None
         if isinstance(t, IndexedSlices):
-            return t.map_values(lambda values: apply2(multiply, values, scale))
-        return apply2(multiply, t, scale)
+            return t.map_values(lambda values: apply2(multiply, convert(values), scale))
+        return apply2(multiply, convert(t), scale)
 
     return [scaled(t) for t in t_list], length
