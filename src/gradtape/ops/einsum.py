@@ -134,22 +134,34 @@ def _einsum_rule(
     g: Any, position: int, xs: tuple[Any, ...], xs_shapes: Any, inputs: tuple[str, ...], output: str
 ) -> Any:
     """d/dx_i of sum(g * einsum(x...)) is the einsum of g with the other operands, to x_i's own subscripts."""
-    own = inputs[position]
-    others = tuple(s for i, s in enumerate(inputs) if i != position)
-    used = set(output).union(*inputs)
-    front = "".join([c for c in ascii_letters if c not in used][: g.ndim - len(output)])  # extra axes of g
-    sizes = dict(zip(own, xs_shapes[position], strict=True)) | dict(zip(front, g.shape))
-    reach = set(output).union(front, *others)
-    letters = front + "".join(dict.fromkeys(own))  # each once, in order
-    wanted = "".join(c for c in letters if c in reach)
+    subscripts, wanted, letters, own = _rule_plan(position, inputs, output, g.ndim - len(output))
     rest = [x for i, x in enumerate(xs) if i != position]
-    part = einsum_(g, *rest, inputs=(front + output, *others), output=wanted)
+    part = einsum_(g, *rest, inputs=subscripts, output=wanted)
+    if wanted == own:
+        return part
+    front = own[: len(own) - len(inputs[position])]
+    sizes = dict(zip(inputs[position], xs_shapes[position], strict=True)) | dict(zip(front, g.shape))
     if (
         wanted != letters
     ):  # a subscript summed within this operand alone: every element along it counts the same
-        part = reshape_(part, shape=tuple([sizes[c] if c in reach else 1 for c in letters]))
+        part = reshape_(part, shape=tuple([sizes[c] if c in wanted else 1 for c in letters]))
         part = broadcast_to_(part, shape=tuple([sizes[c] for c in letters]))
-    return part if letters == front + own else _on_diagonal(part, front + own, letters, sizes)
+    return part if letters == own else _on_diagonal(part, own, letters, sizes)
+
+
+@functools.lru_cache(maxsize=1000)
+def _rule_plan(
+    position: int, inputs: tuple[str, ...], output: str, extra: int
+) -> tuple[tuple[str, ...], str, str, str]:
+    """For `extra` axes in front of g: the subscripts of g and the others, those they leave, these with the ones that
+    only this operand has, and its own: all with letters in front for g's extra axes."""
+    own = inputs[position]
+    others = [s for i, s in enumerate(inputs) if i != position]
+    used = set(output).union(*inputs)
+    front = "".join([c for c in ascii_letters if c not in used][:extra])
+    reach = set(output).union(front, *others)
+    letters = front + "".join(dict.fromkeys(own))  # each once, in order
+    return (front + output, *others), "".join(c for c in letters if c in reach), letters, front + own
 
 
 def _on_diagonal(part: Any, own: str, letters: str, sizes: dict[str, int]) -> Any:

@@ -335,7 +335,7 @@ euclidean_norm.rules(
 
 def _times_conj(g: Any, x: Any) -> Any:
     """g * conj(x), where g is real and x may be complex."""
-    if not x.dtype.name.startswith("complex"):
+    if (x._array if type(x) is Tensor else x).dtype.kind != "c":
         return g * x
     return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
