@@ -86,8 +86,11 @@ def test_eye():
     same(tf.eye(2), [[1, 0], [0, 1]], "float32")
     same(tf.eye(2, 3, dtype=tf.int32), [[1, 0, 0], [0, 1, 0]], "int32")
     same(tf.eye(2, batch_shape=[3]), [[[1, 0], [0, 1]]] * 3, "float32")
+    same(tf.eye(4, 2), [[1, 0], [0, 1], [0, 0], [0, 0]], "float32")
     same(tf.eye(0), np.zeros((0, 0)), "float32")
     same(tf.eye(tf.constant(1), dtype=tf.bool), [[True]], "bool")
+    with pytest.raises(TypeError, match="1 is no string"):
+        tf.eye(2, dtype=tf.string)
 
 
 @pytest.mark.parametrize(

@@ -42,13 +42,11 @@ from .scalars import choice
 
 @primitive(linear=True, name="roll")
 def roll_(x, *, shift, axis):
-    if xp(x) is not np:
+    if xp(x) is not np or len(axis) != 1:
         return xp(x).roll(x, shift, axis)
-    for s, a in zip(shift, axis, strict=True):
-        cut = -s % max(x.shape[a], 1)
-        if cut:
-            x = np.concatenate([x[along(a, slice(cut, None)).items], x[along(a, slice(cut)).items]], a)
-    return x
+    cut = -shift[0] % max(x.shape[axis[0]], 1)
+    front, back = along(axis[0], slice(cut)).items, along(axis[0], slice(cut, None)).items
+    return np.concatenate([x[back], x[front]], axis[0])
 
 
 roll_.rules(x=lambda g, shift, axis: roll_(g, shift=tuple([-s for s in shift]), axis=axis))

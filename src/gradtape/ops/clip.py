@@ -19,7 +19,8 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = convert(t)
-    return ordered(clip, x, clip_value_min, clip_value_max)
+    dtype = x._array.dtype
+    return ordered(clip, x, convert(clip_value_min, None, dtype), convert(clip_value_max, None, dtype))
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:

@@ -108,7 +108,7 @@ def eye(
     if kind is dtypes.string:
         raise DTypeError("eye: 1 is no string")
     unit = _filled("eye", new_shape("eye", (rows, columns)), kind)
-    unit._array.reshape(-1)[: rows * columns : columns + 1] = 1
+    unit._array.reshape(-1)[: columns * columns : columns + 1] = 1
     return broadcast_to(unit, (*batch, rows, columns)) if batch else unit
 
 

@@ -126,13 +126,14 @@ def batch_normalization(
     array([ 9.5, 10.5], dtype=float32)
     """
     x = _floating("batch_normalization", x)
-    factor: Any = apply(rsqrt, (apply2(add, _beside(x, variance), variance_epsilon),))
+    factor = apply1(rsqrt, apply2(add, _beside(x, variance), variance_epsilon))
     if scale is not None:
-        factor = factor * _beside(factor, scale)
-    start = -(_beside(factor, mean) * factor)
-    if offset is not None:
-        start = start + _beside(factor, offset)
-    return x * cast(factor, x.dtype) + cast(start, x.dtype)
+        factor = apply2(multiply, factor, _beside(factor, scale))
+    start = apply2(multiply, _beside(factor, mean), factor)
+    scaled = apply2(multiply, x, cast(factor, x.dtype))
+    if offset is None:
+        return apply2(subtract, scaled, cast(start, x.dtype))
+    return apply2(add, scaled, cast(apply2(subtract, _beside(factor, offset), start), x.dtype))
 
 
 def _beside(x: Any, value: Any) -> Any:
