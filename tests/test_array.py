@@ -1,5 +1,7 @@
 """Shapes, slices, and elements in another order: the values, what is refused, gradients where elements come from."""
 
+import itertools
+import math
 import re
 
 import numpy as np
@@ -271,3 +273,60 @@ def test_bad_input_is_refused(name):
     compute, error, message = BAD[name]
     with pytest.raises(error, match=re.escape(message)):
         compute()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Padding
+
+
+@pytest.mark.parametrize("mode", ["CONSTANT", "REFLECT", "SYMMETRIC"])
+def test_padding_is_numpys(mode):
+    for length in range(1, 5):
+        most = length - 1 if mode == "REFLECT" else length
+        for before, after in itertools.product(range(most + 1), repeat=2):
+            x = np.arange(2 * length).reshape(2, length)
+            widths = [(1, 0), (before, after)]
+            for given in (
+                widths,
+                [list(pair) for pair in widths],
+                np.array(widths),
+                tf.constant(widths, "int64"),
+            ):
+                padded = tf.pad(x, given, mode.lower())
+                np.testing.assert_array_equal(padded, np.pad(x, widths, mode.lower()))
+
+
+@pytest.mark.parametrize(
+    ("x", "paddings"),
+    [
+        (1.0, []),
+        ([1.0], []),
+        ([1.0], [1, 1]),
+        ([1.0], [[1, 1], [0, 0]]),
+        ([1.0], [[1, 1, 1]]),
+        ([1.0], [[-1, 1]]),
+        ([1.0], [[1.0, 1.0]]),
+        ([1.0], [[True, False]]),
+    ],
+)
+def test_paddings_that_do_not_fit_are_refused(x, paddings):
+    with pytest.raises(errors.InvalidArgumentError, match="paddings must be"):
+        tf.pad(x, paddings)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Repeating and rolling
+
+
+@pytest.mark.parametrize("multiples", list(itertools.product((0, 1, 3), repeat=2)))
+def test_tiling_is_numpys(multiples):
+    for shape in ((2, 3), (1, 4), (0, 2)):
+        x = np.arange(math.prod(shape)).reshape(shape)
+        np.testing.assert_array_equal(tf.tile(x, multiples), np.tile(x, multiples))
+
+
+def test_rolling_is_numpys():
+    for shape, shift, axis in itertools.product(((2, 3), (1, 4), (0, 2)), (0, 1, -1, 5, -7), (0, 1, -1)):
+        x = np.arange(math.prod(shape)).reshape(shape)
+        np.testing.assert_array_equal(tf.roll(x, shift, axis), np.roll(x, shift, axis))
+    np.testing.assert_array_equal(tf.roll(x, [1, -2], [0, 1]), np.roll(x, (1, -2), (0, 1)))

@@ -61,7 +61,7 @@ def pad(
 
 def _widths(paddings: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     """The argument of `pad`: how many elements before and after those along each axis."""
-    if type(paddings) in (list, tuple) and len(paddings) == ndim:
+    if type(paddings) in (list, tuple) and len(paddings) == ndim > 0:
         for pair in paddings:
             if type(pair) not in (list, tuple) or len(pair) != 2:
                 break

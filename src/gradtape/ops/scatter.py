@@ -124,10 +124,9 @@ def gather_nd(
     flat, outside = flat_indices("gather_nd", at, sizes, bad_indices_policy)
     if depth != 1:
         x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
-    if batch:
-        found = gather(x, flat, axis=batch, batch_dims=batch)
-    else:
-        found = apply(gather_, (x, wrap(flat)), {"axis": -x._array.ndim})
+    if outside is None and not batch:
+        return apply(gather_, (x, wrap(flat)), {"axis": -x._array.ndim})
+    found = gather(x, flat, axis=batch, batch_dims=batch)
     if outside is None:
         return found
     outside = outside.reshape(outside.shape + (1,) * (found.ndim - outside.ndim))
