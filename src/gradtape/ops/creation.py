@@ -172,7 +172,8 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
     a = one_axis("linspace", axis, first.ndim + 1) + first.ndim + 1
     new_shape("linspace", (count, *first._array.shape))
     steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
-    first, last = expand_dims(first, a), expand_dims(last, a)
+    if first.ndim:  # numbers broadcast as they are
+        first, last = expand_dims(first, a), expand_dims(last, a)
     slope = apply2(divide, apply2(subtract, last, first), float(max(count - 1, 1)))
     between = apply2(add, first, apply2(multiply, slope, wrap(steps)))
     return apply(select, (wrap(steps == count - 1), last, between)) if count > 1 else between
