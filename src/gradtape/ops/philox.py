@@ -215,9 +215,10 @@ def _normal_pairs(words: Any, dtype: Any) -> Any:
     angle = (u[:, 1] * _FULL_TURN).astype(wide)
     if m is not np:
         return m.stack([m.sin(angle) * radius, m.cos(angle) * radius], axis=1).astype(dtype)
-    pairs = np.empty(u.shape, dtype)
-    pairs[:, 0], pairs[:, 1] = np.sin(angle) * radius, np.cos(angle) * radius
-    return pairs
+    pairs = np.empty(u.shape, wide)
+    np.multiply(np.sin(angle), radius, pairs[:, 0])
+    np.multiply(np.cos(angle), radius, pairs[:, 1])
+    return pairs.astype(dtype, copy=False)
 
 
 def normal(key: Any, counter: Any, size: int, dtype: Any) -> Any:
