@@ -410,7 +410,7 @@ def _bounded(name: str, test: Any, flat: Any, carry: Tensors, limit: int) -> Ten
 
 
 def _start(array: Any) -> Any:
-    """What goes round at first. Zeros are made by the program: those it does not know it would be given in each call."""
+    """What goes round at first. Zeros are made by the program, which else would be given them in every call."""
     if type(array) is np.ndarray and not np.ascontiguousarray(array).reshape(-1).view(np.uint8).any():
         return jax.numpy.zeros(array.shape, array.dtype)
     return jax.numpy.asarray(array)
