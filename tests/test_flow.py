@@ -142,6 +142,19 @@ def test_values_and_derivatives_are_those_of_eager_code(name):
         equal(derivatives(compiled(python_function)), expected)
 
 
+def test_a_loop_begins_with_zeros_of_their_sign():
+    starts = [0.0, 0.0], [-0.0, -0.0], [-0.0, 0.0]
+
+    @compiled
+    def doubled():
+        return [
+            tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, 2.0 * x), (0, tf.constant(start)))[1]
+            for start in starts
+        ]
+
+    np.testing.assert_array_equal(np.signbit(doubled()), np.signbit(starts))
+
+
 def test_third_order_through_a_loop_in_a_function():
     function = compiled(lambda x: tf.foldl(lambda a, e: a * e * e, x, tf.reduce_sum(x)))
 

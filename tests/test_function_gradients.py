@@ -425,6 +425,20 @@ jax.monitoring.register_event_duration_secs_listener(
 )
 
 
+def test_a_first_call_compiles_one_program():
+    variables = [tf.Variable(tf.ones(shape)) for shape in ((3, 17), (19,), (2, 1, 23))]  # of no other test
+
+    @tf.function
+    def step(x):
+        for v in variables:
+            v.assign_add(x * v)
+        return x + 1.0
+
+    compilations.clear()
+    step(tf.constant(2.0))
+    assert len(compilations) == 1
+
+
 def test_a_gradient_is_traced_and_compiled_once():
     seen = []
 

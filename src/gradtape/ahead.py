@@ -18,6 +18,7 @@ from jax.extend.core import Var, jaxprs_in_params
 # Of several steps at once these are slow.
 _SLOW = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort")
 _PRODUCTS = ("dot_general", "conv_general_dilated")
+_QUICK = ("add", "mul", "neg", "sub")  # quicker to compute than to read
 _LARGE = 8  # times as large as what a step is given: too much to keep for all of them
 
 
@@ -59,11 +60,13 @@ class Parts:
             results[place] = round_[place]
         factors = list(dict.fromkeys(v for *_, product in self.sums for v in product.invars))
         used = {v for v in [*results, *factors, *_inputs(later)] if isinstance(v, Var)}
-        kept = [v for eqn in before for v in eqn.outvars if v in used]
+        anew = _anew([eqn for eqn in before if eqn.outvars[0] not in factors], used)
+        kept = [v for eqn in before for v in eqn.outvars if v in used and v not in anew]
         self.inner = [v for v in factors if v not in kept]  # the factors that a step gives
         self.kept = kept
         self.before_code = self._part([jaxpr.invars[i] for i in rows], kept, fixed + before)
-        self.step_code = self._part([*jaxpr.invars, *kept], [*results, *self.inner], fixed + later)
+        step = [*fixed, *anew.values(), *later]
+        self.step_code = self._part([*jaxpr.invars, *kept], [*results, *self.inner], step)
         self.count = len(results)
 
     def _part(self, inputs: list[Any], results: list[Any], eqns: list[Any]) -> Any:
@@ -100,6 +103,16 @@ def _inputs(eqns: list[Any]) -> list[Any]:
 def _is_plain(eqn: Any) -> bool:
     name = eqn.primitive.name
     return not (eqn.effects or name.startswith(_SLOW) or "call" in name or any(jaxprs_in_params(eqn.params)))
+
+
+def _anew(before: list[Any], used: set[Any]) -> dict[Any, Any]:
+    """What a step computes again from what it needs anyway: the values, and the code of each."""
+    found: dict[Any, Any] = {}
+    for eqn in before:
+        inputs = [v for v in eqn.invars if isinstance(v, Var)]
+        if eqn.primitive.name in _QUICK and all(v in used or v in found for v in inputs):
+            found[eqn.outvars[0]] = eqn
+    return found
 
 
 def _sums(jaxpr: Any, eqns: list[Any], round_: list[Any], moving: set[Any]) -> list[tuple[int, Any, Any]]:

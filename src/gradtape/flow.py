@@ -258,7 +258,7 @@ def loop(
         return [*results[:count], *state], (results[count:], held if heard else None, factors)
 
     start = [t._array for t in carry] + [trace.read(v)._array for v in block.written.values()]
-    start = [jax.numpy.asarray(a) for a in start]
+    start = list(map(_start, start))
     last, (out, held, factors) = lax.scan(turn, start, (given, known), length=length, reverse=reverse)
     last = parts.after(last, known, factors) if parts else last
     _write(block.written, last[count:])
@@ -377,7 +377,7 @@ def repeat_while(
     trace = local.here.trace
     start = [step._array, *[t._array for t in carry]]
     start += [trace.read(v)._array for v in block.written.values()]
-    last = lax.while_loop(goes_on, turn, [jax.numpy.asarray(a) for a in start])
+    last = lax.while_loop(goes_on, turn, list(map(_start, start)))
     _write(block.written, last[count + 1 :])
     finals = [wrap(a) for a in last[1 : count + 1]]
 
@@ -407,6 +407,13 @@ def _bounded(name: str, test: Any, flat: Any, carry: Tensors, limit: int) -> Ten
 
     finals, _ = loop(name, step, [convert(True), *carry], [], limit)
     return finals[1:]
+
+
+def _start(array: Any) -> Any:
+    """What goes round at first. Zeros are made by the program, which else would be given them in every call."""
+    if type(array) is np.ndarray and not np.ascontiguousarray(array).reshape(-1).view(np.uint8).any():
+        return jax.numpy.zeros(array.shape, array.dtype)
+    return jax.numpy.asarray(array)
 
 
 def _settled(function: Callable[..., Any], inputs: Tensors, turn: int) -> Block:
@@ -546,7 +553,7 @@ def _or_zeros(g: Any, like: Tensor, lead: tuple[int, ...]) -> Tensor:
 
 
 def _zeros(lead: tuple[int, ...], like: Tensor) -> Tensor:
-    return wrap(np.zeros(lead + like._array.shape, like._array.dtype))
+    return wrap(jax.numpy.zeros(lead + like._array.shape, like._array.dtype))
 
 
 def _to_front(g: Tensor, axis: int) -> Tensor:

@@ -11,7 +11,7 @@ import copy
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from itertools import starmap
+from itertools import compress, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 from jax.extend.core import Var, jaxprs_in_params
+from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from . import nest
 from .cells import (
@@ -55,11 +56,12 @@ class Code:
     """What a traced function computes: results from the inputs it was given, and those that were found on the way."""
 
     def __init__(self, closed: Any, trace: Trace) -> None:
-        self.jaxpr = _without_names(closed.jaxpr)
+        meanings = [trace.meaning(constant) for constant in closed.consts]
+        jaxpr, used = _alive(closed.jaxpr, [meaning is not None for meaning in meanings])
+        self.jaxpr = _without_names(jaxpr)
         self.constants: list[Any] = []
         self.sources: list[tuple[str, Any]] = []  # for each constant of the jaxpr: what stands in its place
-        for constant in closed.consts:
-            meaning = trace.meaning(constant)
+        for constant, meaning in compress(zip(closed.consts, meanings, strict=True), used):
             if is_traced(constant):
                 raise no_value("a function", constant)
             if meaning is None:
@@ -96,6 +98,16 @@ def raising(code: Code, compiled: Callable[..., Any]) -> Callable[..., Any]:
             return jax.block_until_ready(compiled(*arguments))
 
     return run
+
+
+def _alive(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
+    """The code without what its results do not need, in loops and branches too; and which constants are left.
+
+    XLA finds all that itself, in more time. Constants that are `needed`, and inputs, stay anyway.
+    """
+    stay = [*needed, *[True] * len(jaxpr.invars)]
+    jaxpr, used, _ = dce_jaxpr_consts(jaxpr, [True] * len(jaxpr.outvars), stay)
+    return jaxpr, used
 
 
 def _without_names(jaxpr: Any) -> Any:

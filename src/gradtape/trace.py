@@ -66,7 +66,9 @@ class Trace:
         again among them, and feeds the program something else in its place.
         """
         with jax.ensure_compile_time_eval():
-            array = jax.numpy.zeros(array.shape, array.dtype)
+            array = jax.device_put(
+                np.zeros(array.shape, array.dtype)
+            )  # JAX's own zeros it compiles for each shape
         self.root._stands_for[id(array)] = meaning
         self.root._keep.append(array)
         return checkpoint_name(array, NAMED + meaning[0])  # a name for a value: nothing is computed

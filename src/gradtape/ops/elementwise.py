@@ -314,7 +314,7 @@ cosh = _unary(threaded(np.cosh), settle=floats)
 cosh.rules(x=lambda g, x: g * sinh(x))
 
 tanh = _unary(threaded(np.tanh), settle=floats)
-tanh.rules(x=lambda g, out: g - g * out * out)
+tanh.rules(x=lambda g, out: g * (1 - out * out))
 
 # (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
 asin = _unary(unary(np.arcsin), "asin", settle=floats)
