@@ -757,7 +757,7 @@ def test_a_tensor_knows_its_shape_rank_and_place():
 
 @pytest.mark.parametrize("name", ["foo", "astype", "assign"])
 def test_what_a_tensor_has_not_it_says(name):
-    with pytest.raises(AttributeError, match=f"a Tensor has no.*{name!r}"):
+    with pytest.raises(AttributeError, match=f"Tensor.* has no.*{name!r}"):
         getattr(tf.constant(1.0), name)
 
 

@@ -6,6 +6,7 @@ of them (a tape, for a gradient to come; a call in another thread) keeps it: the
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from sys import getrefcount
@@ -15,12 +16,37 @@ import jax
 import numpy as np
 
 from .engine import is_traced
-from .tensor import Tensor, device_of, writing
+from .errors import FailedPreconditionError
+from .tensor import Tensor, device_of
 from .traced import no_value
 from .variable import Variable
 
 blank = object.__new__
 x64 = jax.enable_x64
+writing = threading.RLock()  # held while a compiled function computes what variables are to hold
+
+
+def _look(self: Tensor, name: str) -> Any:
+    """What a tensor has not: NumPy's view of what compiled code computed for it, until somebody looks."""
+    if name == "_array":
+        self._array = array = np.asarray(self._device)
+        return array
+    if name != "_device":
+        return object.__getattribute__(self, name)  # says what is missing
+    with writing:  # a compiled function in another thread may be computing it
+        pass
+    try:
+        return device_of(self)
+    except AttributeError:
+        pass
+    raise FailedPreconditionError(
+        "a Variable whose initial value a @function was to compute has none, because the function failed: make "
+        "the variable anew, and call the function again"
+    )
+
+
+# With it, any attribute takes 0.05 us longer, which is 8 % of an eager program's time: so only where code is compiled.
+Tensor.__getattr__ = _look  # type: ignore[attr-defined]
 
 
 def on_device(tensor: Tensor) -> Any:

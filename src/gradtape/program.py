@@ -34,6 +34,7 @@ from .cells import (
     tensors,
     to_give,
     values_of,
+    writing,
     x64,
 )
 from .engine import is_traced
@@ -41,7 +42,7 @@ from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .spec import TensorSpec
-from .tensor import Tensor, array_of, convert, wrap, writing
+from .tensor import Tensor, array_of, convert, wrap
 from .trace import NAMED, Trace
 from .traced import escape, no_value
 from .variable import Variable, when_made

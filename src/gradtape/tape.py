@@ -400,12 +400,12 @@ class GradientTape(Listener):
 
         plot(self, path, target, sources)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "gradients":
-            raise AttributeError(
-                "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
-            )
-        raise AttributeError(f"a GradientTape has no attribute {name!r}")
+    @property
+    def gradients(self) -> Any:
+        """What one document calls it. (By `__getattr__`, every attribute of a tape would take 0.05 us longer.)"""
+        raise AttributeError(
+            "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
+        )
 
     # -- the sweep ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ differentiable way to make one tensor of a list that holds tensors.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from .dtypes import DType
 from .engine import is_traced, xp
 from .errors import (
     DTypeError,
-    FailedPreconditionError,
     InvalidArgumentError,
     OperatorNotAllowedInGraphError,
 )
@@ -85,13 +83,14 @@ class Tensor(Operators):
     # _array: the value. _key: what tapes know this tensor by; 0 until a tape has a reason to know it.
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
     # _device: the value as compiled code has it. What a @function returns has this alone: _array is a view of it, made
-    # when somebody looks; what a @function is given has both; everything else has _array alone.
+    # when somebody looks (by `cells`); what a @function is given has both; everything else has _array alone.
     __slots__ = ("__weakref__", "_array", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
 
     _array: Any
     _device: Any
     _key: int
+    _origin: Any
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError(
@@ -218,31 +217,30 @@ class Tensor(Operators):
             "or tensor_scatter_nd_update, which gives a new tensor"
         )
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_array":
-            self._array = array = np.asarray(self._device)
-            return array
-        if name == "_device":
-            with writing:  # a compiled function in another thread may be computing it
-                pass
-            try:
-                return device_of(self)
-            except AttributeError:
-                pass
-            raise FailedPreconditionError(
-                "a Variable whose initial value a @function was to compute has none, because the function failed: make "
-                "the variable anew, and call the function again"
-            )
-        if name in ("assign", "assign_add", "assign_sub"):
-            try:
-                variable, index = object.__getattribute__(self, "_origin")
-            except AttributeError:
-                raise AttributeError(
-                    f"a Tensor has no {name!r}: it is immutable. Only a Variable, or a slice taken from one, "
-                    "can be assigned"
-                ) from None
-            return lambda value, *options, **more: variable._assign_slice(name, index, value)
-        raise AttributeError(f"a Tensor has no attribute {name!r}")
+    @property
+    def assign(self) -> Callable[..., Any]:
+        """For a slice of a variable: put a value there."""
+        return self._assigning("assign")
+
+    @property
+    def assign_add(self) -> Callable[..., Any]:
+        """For a slice of a variable: add a value there."""
+        return self._assigning("assign_add")
+
+    @property
+    def assign_sub(self) -> Callable[..., Any]:
+        """For a slice of a variable: subtract a value there."""
+        return self._assigning("assign_sub")
+
+    def _assigning(self, name: str) -> Callable[..., Any]:
+        try:
+            variable, index = self._origin
+        except AttributeError:
+            raise AttributeError(
+                f"a Tensor has no {name!r}: it is immutable. Only a Variable, or a slice taken from one, "
+                "can be assigned"
+            ) from None
+        return lambda value, *options, **more: variable._assign_slice(name, index, value)
 
     def __copy__(self) -> Tensor:
         return wrap(self._array)
@@ -274,8 +272,7 @@ def array_of(tensor: Tensor) -> Any:
         return tensor._array
 
 
-device_of = Tensor.__dict__["_device"].__get__  # does not ask Tensor.__getattr__ where there is none
-writing = threading.RLock()  # held while a compiled function computes what variables are to hold
+device_of = Tensor.__dict__["_device"].__get__  # does not ask `cells` where there is none
 
 
 def key_of(thing: Any) -> int:
@@ -385,14 +382,13 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 def scalar(value: Any, dtype: Any) -> Tensor:
     """A tensor for one Python number. The few that a program uses again and again are made once."""
-    key = (value, dtype, type(value))
+    key = (value or repr(value), dtype, type(value))  # 0.0 and -0.0 are equal, and not the same
     tensor = _scalars.get(key)
     if tensor is None:
         tensor = wrap(_number(value, dtype))
-        if value:  # 0.0 and -0.0 are equal, so zero is made anew each time
-            if len(_scalars) > 1000:
-                _scalars.clear()
-            _scalars[key] = tensor
+        if len(_scalars) > 1000:
+            _scalars.clear()
+        _scalars[key] = tensor
     if tensor._key:  # somebody watches it: theirs is theirs alone
         tensor = wrap(tensor._array)
     return tensor
@@ -487,12 +483,13 @@ def _by_default(array: ndarray, value: Any, first: Any) -> ndarray:
         if own is not None and own.kind in "fV":
             return _cast(array, own)
         result = _cast(array, _FLOAT32)
-        if not np.array_equal(np.isinf(result), np.isinf(array)):
+        if (np.isinf(result) > np.isinf(array)).any():
             raise _too_large(value)
         return result
     if kind in "iu":
-        if not array.size or (array.min() >= -(1 << 31) and array.max() < 1 << 31):
-            return array.astype(_INT32)
+        result = array.astype(_INT32)
+        if (result == array).all():
+            return result
         if array.max() >= 1 << 63:
             raise _too_many_bits(value)
         return array.astype(np.int64)

@@ -444,7 +444,7 @@ def references(tensor: Tensor, array: Any) -> int:
 
 def _alone() -> int:
     """What `references` says where nobody but the variable holds the two."""
-    scratch = Variable(0.0)
+    scratch = Variable(np.zeros(1))  # of a Python number others may have the array, too
     tensor = scratch._tensor
     array = tensor._array
     return references(tensor, array)

@@ -156,7 +156,8 @@ split_.rules(x=lambda g, axis: concat_(*g, axis=axis))
 @primitive(linear=True, multiple=True, name="unstack")
 def unstack_(x, *, axis):
     if type(x) is np.ndarray:
-        return list(x if axis == -x.ndim else np.moveaxis(x, axis, 0))
+        rows = x if axis == -x.ndim else np.moveaxis(x, axis, 0)
+        return [rows[i, ...] for i in range(len(rows))]
     return [getitem.forward(x, index=along(axis, i)) for i in range(x.shape[axis])]
 
 
