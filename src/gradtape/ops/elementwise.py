@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import binary, is_traced, threaded, unary, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply2, floats, numbers, primitive, reals
+from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
 from ..tensor import Tensor, convert
 from ..variable import Variable
 
@@ -610,7 +610,7 @@ def _equality(primitive: Primitive, otherwise: bool) -> Any:
         if other is None:
             return otherwise
         try:
-            return apply(primitive, (self, other))
+            return apply2(primitive, self, other)
         except DTypeError:
             raise
         except (ValueError, TypeError):
@@ -620,7 +620,7 @@ def _equality(primitive: Primitive, otherwise: bool) -> Any:
 
 
 def _invert(self: Any) -> Any:
-    return apply(logical_not if self.dtype.is_bool else invert, (self,))
+    return apply1(logical_not if self.dtype.is_bool else invert, self)
 
 
 OPERATORS: dict[str, Any] = {}
@@ -638,9 +638,9 @@ for _name, _logical, _bitwise in (
 OPERATORS |= {
     "__pow__": raise_to,
     "__rpow__": _rpow,
-    "__neg__": lambda self: apply(negative, (self,)),
+    "__neg__": lambda self: apply1(negative, self),
     "__pos__": lambda self: self if type(self) is Tensor else self.value(),
-    "__abs__": lambda self: apply(abs_, (self,)),
+    "__abs__": lambda self: apply1(abs_, self),
     "__invert__": _invert,
     "__eq__": _equality(equal, False),
     "__ne__": _equality(not_equal, True),
