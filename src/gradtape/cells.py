@@ -29,16 +29,16 @@ writing = threading.RLock()  # held while a compiled function computes what vari
 def _look(self: Tensor, name: str) -> Any:
     """What a tensor has not: NumPy's view of what compiled code computed for it, until somebody looks."""
     if name == "_array":
-        self._array = array = np.asarray(self._device)
+        self._both = device = self._device
+        self._array = array = np.asarray(device)
         return array
     if name != "_device":
         return object.__getattribute__(self, name)  # says what is missing
     with writing:  # a compiled function in another thread may be computing it
-        pass
-    try:
-        return device_of(self)
-    except AttributeError:
-        pass
+        try:
+            return device_of(self)
+        except AttributeError:
+            pass
     raise FailedPreconditionError(
         "a Variable whose initial value a @function was to compute has none, because the function failed: make "
         "the variable anew, and call the function again"
@@ -56,7 +56,7 @@ def on_device(tensor: Tensor) -> Any:
     except AttributeError:
         if is_traced(tensor._array):
             raise no_value("an argument of a function", tensor._array) from None
-        tensor._device = array = _put(tensor._array)
+        tensor._both = tensor._device = array = _put(tensor._array)
         return array
 
 
@@ -94,18 +94,18 @@ def values_of(variables: list[Variable]) -> list[Any]:
         try:
             return [device_of(v._tensor) for v in variables]
         except AttributeError:
-            return [value_of(v) for v in variables]
+            return [device_of(cell_of(v)) for v in variables]
 
 
-def value_of(variable: Variable) -> Any:
-    """The array of a variable. It is all that the variable holds from here on: eager code may write into NumPy's."""
+def cell_of(variable: Variable) -> Tensor:
+    """A variable's tensor, with an array for compiled code. That is all it holds then: eager code may write into
+    NumPy's."""
     tensor = variable._tensor
     try:
-        return device_of(tensor)
+        device_of(tensor)
     except AttributeError:
-        array = _put(tensor._array)
-        variable._tensor = from_device(array, variable._key)
-        return array
+        tensor = variable._tensor = from_device(_put(tensor._array), variable._key)
+    return tensor
 
 
 def reader(variables: list[Variable]) -> Callable[[], Any]:
@@ -129,36 +129,35 @@ def store(variables: list[Variable], arrays: list[Any]) -> None:
 # Written in place
 
 
-# `do(map(set_value, variables, tensors))` runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
+# `do(map(set_device, tensors, arrays))` runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
 do = deque[Any](maxlen=0).extend
-set_value = Variable.__dict__["_tensor"].__set__
 set_device = Tensor.__dict__["_device"].__set__
+drop_device = Tensor.__dict__["_device"].__delete__
 
 
 _copied = jax.jit(jax.numpy.copy)  # by itself it is Python code of JAX's, which takes no interrupt well
 
 
-def to_give(tensors: list[Tensor]) -> list[Any]:
-    """The arrays of tensors that were in variables, to be written into: copies of those that somebody else has, too."""
-    try:
-        arrays = [*map(device_of, tensors)]
-    except AttributeError:
-        arrays = [on_device(t) for t in tensors]
-    if sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays)) != ALONE * len(arrays):
-        for i in range(len(arrays)):
-            if _references(tensors[i : i + 1], arrays[i : i + 1]) > ALONE + 2:  # in two more lists
-                arrays[i] = _copied(arrays[i])
-    return arrays
+def set_apart(variables: list[Variable], tensors: list[Tensor], arrays: list[Any]) -> None:
+    """Of variables whose arrays were taken out of their tensors: leave to others what others have, too.
 
-
-def _references(tensors: list[Tensor], arrays: list[Any]) -> int:
-    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
+    They keep the tensor, with its array in it; the variable has another tensor, and a copy is to be written into.
+    """
+    for i in range(len(arrays)):
+        if getrefcount(tensors[i]) + getrefcount(arrays[i]) > ALONE:
+            other, copy = blank(Tensor), _copied(arrays[i])
+            other._key = variables[i]._key
+            set_device(tensors[i], arrays[i])
+            arrays[i], tensors[i] = copy, other
+            variables[i]._tensor = other
 
 
 def _alone() -> int:
-    """What `_references` says of a tensor and its array that nobody but two lists have."""
-    tensors = [from_device(np.zeros(1))]
-    return _references(tensors, [t._device for t in tensors])
+    """The references to a tensor that a variable and a list have, and to its array, that only a list has."""
+    variable = [from_device(np.zeros(1))]
+    tensors, arrays = list(variable), [variable[0]._device]
+    do(map(drop_device, tensors))
+    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
 
 
 ALONE = _alone()

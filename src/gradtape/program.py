@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import compress, starmap
 from pathlib import Path
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -23,16 +24,18 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from . import nest
 from .cells import (
+    ALONE,
     blank,
+    cell_of,
     do,
+    drop_device,
     from_device,
     on_device,
     reader,
+    set_apart,
     set_device,
-    set_value,
     store,
     tensors,
-    to_give,
     values_of,
     writing,
     x64,
@@ -42,7 +45,7 @@ from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .spec import TensorSpec
-from .tensor import Tensor, array_of, convert, wrap
+from .tensor import Tensor, array_of, convert, device_of, wrap
 from .trace import NAMED, Trace
 from .traced import escape, no_value
 from .variable import Variable, when_made
@@ -476,33 +479,36 @@ class Values:
         as it was, or done. (`held` is for pure programs, which write nothing.)"""
         compiled, pack, donated, kept = self.compiled, self.traced.pack, self.donated, self.kept
         others = self.written[len(donated) :]
-        keyed = [(v, v._key) for v in donated]
+        alone = ALONE * len(donated)
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
-                before: list[Tensor] = []
-                fresh: list[Tensor] = []
+                emptied: list[Tensor] = []
+                arrays: list[Any] = []
                 done: list[Any] = []
                 try:
-                    for variable, key in keyed:  # whoever reads one in another thread now waits for `writing`
-                        before.append(variable._tensor)
-                        variable._tensor = tensor = blank(Tensor)
-                        tensor._key = key
-                        fresh.append(tensor)
-                    given = to_give(before)
-                    given += values_of(kept) + inputs if kept else inputs
-                    done.extend(starmap(compiled, (given,)))
+                    emptied += [v._tensor for v in donated]
+                    try:
+                        arrays += map(device_of, emptied)
+                    except AttributeError:  # not all of them were in compiled code before
+                        emptied[:] = map(cell_of, donated)
+                        arrays[:] = map(device_of, emptied)
+                    do(
+                        map(drop_device, emptied)
+                    )  # who looks for one in another thread now waits for `writing`
+                    if sum(map(getrefcount, emptied)) + sum(map(getrefcount, arrays)) != alone:
+                        set_apart(donated, emptied, arrays)
+                    given = values_of(kept) + inputs if kept else inputs
+                    done += starmap(compiled, (arrays + given,))
                     results, state = done[0]
-                    for tensor, array in zip(fresh, state):
-                        tensor._device = array
+                    do(map(set_device, emptied, state))
                     if others:
-                        store(others, state[len(fresh) :])
+                        store(others, state[len(emptied) :])
                 except BaseException:
                     if done:  # and then interrupted
-                        do(map(set_device, fresh, done[0][1]))
-                        store(others, done[0][1][len(fresh) :])
-                    else:
-                        do(map(set_value, donated, before))
+                        arrays = done[0][1]
+                    do(map(set_device, emptied, arrays))
+                    store(others, arrays[len(emptied) :])
                     raise
             return pack(results)
 

@@ -84,10 +84,12 @@ class Tensor(Operators):
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
     # _device: the value as compiled code has it. What a @function returns has this alone: _array is a view of it, made
     # when somebody looks (by `cells`); what a @function is given has both; everything else has _array alone.
-    __slots__ = ("__weakref__", "_array", "_device", "_key", "_origin")
+    # _both: _device once more where there is _array, too, so that the number of references to it tells.
+    __slots__ = ("__weakref__", "_array", "_both", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
 
     _array: Any
+    _both: Any
     _device: Any
     _key: int
     _origin: Any
