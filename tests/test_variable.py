@@ -522,3 +522,46 @@ def test_a_tape_tells_a_variable_from_its_copy():
     with tf.GradientTape() as tape:
         y = v * v * w
     assert [float(g) for g in tape.gradient(y, [v, w])] == [8.0, 4.0]
+
+
+LARGE = np.arange(40_000, dtype="float32").reshape(200, 200)
+
+
+def kept_by_name(v, delta):
+    v.assign_sub(delta)
+    return delta
+
+
+def seen_as_an_array(v, delta):
+    seen = np.asarray(delta)
+    del delta
+    v.assign_sub(tf.constant(seen))
+    return seen
+
+
+def passed_through_c(v, delta):
+    deltas = [delta]
+    del delta
+    list(map(v.assign_sub, deltas))
+    return deltas[0]
+
+
+@pytest.mark.parametrize("use", [kept_by_name, seen_as_an_array, passed_through_c])
+def test_a_large_update_that_somebody_has_stays_as_it_is(use):
+    v = tf.Variable(LARGE)
+    delta = use(v, tf.constant(LARGE) * 0.5)
+    assert_array_equal(np.asarray(delta), LARGE * 0.5)
+    assert_array_equal(v.numpy(), LARGE * 0.5)
+
+
+@pytest.mark.parametrize("method", ["assign_add", "assign_sub"])
+def test_a_large_update_that_nobody_has_becomes_the_value(method):
+    v, seen = tf.Variable(LARGE), tf.constant(LARGE)
+    before = v.value()
+    where = v._tensor._array.ctypes.data
+    getattr(v, method)(seen * 0.5)
+    assert v._tensor._array.ctypes.data != where
+    assert_array_equal(v.numpy(), LARGE * (1.5 if method == "assign_add" else 0.5))
+    assert_array_equal(before.numpy(), LARGE)
+    v.assign_sub(tf.transpose(seen) * 1.0)
+    assert v._tensor._array.flags.c_contiguous

@@ -382,15 +382,15 @@ def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
 def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
     """`admit` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
     if type(x) is Tensor:
-        if hasattr(type(y), "_read"):
-            return x, y._read()
         if type(y) is float and x._array.dtype.kind == "f":
             return x, scalar(y, x._array.dtype)
+        if hasattr(type(y), "_read"):
+            return x, y._read()
     elif type(y) is Tensor:
-        if hasattr(type(x), "_read"):
-            return x._read(), y
         if type(x) is float and y._array.dtype.kind == "f":
             return scalar(x, y._array.dtype), y
+        if hasattr(type(x), "_read"):
+            return x._read(), y
     return admit(primitive, (x, y))
 
 

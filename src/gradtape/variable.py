@@ -201,21 +201,28 @@ class Variable(Operators):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Add `delta`, of the same shape and dtype."""
-        self._update("add", self._fitting(delta, "assign_add")._array)
+        self._update("add", self._fitting(delta, "assign_add"))
         return self
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Subtract `delta`, of the same shape and dtype."""
-        self._update("subtract", self._fitting(delta, "assign_sub")._array)
+        self._update("subtract", self._fitting(delta, "assign_sub"))
         return self
 
-    def _update(self, function: str, operand: Any) -> None:
-        """Put `function(value, operand)`: into the array there is, where reference counts say nobody else has it."""
+    def _update(self, function: str, delta: Tensor) -> None:
+        """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
         trace = local.here.trace
         tensor = self._tensor if trace is None else trace.read(self)
-        array = tensor._array
+        array, operand = tensor._array, delta._array
+        if trace is None and type(array) is type(operand) is np.ndarray and operand.size >= _LARGE:
+            # What was just computed for this, as `rate * gradient` was, is in the processor's cache; the value is not.
+            flags = operand.flags
+            fresh = operand.base is None and flags.c_contiguous and flags.writeable
+            if fresh and references(delta, operand) == _PASSED_ON:
+                self._put(getattr(np, function)(array, operand, operand))
+                return
         # While a function is traced an array may be what the variable holds on other ways through the program too.
         alone = type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE
         if alone and trace is None:
@@ -452,6 +459,23 @@ def _alone() -> int:
 
 # A training step writes its update over the old value, which saves an array the size of each parameter.
 ALONE = _alone()
+
+
+def _passed_on() -> int:
+    """What `references` says of a tensor that was computed as an argument, in the method that method calls."""
+
+    def assign(delta: Tensor) -> int:
+        return update(delta)
+
+    def update(delta: Tensor) -> int:
+        operand = delta._array
+        return references(delta, operand)
+
+    return assign(wrap(np.zeros(1)))
+
+
+_PASSED_ON = _passed_on()
+_LARGE = 1 << 14  # elements: fewer are quicker written where they are
 
 
 def _written(array: Any, index: Any, new: Any, way: str) -> Any:
