@@ -586,13 +586,14 @@ def bounds(name: str, indices: Any, size: int) -> None:
 
     Of traced indices nothing is known: what gathers gives 0 where they are out of bounds, what scatters does nothing.
     """
-    if is_traced(indices):
+    if is_traced(indices) or not indices.size:
         return
-    if indices.size <= 64:  # 0.7 us instead of 1.9
+    if indices.size <= 16:  # 0.8 us instead of 1.9
         numbers = indices.ravel().tolist()
-        if not numbers or (min(numbers) >= 0 and max(numbers) < size):
-            return
-    if indices.size and np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) >= size:
+        inside = min(numbers) >= 0 and max(numbers) < size
+    else:
+        inside = np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) < size
+    if not inside:
         wrong = indices[(indices < 0) | (indices >= size)].flat[0]
         raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
 
