@@ -98,8 +98,7 @@ def values_of(variables: list[Variable]) -> list[Any]:
 
 
 def cell_of(variable: Variable) -> Tensor:
-    """A variable's tensor, with an array for compiled code. That is all it holds then: eager code may write into
-    NumPy's."""
+    """A variable's tensor, with an array for compiled code and no other: eager code may write into NumPy's."""
     tensor = variable._tensor
     try:
         device_of(tensor)

@@ -493,9 +493,7 @@ class Values:
                     except AttributeError:  # not all of them were in compiled code before
                         emptied[:] = map(cell_of, donated)
                         arrays[:] = map(device_of, emptied)
-                    do(
-                        map(drop_device, emptied)
-                    )  # who looks for one in another thread now waits for `writing`
+                    do(map(drop_device, emptied))  # who looks for one in another thread now waits
                     if sum(map(getrefcount, emptied)) + sum(map(getrefcount, arrays)) != alone:
                         set_apart(donated, emptied, arrays)
                     given = values_of(kept) + inputs if kept else inputs
