@@ -357,26 +357,31 @@ def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
-    tensors: list[Any] = []
-    hint = None
-    complete = True
-    for x in inputs:
-        if type(x) is not Tensor:
-            x = x._read() if hasattr(type(x), "_read") else None
-        tensors.append(x)
-        if x is None:
-            complete = False
-        elif hint is None:
-            hint = x._array.dtype
-    if not complete:
+    tensors, others, hint = read(inputs)
+    if others:
         if primitive.mixed:
             hint = None
         elif hint is None:
             hint = _common_dtype(inputs)
-        for i, x in enumerate(tensors):
-            if x is None:
-                tensors[i] = convert(inputs[i], None, hint)
+        for i in others:
+            tensors[i] = convert(inputs[i], None, hint)
     return tuple(tensors)
+
+
+def read(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
+    """Tensors and variables as tensors, None for others; the places of those; and the dtype of the first tensor."""
+    tensors: list[Any] = []
+    others: list[int] = []
+    dtype = None
+    for x in values:
+        if type(x) is not Tensor:
+            x = x._read() if hasattr(type(x), "_read") else None
+        if x is None:
+            others.append(len(tensors))
+        elif dtype is None:
+            dtype = x._array.dtype
+        tensors.append(x)
+    return tensors, others, dtype
 
 
 def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:

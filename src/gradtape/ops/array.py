@@ -18,7 +18,7 @@ from .. import tensor as tensor_module
 from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
-from ..primitive import Primitive, apply, apply1, primitive
+from ..primitive import Primitive, apply, apply1, primitive, read
 from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .elementwise import install
@@ -433,24 +433,15 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def together(name: str, values: Any) -> list[Tensor]:
     """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
-    tensors: list[Any] = []
-    hint = None
-    complete = True
-    for x in values:
-        tensor = x if type(x) is Tensor else x._read() if hasattr(type(x), "_read") else None
-        tensors.append(tensor)
-        if tensor is None:
-            complete = False
-        elif hint is None:
-            hint = tensor._array.dtype
+    tensors, others, hint = read(values)
     if not tensors:
         raise ValueError(f"{name}: needs at least one tensor")
-    if complete:
-        return tensors
-    if hint is None:
+    if others and hint is None:
         own = [convert(x)._array.dtype for x in values]
         hint = max(own, key=lambda dtype: "OSUbuiVfc".find(dtype.kind))
-    return [convert(x, None, hint) if t is None else t for x, t in zip(values, tensors, strict=True)]
+    for i in others:
+        tensors[i] = convert(values[i], None, hint)
+    return tensors
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
