@@ -86,11 +86,22 @@ def test_what_is_held_is_bounded():
     total = Products(np.ones((1, 5)), np.ones((1, 4)))
     for _ in range(1000):
         total.add(Products(np.ones((1, 5)), np.ones((1, 4))))
-        assert total._held <= 4 * 5 * 4
+        assert total._rows * (5 + 4) <= 4 * 5 * 4
     other = Products(np.ones((2, 5)), np.ones((2, 4)))
     other.add(total)
     assert_array_equal(other.dense(), np.full((5, 4), 1003.0))
     assert_array_equal(other.dense(), np.full((5, 4), 1003.0))
+
+
+def test_sums_that_hold_nothing_more_add_up_too():
+    totals = []
+    for _ in range(2):
+        total = Products(np.ones((4, 5)), np.ones((4, 4)))
+        total.add(Products(np.ones((5, 5)), np.ones((5, 4))))
+        assert total._rows == 0
+        totals.append(total)
+    totals[0].add(totals[1])
+    assert_array_equal(totals[0].dense(), np.full((5, 4), 18.0))
 
 
 def test_explanations_see_the_gradient_itself():

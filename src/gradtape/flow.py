@@ -524,7 +524,7 @@ def _tape(known: dict[int, Tensor], watched: Tensors = ()) -> Iterator[GradientT
     with tape:
         for key in known:
             tape._known.add(key)
-            tape._watched.add(key)
+            tape._watched[key] = None
         for tensor in watched:
             tape._watch(tensor)
         yield tape

@@ -392,8 +392,9 @@ def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
         if hasattr(type(y), "_read"):
             return x, y._read()
     elif type(y) is Tensor:
-        if type(x) is float and y._array.dtype.kind == "f":
-            return scalar(x, y._array.dtype), y
+        dtype = y._array.dtype
+        if type(x) is float and dtype.kind == "f":
+            return scalar(x, dtype), y
         if hasattr(type(x), "_read"):
             return x._read(), y
     return admit(primitive, (x, y))

@@ -15,13 +15,12 @@ class Products:
     What is held until then is bounded by a few times the size of the sum.
     """
 
-    __slots__ = ("_firsts", "_held", "_limit", "_seconds", "_sum")
+    __slots__ = ("_firsts", "_rows", "_seconds", "_sum")
 
     def __init__(self, a: Any, b: Any) -> None:
         self._firsts = [a]
         self._seconds = [b]
-        self._held = a.size + b.size
-        self._limit = 4 * a.shape[1] * b.shape[1]
+        self._rows = len(a)
         self._sum: Any = None
 
     def add(self, other: Products) -> None:
@@ -30,10 +29,13 @@ class Products:
             self._sum = other._sum if self._sum is None else self._sum + other._sum
         self._firsts += other._firsts
         self._seconds += other._seconds
-        self._held += other._held
-        if self._held > self._limit:
+        self._rows += other._rows
+        if not self._rows:
+            return
+        m, n = self._firsts[0].shape[1], self._seconds[0].shape[1]
+        if self._rows * (m + n) > 4 * m * n:
             self._sum = self.dense()
-            self._firsts, self._seconds, self._held = [], [], 0
+            self._firsts, self._seconds, self._rows = [], [], 0
 
     def dense(self) -> Any:
         """The sum, as an array."""

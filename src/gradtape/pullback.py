@@ -235,7 +235,11 @@ def _read(leaf: Any) -> Any:
 
 def _computed(leaf: Any, tape: _Recorder) -> Any:
     """A result that depends on nothing but tensors from outside that a tape knows is one of the program's as well."""
-    if type(leaf) is Tensor and not is_traced(leaf._array) and leaf._key in tape._known - tape._watched:
+    if (
+        type(leaf) is Tensor
+        and not is_traced(leaf._array)
+        and leaf._key in tape._known - tape._watched.keys()
+    ):
         key, leaf = leaf._key, wrap(local.here.trace.constant(leaf._array))
         leaf._key = key
     return leaf

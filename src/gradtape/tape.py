@@ -68,8 +68,7 @@ class GradientTape(Listener):
         # get a gradient, and what the plan kept.
         self._records: list[tuple[Any, Any, tuple[int, ...], tuple[Any, ...]]] = []
         self._known: set[int] = set()  # keys of all tensors that depend on something watched
-        self._watched: set[int] = set()  # keys of what is watched itself
-        self._variables: dict[int, Any] = {}
+        self._watched: dict[int, Any] = {}  # keys of what is watched itself, and the variables among that
         # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
         self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
 
@@ -102,21 +101,25 @@ class GradientTape(Listener):
     def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
         """Record an operation if it depends on anything known."""
         known = self._known
-        mask = 0
-        bit = 2
-        for x in inputs:
-            if x._key in known:
-                mask += bit
-            bit += bit
-        if not mask:
-            return
-        # Elementwise primitives of several inputs broadcast: then their gradients are summed back. Bit 0 says so.
-        if bit > 4 and primitive.elementwise:
-            shape = x._array.shape
-            if shape != inputs[0]._array.shape or (bit > 8 and shape != inputs[1]._array.shape):
-                mask += 1
-        mask += bit
-        plan = primitive.plans.get(mask) or primitive.plan(mask)
+        # The code of the plan: see `Primitive.plan`. Most operations have one input or two.
+        if len(inputs) == 2:
+            x, y = inputs
+            code = 10 if x._key in known else 8
+            if y._key in known:
+                code += 4
+            elif code == 8:
+                return
+            if primitive.elementwise and x._array.shape != y._array.shape:
+                code += 1
+        elif len(inputs) == 1:
+            if inputs[0]._key not in known:
+                return
+            code = 6
+        else:
+            code = _code(primitive, inputs, known)
+            if not code:
+                return
+        plan = primitive.plans.get(code) or primitive.plan(code)
         if plan is None:
             self._note_dead_end(primitive, inputs, out)
             return
@@ -155,16 +158,18 @@ class GradientTape(Listener):
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
-        if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
-            self._watch(variable)
+        key = variable._key
+        if key not in self._watched and variable._watchable and self._watch_accessed_variables:
+            self._known.add(key)
+            self._watched[key] = variable
 
     def _watch(self, thing: Any) -> None:
         key = key_of(thing)
-        if key not in self._watched:
-            self._known.add(key)
-            self._watched.add(key)
-            if type(thing) is not Tensor:
-                self._variables[key] = thing
+        self._known.add(key)
+        if type(thing) is Tensor:
+            self._watched.setdefault(key)
+        else:
+            self._watched[key] = thing
 
     def watch(self, tensor: Any) -> None:
         """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
@@ -198,7 +203,7 @@ class GradientTape(Listener):
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order they were made."""
-        return tuple(variable for _, variable in sorted(self._variables.items()))
+        return tuple(self._watched[key] for key in sorted(self._watched) if self._watched[key] is not None)
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
@@ -235,7 +240,7 @@ class GradientTape(Listener):
         flat_sources = nest.flatten(sources)
         keys = []
         for source in flat_sources:
-            if type(source) is not Tensor:
+            if type(source) is not Variable and type(source) is not Tensor:
                 _check_source(source, "gradient")
             keys.append(source._key or key_of(source))
         targets = [target] if type(target) is Tensor else nest.flatten(target)
@@ -245,9 +250,11 @@ class GradientTape(Listener):
         if unconnected_gradients is not UnconnectedGradients.NONE:
             unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
         found = self._sweep(_seeds(targets, output_gradients), keys)
-        results = [
-            _finish(found.get(key), source, unconnected_gradients) for key, source in zip(keys, flat_sources)
-        ]
+        results = []
+        for key, source in zip(keys, flat_sources):
+            g = found.get(key)
+            plain = type(g) is ndarray and g.dtype.kind == "f"
+            results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(
@@ -433,19 +440,38 @@ class GradientTape(Listener):
                 "Make it with GradientTape(persistent=True) to ask again"
             )
         records = self._records
+        keys = set(wanted)
         consume = last and not self._persistent
         if consume:
             self._state = "used"
-        if not self._watched.issubset(wanted):
-            records = leading_from(set(wanted), records)
+        if not keys.issuperset(self._watched):
+            records = leading_from(set(keys), records)
         elif not consume:
             records = records.copy()
         if consume:
             self._records = []  # the numbers in _known and _watched stay, for `explain`
         if here.tapes:
-            return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, set(wanted))
+            return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
         with np.errstate(all="ignore"):
-            return sweep_arrays(seeds, records, set(wanted))
+            return sweep_arrays(seeds, records, keys)
+
+
+def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> int:
+    """Which of three or more inputs are known, as `Primitive.plan` takes it; 0 if none is."""
+    code = 0
+    bit = 2
+    for x in inputs:
+        if x._key in known:
+            code += bit
+        bit += bit
+    if not code:
+        return 0
+    if primitive.elementwise:
+        first, second, third = inputs
+        shape = first._array.shape
+        if shape != second._array.shape or shape != third._array.shape:
+            code += 1
+    return code + bit
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -541,8 +567,6 @@ def _weight(weight: Any, array: Any) -> Any:
 
 
 def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
-    if type(g) is ndarray and g.dtype.kind != "c":
-        return wrap(g)
     if isinstance(g, np.floating):  # what NumPy makes of arrays without axes
         return wrap(np.asarray(g))
     if g is None:

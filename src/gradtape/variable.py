@@ -11,6 +11,7 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from . import dtypes
 from .dtypes import DType
@@ -201,40 +202,38 @@ class Variable(Operators):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Add `delta`, of the same shape and dtype."""
-        self._update("add", self._fitting(delta, "assign_add"))
+        self._update(np.add, delta, "assign_add")
         return self
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Subtract `delta`, of the same shape and dtype."""
-        self._update("subtract", self._fitting(delta, "assign_sub"))
+        self._update(np.subtract, delta, "assign_sub")
         return self
 
-    def _update(self, function: str, delta: Tensor) -> None:
+    def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
         """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
-        trace = local.here.trace
-        tensor = self._tensor if trace is None else trace.read(self)
+        delta = self._fitting(delta, method)
+        tensor = self._tensor
         array, operand = tensor._array, delta._array
-        if trace is None and type(array) is type(operand) is np.ndarray and operand.size >= _LARGE:
-            # What was just computed for this, as `rate * gradient` was, is in the processor's cache; the value is not.
-            flags = operand.flags
-            fresh = operand.base is None and flags.c_contiguous and flags.writeable
-            if fresh and references(delta, operand) == _PASSED_ON:
-                self._put(getattr(np, function)(array, operand, operand))
-                return
         # While a function is traced an array may be what the variable holds on other ways through the program too.
-        alone = type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE
-        if alone and trace is None:
-            getattr(np, function)(array, operand, array)
-        else:
-            self._put(getattr(xp(array, operand), function)(array, operand))
+        if type(array) is ndarray and type(operand) is ndarray and local.here.trace is None:
+            if operand.size >= _LARGE and references(delta, operand) == _PASSED_ON and _is_whole(operand):
+                # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
+                self._put(function(array, operand, operand))
+                return
+            if array.base is None and references(tensor, array) == ALONE:
+                function(array, operand, array)
+                return
+        array = self._array
+        self._put(getattr(xp(array, operand), function.__name__)(array, operand))
 
     def _writable(self) -> Any:
         """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
         tensor = self._tensor
         array = tensor._array
-        if type(array) is np.ndarray and array.base is None and references(tensor, array) == ALONE:
+        if type(array) is ndarray and array.base is None and references(tensor, array) == ALONE:
             return array
         array = np.array(array)
         self._put(array)
@@ -243,6 +242,10 @@ class Variable(Operators):
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
         own = self._tensor._array
+        if type(value) is Tensor:
+            array = value._array
+            if type(array) is ndarray and array.dtype is own.dtype and array.shape == own.shape:
+                return value
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:
@@ -264,7 +267,7 @@ class Variable(Operators):
     @staticmethod
     def _usable(array: Any) -> Any:
         """The array of a value to be put here: one of a @function that is being traced has no meaning outside of it."""
-        if type(array) is not np.ndarray and local.here.trace is None and is_traced(array):
+        if type(array) is not ndarray and local.here.trace is None and is_traced(array):
             raise no_value("a Variable", array)
         return array
 
@@ -476,6 +479,11 @@ def _passed_on() -> int:
 
 _PASSED_ON = _passed_on()
 _LARGE = 1 << 14  # elements: fewer are quicker written where they are
+
+
+def _is_whole(array: Any) -> bool:
+    """May an array become a value: is it no part or view of another, and in order?"""
+    return array.base is None and array.flags.c_contiguous and array.flags.writeable
 
 
 def _written(array: Any, index: Any, new: Any, way: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any
@@ -92,7 +92,7 @@ class Evidence:
     """All that a tape and a witness have to say."""
 
     known: set[int]
-    watched: set[int]
+    watched: Container[int]
     records: list[Any]
     dead_ends: list[Any]
     automatic: bool  # are variables watched unasked?

@@ -104,7 +104,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     events = {} if history is None else {k: e for e in history.witness.events for k in e.outputs}
     likes = infer(tape, events)
     targets = nest.flatten(target) if target is not None else []
-    named = [*targets, *(nest.flatten(sources) if sources is not None else []), *tape._variables.values()]
+    named = [*targets, *(nest.flatten(sources) if sources is not None else []), *tape.watched_variables()]
     for thing in named:
         likes.setdefault(thing._key, (thing._array.dtype, thing._array.shape))
     shown = _events(evidence, trail, targets, sources)

@@ -135,8 +135,8 @@ def infer(tape: GradientTape, events: dict[int, Event]) -> dict[int, Like]:
     likes: dict[int, Like] = {}
     for key, event in events.items():
         likes[key] = event.made[event.outputs.index(key)]
-    for key, variable in tape._variables.items():
-        likes[key] = (variable._array.dtype, variable._array.shape)
+    for variable in tape.watched_variables():
+        likes[variable._key] = (variable._array.dtype, variable._array.shape)
     for record in tape._records:
         for tensor in _tensors(record[3]):
             if tensor._key:

@@ -534,7 +534,13 @@ def relu(x):
     return xp(x).maximum(x, zero_like(x))
 
 
-relu.rules(x=lambda g, out: g * cast_like(greater(out, zero_like(out)), g))
+def is_positive(x: Any) -> Any:
+    """1 where a tensor or array is positive, 0 elsewhere; outside of any gradient."""
+    array = x._array if type(x) is Tensor else x
+    return (array > zero_like(array)).astype(array.dtype)
+
+
+relu.rules(x=lambda g, out: g * is_positive(out))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers

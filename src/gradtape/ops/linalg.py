@@ -70,9 +70,12 @@ def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, .
 def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
     """Is the gradient of a matrix larger than what it is a product of? Then it may wait for others to join it."""
     return (
-        type(g) is type(other) is np.ndarray
-        and g.ndim == other.ndim == len(shape) == 2
+        type(g) is np.ndarray
+        and type(other) is np.ndarray
+        and len(shape) == 2
         and g.size + other.size <= shape[0] * shape[1]
+        and g.ndim == 2
+        and other.ndim == 2
         and g.dtype.itemsize > 2
     )
 

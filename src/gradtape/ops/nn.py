@@ -85,7 +85,7 @@ def sparse_softmax_cross_entropy(logits, labels):
 
 def _places(shape: tuple[int, ...], labels: Any) -> Any:
     """Where in an array of this shape, its elements counted one by one, each row has its label."""
-    return _starts(shape) + labels.astype(np.int64)
+    return _starts(shape) + (labels if labels.dtype.kind == "i" else labels.astype(np.int64))
 
 
 @functools.lru_cache(maxsize=256)
