@@ -330,3 +330,26 @@ def test_rolling_is_numpys():
         x = np.arange(math.prod(shape)).reshape(shape)
         np.testing.assert_array_equal(tf.roll(x, shift, axis), np.roll(x, shift, axis))
     np.testing.assert_array_equal(tf.roll(x, [1, -2], [0, 1]), np.roll(x, (1, -2), (0, 1)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Large tensors in another order, in another shape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int8", "bool", "bfloat16"])
+@pytest.mark.parametrize("width", [1, 2, 16, 100])
+def test_a_large_transposed_tensor_in_another_shape(dtype, width):
+    x = tf.cast(tf.random.uniform((4, 8, 512, width), 0, 3, "int32", seed=1), dtype)
+    for order in itertools.permutations(range(4)):
+        y = tf.transpose(x, order)
+        for tensor in (y, y[::-1], y[:, ::2], y[..., ::-1]):
+            expected = np.asarray(tensor).reshape(tensor.shape[0], -1)
+            found = tf.reshape(tensor, (tensor.shape[0], -1))
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_a_shape_that_needs_no_copy_gets_none():
+    x = tf.transpose(tf.zeros((4, 8, 512, 2)), (0, 2, 1, 3))
+    assert np.shares_memory(tf.reshape(x, (2, 2, 512, 8, 2)), x)
+    assert not np.shares_memory(tf.reshape(x, (4, 512, 16)), x)

@@ -37,14 +37,13 @@ def shape_known(name: str, what: str, array: Any, instead: str) -> Any:
     return array
 
 
+_INTEGERS = frozenset([int])
+
+
 def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
-    if type(shape) is tuple or type(shape) is list:
-        for n in shape:
-            if type(n) is not int:
-                break
-        else:
-            return tuple(shape)
+    if (type(shape) is tuple or type(shape) is list) and _INTEGERS.issuperset(map(type, shape)):
+        return tuple(shape)
     if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
         shape = known(name, "a shape, size or place", convert(shape)._array).tolist()
     if not isinstance(shape, (list, tuple, np.ndarray, TensorShape)) or not getattr(shape, "ndim", 1):

@@ -12,7 +12,7 @@ from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply1, apply2, numbers, primitive
 from ..products import Products
 from ..tensor import Tensor, convert
-from .array import cast, reshape, squeeze, static_shape, together, transpose
+from .array import cast, reshape, reshape_, squeeze, static_shape, together, transpose
 from .complexes import abs as absolute
 from .elementwise import (
     conj,
@@ -116,16 +116,15 @@ def matmul(
     >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
     array([[11.]], dtype=float32)
     """
-    plain = not (transpose_a or transpose_b or adjoint_a or adjoint_b)
-    if plain and type(a) is Tensor and a._array.ndim == 2 and output_type is None:
-        return apply2(matmul_, a, b)
+    flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
+    if not (flip_a or flip_b) and output_type is None:
+        return _product(a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")
     if type(a) is not Tensor or type(b) is not Tensor:
         a, b = together("matmul", [a, b])
     if output_type is not None:
         a, b = cast(a, output_type), cast(b, output_type)
-    flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
     same = a._array is b._array and a._key == b._key and a._array.ndim > 1
     if same and flip_a != flip_b and not (adjoint_a or adjoint_b):
         return apply1(gram, _flipped(a, False) if flip_a else a)
@@ -133,11 +132,20 @@ def matmul(
         a = _flipped(a, adjoint_a)
     if flip_b:
         b = _flipped(b, adjoint_b)
-    if a._array.ndim > 2 and b._array.ndim == 2 and a._array.shape[-1] == b._array.shape[0]:
+    return _product(a, b)
+
+
+def _product(a: Any, b: Any) -> Tensor:
+    """The product of what can become tensors."""
+    if type(a) is Tensor and a._array.ndim == 2:
+        return apply2(matmul_, a, b)
+    if type(a) is not Tensor or type(b) is not Tensor:
+        a, b = together("matmul", [a, b])
+    shape, other = a._array.shape, b._array.shape
+    if len(shape) > 2 and len(other) == 2 and shape[-1] == other[0] and a._array.size:
         # One large product instead of a batch of small ones, and no sum over the batch in the gradient of b.
-        rows = reshape(a, (-1, a._array.shape[-1])) if a._array.size else None
-        if rows is not None:
-            return reshape(apply2(matmul_, rows, b), (*a._array.shape[:-1], b._array.shape[-1]))
+        rows = apply1(reshape_, a, {"shape": (a._array.size // shape[-1], shape[-1])})
+        return apply1(reshape_, apply2(matmul_, rows, b), {"shape": (*shape[:-1], other[-1])})
     return apply2(matmul_, a, b)
 
 
@@ -281,7 +289,7 @@ def l2_normalize(
 
 install(
     {
-        "__matmul__": lambda self, other: matmul(self, other),
-        "__rmatmul__": lambda self, other: matmul(other, self),
+        "__matmul__": lambda self, other: _product(self, other),
+        "__rmatmul__": lambda self, other: _product(other, self),
     }
 )

@@ -21,7 +21,7 @@ from .reduction import largest, one_axis, sum_, total
 def softmax_(x, *, axis):
     if type(x) is np.ndarray and x.size >= 4096 and x.dtype.char in "fd":
         far = 64 if x.dtype.char == "f" else 600
-        if np.min(x) > -far and np.max(x) < far:
+        if np.minimum.reduce(x, None) > -far and np.maximum.reduce(x, None) < far:
             # exp(x) and its sums stay in range: nothing has to be taken off x first, which would cost time and digits.
             weights = x.copy()
             exp.forward(weights, weights)
@@ -31,14 +31,16 @@ def softmax_(x, *, axis):
     return weights / total(weights, axis, True)
 
 
-# d softmax = s * (dx - sum(s * dx)), its own transpose
-softmax_.rules(x=lambda g, out, axis: softmax_rule(g, out, axis))
-
-
 def softmax_rule(g: Any, out: Any, axis: int) -> Any:
-    weighted = g * out
-    mean = out * sum_(weighted, axis=(axis,), keepdims=True)
-    return np.subtract(weighted, mean, mean) if type(mean) is np.ndarray and mean.ndim else weighted - mean
+    """d softmax = s * (dx - sum(s * dx)), its own transpose."""
+    if axis == -1 and type(g) is type(out) is np.ndarray and g.dtype.char in "fd":
+        pulled = g - np.vecdot(g, out)[..., None]  # one array less than by a product and its sum
+        pulled *= out
+        return pulled
+    return out * (g - sum_(g * out, axis=(axis,), keepdims=True))
+
+
+softmax_.rules(x=softmax_rule)
 
 
 @primitive(settle=floats, name="log_softmax")
@@ -189,9 +191,10 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     >>> sparse_softmax_cross_entropy_with_logits([0], [[0.0, 0.0]]).numpy()
     array([0.6931472], dtype=float32)
     """
-    x = convert(logits)
-    real_floats(sparse_softmax_cross_entropy, [x._array], None)
-    classes = convert(labels)
+    x = logits if type(logits) is Tensor else convert(logits)
+    if x._array.dtype.kind != "f":
+        real_floats(sparse_softmax_cross_entropy, [x._array], None)
+    classes = labels if type(labels) is Tensor else convert(labels)
     shape = x._array.shape
     if classes._array.dtype.kind not in "iu":
         raise DTypeError(

@@ -204,10 +204,10 @@ def mean(x, *, axis, keepdims):
 def _shares(g: Any, x_shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
     """The gradient of a mean, for each element that it was of."""
     count = count_along(x_shape, axis) or 1
-    if count <= 4096 and type(g) is np.ndarray and not g.ndim and g.dtype.char in "fd":
-        out = np.empty(x_shape, g.dtype)  # 4 us sooner than by an array of one element
-        out.fill(g.item() / count)
-        return out
+    if type(g) is np.ndarray and not g.ndim and g.dtype.char in "fd":
+        return broadcast(
+            np.asarray(g.item() / count, g.dtype), x_shape
+        )  # 4 us sooner than by NumPy's numbers
     return spread(g / count, axis=axis, keepdims=keepdims, shape=x_shape)
 
 
