@@ -565,3 +565,26 @@ def test_a_large_update_that_nobody_has_becomes_the_value(method):
     assert_array_equal(before.numpy(), LARGE)
     v.assign_sub(tf.transpose(seen) * 1.0)
     assert v._tensor._array.flags.c_contiguous
+
+
+@pytest.mark.parametrize("update", ["assign_add", "assign_sub"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_updates_of_a_single_number(update, shared, recwarn):
+    v = tf.Variable(3e38)
+    before = v.value() if shared else None
+    getattr(v, update)(tf.constant(3e38 if update == "assign_add" else -3e38))
+    assert type(v._tensor._array) is np.ndarray
+    assert np.isinf(v.numpy())
+    assert before is None or float(before) == np.float32(3e38)
+    assert not recwarn  # as everywhere, infinity comes in silence
+
+
+def test_a_variable_is_updated_inside_an_operation():
+    v = tf.Variable([1.0, 2.0])
+
+    def count(x):
+        v.assign_add(x)
+        return x
+
+    tf.py_function(count, [tf.constant([1.0, 1.0])], tf.float32)
+    assert v.numpy().tolist() == [2.0, 3.0]

@@ -32,6 +32,8 @@ def _look(self: Tensor, name: str) -> Any:
         self._both = device = self._device
         self._array = array = np.asarray(device)
         return array
+    if name[:7] == "__array":  # NumPy asks for ways to an array that tensors do not offer
+        raise AttributeError(name)
     if name != "_device":
         return object.__getattribute__(self, name)  # says what is missing
     with writing:  # a compiled function in another thread may be computing it

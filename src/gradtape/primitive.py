@@ -419,12 +419,27 @@ def _dtypes_differ(primitive: Primitive, arrays: list[Any]) -> DTypeError:
     )
 
 
+def quietly(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Compute without NumPy's warnings."""
+    try:
+        return local.here.run(function, *arrays)
+    except RuntimeError as error:
+        if not _is_inside(error):
+            raise
+    with np.errstate(all="ignore"):
+        return function(*arrays)
+
+
+def _is_inside(error: Exception) -> bool:
+    """A finalizer, signal handler or `py_function` computes while an operation of this thread is under way."""
+    return type(error) is RuntimeError and "already entered" in str(error)
+
+
 def recover(
     primitive: Primitive, arrays: list[Any], attributes: dict[str, Any] | None, error: Exception
 ) -> Any:
     """Say clearly what an operation could not do, unless it is only that this thread was inside it already."""
-    if type(error) is RuntimeError and "already entered" in str(error):
-        # A finalizer or signal handler computes while an operation of this thread is under way.
+    if _is_inside(error):
         with np.errstate(all="ignore"):
             return primitive.forward(*arrays, **(attributes or {}))
     if isinstance(error, MemoryError) and not isinstance(error, OpError):

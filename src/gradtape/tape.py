@@ -238,11 +238,10 @@ class GradientTape(Listener):
         [42.0, 14.0]
         """
         flat_sources = nest.flatten(sources)
-        keys = []
         for source in flat_sources:
             if type(source) is not Variable and type(source) is not Tensor:
                 _check_source(source, "gradient")
-            keys.append(source._key or key_of(source))
+        keys = [source._key or key_of(source) for source in flat_sources]
         targets = [target] if type(target) is Tensor else nest.flatten(target)
         for t in targets:
             if type(t) is not Tensor:

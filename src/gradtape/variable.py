@@ -15,10 +15,10 @@ from numpy import ndarray
 
 from . import dtypes
 from .dtypes import DType
-from .engine import is_traced, xp
+from .engine import as_array, is_traced, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, apply, local, outside
+from .primitive import Primitive, apply, local, outside, quietly
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .traced import no_value
@@ -214,20 +214,28 @@ class Variable(Operators):
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
         """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
-        delta = self._fitting(delta, method)
+        if type(delta) is not Tensor:
+            delta = self._fitting(delta, method)
         tensor = self._tensor
         array, operand = tensor._array, delta._array
-        # While a function is traced an array may be what the variable holds on other ways through the program too.
-        if type(array) is ndarray and type(operand) is ndarray and local.here.trace is None:
+        # While a function is traced the variable may hold its array on other ways through the program, too.
+        if (
+            type(array) is ndarray
+            and type(operand) is ndarray
+            and operand.dtype is array.dtype
+            and operand.shape == array.shape
+            and local.here.trace is None
+        ):
             if operand.size >= _LARGE and references(delta, operand) == _PASSED_ON and _is_whole(operand):
                 # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
-                self._put(function(array, operand, operand))
-                return
-            if array.base is None and references(tensor, array) == ALONE:
-                function(array, operand, array)
-                return
-        array = self._array
-        self._put(getattr(xp(array, operand), function.__name__)(array, operand))
+                self._put(quietly(function, array, operand, operand))
+            elif array.base is None and references(tensor, array) == ALONE:
+                quietly(function, array, operand, array)
+            else:
+                self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
+        else:
+            array, operand = self._array, self._fitting(delta, method)._array
+            self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:
         """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
@@ -242,10 +250,6 @@ class Variable(Operators):
     def _fitting(self, value: Any, method: str) -> Tensor:
         """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
         own = self._tensor._array
-        if type(value) is Tensor:
-            array = value._array
-            if type(array) is ndarray and array.dtype is own.dtype and array.shape == own.shape:
-                return value
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:
