@@ -69,15 +69,18 @@ def _put(array: Any) -> Any:
         return jax.device_put(array)
 
 
-def tensors(arrays: list[Any]) -> list[Tensor]:
-    """`from_device` of each."""
-    made = []
-    for array in arrays:
-        tensor = blank(Tensor)
-        tensor._device = array
-        tensor._key = 0
-        made.append(tensor)
-    return made
+def maker(count: int, kind: type) -> Callable[[list[Any]], Any]:
+    """A function that makes a list or tuple of tensors: `from_device` of each array, written out for up to ten."""
+    if count > 10:
+        return lambda arrays: kind(map(from_device, arrays))
+    names = [f"tensor{i}" for i in range(count)]
+    lines = [f"{t} = blank(Tensor); {t}._device = arrays[{i}]; {t}._key = 0" for i, t in enumerate(names)]
+    together = "".join(f"{t}, " for t in names)
+    result = f"[{together}]" if kind is list else f"({together})"
+    made: dict[str, Any] = {"blank": blank, "Tensor": Tensor}
+    exec("\n    ".join(["def make(arrays):", *lines, f"return {result}"]), made)
+    make: Callable[[list[Any]], Any] = made["make"]
+    return make
 
 
 def from_device(array: Any, key: int = 0) -> Tensor:

@@ -101,12 +101,8 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function: compiled, or as part of the function that is being traced now."""
         here = local.here
-        if here.trace is not None:
-            return self._traceable(*args, **kwargs)
-        if settings.run_functions_eagerly:
-            return self._python_function(*args, **kwargs)
-        if kwargs:
-            return self._sort(args, kwargs)
+        if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
+            return self._call(args, kwargs)
         arrays: list[Any] = []
         key: list[Any] = []
         try:
@@ -117,14 +113,18 @@ class Function:
             program = self._found.get(tuple(key))
         except (AttributeError, TypeError):  # not only tensors, or not in compiled code before
             program = None
-        if program is None or here.tapes:
-            return self._call(args)
+        if program is None:
+            return self._call(args, kwargs)
         return program.values.on(arrays)  # type: ignore[union-attr]  # it has been prepared
 
-    def _call(self, args: tuple[Any, ...]) -> Any:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Sort tensors and plain values, which takes 1 us for each. The rest takes ten times that."""
-        if not _can_compile():
-            return self._python_function(*args)
+        if local.here.trace is not None:
+            return self._traceable(*args, **kwargs)
+        if settings.run_functions_eagerly or not _can_compile():
+            return self._python_function(*args, **kwargs)
+        if kwargs:
+            return self._sort(args, kwargs)
         from .cells import on_device
 
         key: list[Any] = []
@@ -145,8 +145,6 @@ class Function:
 
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
         """Find the program for any arguments, or make it; under `key` it is found sooner the next time."""
-        if not _can_compile():
-            return self._python_function(*args, **kwargs)
         arguments = self._arguments(args, kwargs)
         leaves = arguments.leaves
         program = self._program(arguments)

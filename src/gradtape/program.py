@@ -30,12 +30,12 @@ from .cells import (
     do,
     drop_device,
     from_device,
+    maker,
     on_device,
     reader,
     set_apart,
     set_device,
     store,
-    tensors,
     values_of,
     writing,
     x64,
@@ -220,7 +220,7 @@ class Traced:
             if not nest.is_nested(self.structure):
                 return _only_tensor
             if nest._is_flat(self.structure):
-                return tensors if type(self.structure) is list else lambda arrays: tuple(tensors(arrays))
+                return maker(len(self.structure), type(self.structure))
 
         def pack(arrays: list[Any]) -> Any:
             parts = iter(arrays)
@@ -461,6 +461,13 @@ class Values:
     def _reading(self) -> Callable[..., Any]:
         compiled, written, pack = self.compiled, self.written, self.traced.pack
         variables, read = self.kept, reader(self.kept)
+
+        def compute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+            results, _ = compiled(*inputs)
+            return pack(results)
+
+        if not variables and not written:
+            return compute
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             try:
