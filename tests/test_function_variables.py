@@ -272,6 +272,13 @@ def product(x):
     return x * weights
 
 
+@tf.function
+def trained(x):
+    """A step that returns what it trained, in several ways."""
+    train(x)
+    return weights, weights * 2.0, [weights.value(), x]
+
+
 def test_a_step_of_training_does_not_copy_its_parameters():
     train(ones)
     pointers = set()
@@ -279,6 +286,20 @@ def test_a_step_of_training_does_not_copy_its_parameters():
         train(ones)
         pointers.add(pointer(weights))
     assert len(pointers) == 1
+
+
+def test_a_step_that_returns_its_parameters_does_not_copy_them():
+    trained(ones)
+    pointers = set()
+    for step in range(5):
+        value, double, (again, x) = trained(ones)
+        pointers |= {pointer(weights), *[t._device.unsafe_buffer_pointer() for t in (value, again)]}
+        if step < 4:
+            del value, again  # who has them at the next call keeps them
+    assert len(pointers) == 1
+    for result in (value, again, double / 2.0):
+        np.testing.assert_array_equal(result, weights)
+    np.testing.assert_array_equal(x, ones)
 
 
 def kept_by_a_tape():
@@ -334,6 +355,11 @@ KEPT = {
     "returned sum": lambda: always(looked_at()[2]),
     "returned twice": lambda: always(looked_at()[3]["twice"]),
     "returned by the writer": lambda: always(shared()),
+    "returned by the step": lambda: always(trained(ones)[0]),
+    "returned by the step as a value": lambda: always(trained(ones)[2][0]),
+    "np.asarray of what the step returned": lambda: always(np.asarray(trained(ones)[0])),
+    "np.from_dlpack of what the step returned": lambda: always(np.from_dlpack(trained(ones)[0])),
+    "a view of what the step returned": lambda: always(trained(ones)[0][1:3]),
     "a list of tensors": an_element_of_a_list,
     "a tape": kept_by_a_tape,
     "an eager tape": kept_by_an_eager_tape,
@@ -352,7 +378,7 @@ def test_what_was_taken_from_a_variable_keeps_its_value(name):
     train(ones)  # what the variable holds now was computed by a compiled function
     get = KEPT[name]()
     again = KEPT[name]()
-    if name == "two tapes":  # a step was taken between the two
+    if name == "two tapes" or "the step" in name:  # a step was taken between the two
         again = get
     expected = np.array(again())
     for _ in range(3):

@@ -428,6 +428,7 @@ class Values:
             [] if self.pure else [*places, *[i for i in range(len(traced.written)) if i not in places]]
         )
         self.written = [traced.written[i] for i in self.order]  # the donated ones first
+        self.shared = self._shared()
         self.constants = traced.code.constants
         self.precision = traced.code.precision
         count = len(self.donated)
@@ -443,8 +444,31 @@ class Values:
         inputs = arrays[sum(counts) :]
         state = {v._key: a for v, a in zip(variables, held, strict=True)}
         results, written, _ = self.traced.compute(state, constants, seed[0] if seed else None, inputs)
-        written = [written[i] for i in self.order]
-        return own(results, arrays), own(written, [*arrays, *results])
+        written = own([written[i] for i in self.order], arrays)
+        results = [result for i, result in enumerate(results) if i not in self.shared]
+        return own(results, [*arrays, *written]), written
+
+    def _shared(self) -> dict[int, int]:
+        """Results that are what variables hold in the end, as in `return v.assign_add(x)`: where they are in `written`.
+
+        Results and variables have the same array then. Who still has the result at the next call keeps it, see `cells`.
+        """
+        count = self.traced.counts[0]
+        results, written = cut(self.traced.code.jaxpr.outvars, [count, len(self.traced.written)])
+        places = {id(written[i]): place for place, i in enumerate(self.order)}
+        return {i: places[id(result)] for i, result in enumerate(results) if id(result) in places}
+
+    def _packer(self) -> Callable[[list[Any], list[Any]], Any]:
+        """What makes the function's results from arrays that the compiled one gave, and those that variables hold."""
+        pack, shared, count = self.traced.pack, self.shared, self.traced.counts[0]
+        if not shared:
+            return lambda results, state: pack(results)
+
+        def whole(results: list[Any], state: list[Any]) -> Any:
+            own = iter(results)
+            return pack([state[shared[i]] if i in shared else next(own) for i in range(count)])
+
+        return whole
 
     def run(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
         return self.on([on_device(t) for t in leaves], held, seed)
@@ -459,7 +483,7 @@ class Values:
     # The next two are closures, which have at hand what they need: a call takes 2 us less than a method does.
 
     def _reading(self) -> Callable[..., Any]:
-        compiled, written, pack = self.compiled, self.written, self.traced.pack
+        compiled, written, pack, packed = self.compiled, self.written, self.traced.pack, self._packer()
         variables, read = self.kept, reader(self.kept)
 
         def compute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
@@ -477,14 +501,14 @@ class Values:
             results, state = compiled(*kept, *inputs)
             if state:
                 store(written, state)
-            return pack(results)
+            return packed(results, state)
 
         return execute
 
     def _writing(self) -> Callable[..., Any]:
         """It is given the arrays of variables to be written into. If it fails, all is as it was; if interrupted, all is
         as it was, or done. (`held` is for pure programs, which write nothing.)"""
-        compiled, pack, donated, kept = self.compiled, self.traced.pack, self.donated, self.kept
+        compiled, packed, donated, kept = self.compiled, self._packer(), self.donated, self.kept
         others = self.written[len(donated) :]
         alone = ALONE * len(donated)
 
@@ -515,7 +539,7 @@ class Values:
                     do(map(set_device, emptied, arrays))
                     store(others, arrays[len(emptied) :])
                     raise
-            return pack(results)
+            return packed(results, state)
 
         return execute
 
