@@ -446,7 +446,7 @@ class Values:
         results, written, _ = self.traced.compute(state, constants, seed[0] if seed else None, inputs)
         written = own([written[i] for i in self.order], arrays)
         results = [result for i, result in enumerate(results) if i not in self.shared]
-        return own(results, [*arrays, *written]), written
+        return written, own(results, [*arrays, *written])  # JAX finds memory for them in this order
 
     def _shared(self) -> dict[int, int]:
         """Results that are what variables hold in the end, as in `return v.assign_add(x)`: where they are in `written`.
@@ -487,7 +487,7 @@ class Values:
         variables, read = self.kept, reader(self.kept)
 
         def compute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
-            results, _ = compiled(*inputs)
+            _, results = compiled(*inputs)
             return pack(results)
 
         if not variables and not written:
@@ -498,7 +498,7 @@ class Values:
                 kept = read() if held is None else [held[v._key] for v in variables]
             except AttributeError:
                 kept = values_of(variables)
-            results, state = compiled(*kept, *inputs)
+            state, results = compiled(*kept, *inputs)
             if state:
                 store(written, state)
             return packed(results, state)
@@ -529,13 +529,13 @@ class Values:
                         set_apart(donated, emptied, arrays)
                     given = values_of(kept) + inputs if kept else inputs
                     done += starmap(compiled, (arrays + given,))
-                    results, state = done[0]
+                    state, results = done[0]
                     do(map(set_device, emptied, state))
                     if others:
                         store(others, state[len(emptied) :])
                 except BaseException:
                     if done:  # and then interrupted
-                        arrays = done[0][1]
+                        arrays = done[0][0]
                     do(map(set_device, emptied, arrays))
                     store(others, arrays[len(emptied) :])
                     raise
