@@ -683,3 +683,27 @@ def test_without_jax_functions_run_as_python_and_say_so_once():
     assert run.stdout.splitlines() == ["6.0 2.5 [0.625 1.625]", "[2.]", "3.25", "numpy"]
     assert run.stderr.count("@function runs as plain Python, because JAX is not installed") == 1
     assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_function_that_was_always_given_one_kind_of_tensor_is_given_another():
+    count = tf.Variable(0)
+    traced = []
+
+    @tf.function
+    def twice(x, *more):
+        traced.append(x.dtype)
+        count.assign_add(1)
+        return x * 2, *more
+
+    usual = tf.constant([1.0, 2.0])
+    others = [tf.cast(usual, d) for d in ("float64", "int32", "int64", "bfloat16", "complex64")]
+    others += [tf.constant([[1.0, 2.0]]), tf.constant(3.0), tf.zeros((0, 2))]
+    for other in others:
+        fresh = tf.function(twice.python_function)
+        for x in (usual, usual, usual, other, other, usual, other):
+            (result,) = fresh(x)
+            assert result.dtype == x.dtype
+            np.testing.assert_array_equal(np.asarray(result), np.asarray(x * 2))
+        assert len(fresh(usual, other)) == 2
+        assert fresh.experimental_get_tracing_count() == 3
+    assert int(count) == 8 * len(others)

@@ -47,7 +47,7 @@ from .primitive import local
 from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, device_of, wrap
 from .trace import NAMED, Trace
-from .traced import escape, no_value
+from .traced import OtherInputs, escape, no_value
 from .variable import Variable, when_made
 
 if TYPE_CHECKING:
@@ -442,6 +442,8 @@ class Values:
         counts = [len(variables), len(self.constants), int(self.traced.random)]
         held, constants, seed = cut(arrays, counts)
         inputs = arrays[sum(counts) :]
+        if [_kind(x) for x in inputs] != [_kind(x) for x in self.traced.code.jaxpr.invars]:
+            raise OtherInputs
         state = {v._key: a for v, a in zip(variables, held, strict=True)}
         results, written, _ = self.traced.compute(state, constants, seed[0] if seed else None, inputs)
         written = own([written[i] for i in self.order], arrays)
@@ -542,6 +544,10 @@ class Values:
             return packed(results, state)
 
         return execute
+
+
+def _kind(x: Any) -> Any:
+    return x.aval.shape, x.aval.dtype
 
 
 def new_seed() -> Any:
