@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,21 @@ def matmul_(x, y):
             f"matmul: {list(x.shape)} and {list(y.shape)} do not multiply: both need at least two axes, and the "
             "last of the first must be as long as the last but one of the second"
         )
+    if (
+        y.ndim == 2 and x.ndim > 2 and type(x) is np.ndarray
+    ):  # one large product instead of a batch of small ones
+        return matmul_.forward(_rows(x), y).reshape(*x.shape[:-1], y.shape[-1])
     if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
         if xp(x, y) is not np:
             return xp(x, y).matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
         return (widened(x) @ widened(y)).astype(x.dtype)
     return x @ y
+
+
+def _rows(x: Any, before: int = 0) -> Any:
+    """All rows of an array or tensor as one matrix, behind so many axes that stay in front."""
+    shape = tuple(x.shape)
+    return reshape_(x, shape=(*shape[:before], math.prod(shape[before:-1]), shape[-1]))
 
 
 def _unbatch(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
@@ -62,6 +73,10 @@ def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ..
 
 
 def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if (
+        len(y_shape) == 2 and len(out_shape) > 2
+    ):  # a sum over all rows, of which there are many for each matrix
+        x, g, out_shape = _rows(x), _rows(g, g.ndim - len(out_shape)), out_shape[-2:]
     if _few_rows(g, x, y_shape):
         return Products(x, g)
     return _unbatch(matmul_(swap_last(x), g), y_shape, out_shape)
@@ -118,7 +133,7 @@ def matmul(
     """
     flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
     if not (flip_a or flip_b) and output_type is None:
-        return _product(a, b)
+        return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")
     if type(a) is not Tensor or type(b) is not Tensor:
@@ -132,20 +147,6 @@ def matmul(
         a = _flipped(a, adjoint_a)
     if flip_b:
         b = _flipped(b, adjoint_b)
-    return _product(a, b)
-
-
-def _product(a: Any, b: Any) -> Tensor:
-    """The product of what can become tensors."""
-    if type(a) is Tensor and a._array.ndim == 2:
-        return apply2(matmul_, a, b)
-    if type(a) is not Tensor or type(b) is not Tensor:
-        a, b = together("matmul", [a, b])
-    shape, other = a._array.shape, b._array.shape
-    if len(shape) > 2 and len(other) == 2 and shape[-1] == other[0] and a._array.size:
-        # One large product instead of a batch of small ones, and no sum over the batch in the gradient of b.
-        rows = apply1(reshape_, a, {"shape": (a._array.size // shape[-1], shape[-1])})
-        return apply1(reshape_, apply2(matmul_, rows, b), {"shape": (*shape[:-1], other[-1])})
     return apply2(matmul_, a, b)
 
 
@@ -289,7 +290,7 @@ def l2_normalize(
 
 install(
     {
-        "__matmul__": lambda self, other: _product(self, other),
-        "__rmatmul__": lambda self, other: _product(other, self),
+        "__matmul__": lambda self, other: apply2(matmul_, self, other),
+        "__rmatmul__": lambda self, other: apply2(matmul_, other, self),
     }
 )
