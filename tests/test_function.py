@@ -707,3 +707,35 @@ def test_a_function_that_was_always_given_one_kind_of_tensor_is_given_another():
         assert len(fresh(usual, other)) == 2
         assert fresh.experimental_get_tracing_count() == 3
     assert int(count) == 8 * len(others)
+
+
+def test_another_kind_of_tensor_costs_no_random_numbers():
+    draw = tf.function(lambda x: x + tf.random.uniform(tf.shape(x)))
+    a, b = tf.zeros((2,)), tf.zeros((3,))
+    tf.function(lambda x: x * 1.0)(b)  # it was in compiled code before
+
+    def run():
+        tf.random.set_seed(7)
+        return [draw(x).numpy().tolist() for x in (a, a, a, b, a)]
+
+    assert run() == run() == run()
+
+
+def test_what_a_program_is_for_is_tried_once_only(monkeypatch):
+    from gradtape.program import Values
+
+    compute, computed = Values._compute, []
+    monkeypatch.setattr(Values, "_compute", lambda *arrays: computed.append(1) or compute(*arrays))
+    default = tf.constant([1.0, 2.0])
+
+    @tf.function
+    def add(x, y=default):
+        return x + y
+
+    x = tf.constant([1.0, 1.0])
+    for step in range(10):
+        assert add(x, x).numpy().tolist() == [2.0, 2.0]
+        assert add(x).numpy().tolist() == [2.0, 3.0]
+        if step == 4:
+            computed.clear()
+    assert not computed

@@ -609,3 +609,24 @@ def test_bad_input(what):
     function, kind, message = BAD[what]
     with pytest.raises(kind, match=message):
         function()
+
+
+@pytest.mark.parametrize("options", [{}, {"transpose_a": True, "transpose_b": True}])
+def test_plain_values_multiply_as_the_widest_kind_among_them(options):
+    floats, whole = [[1.0, 2.0], [3.0, 4.0]], np.ones((2, 2), int)
+    for a, b in ((floats, whole), (whole, floats), (floats, np.ones((2, 2)))):
+        product = tf.matmul(a, b, **options)
+        assert product.dtype == tf.float32
+        expected = np.transpose(a) @ np.transpose(b) if options else np.matmul(a, b)
+        assert_allclose(product, expected)
+
+
+def test_many_matrices_times_one_are_one_operation():
+    x, w = tf.Variable(np.ones((5, 3, 4))), tf.Variable(np.ones((4, 2)))
+    with tf.GradientTape(persistent=True) as tape:
+        y = x @ w
+    assert len(tape._records) == 1
+    by_x, by_w = tape.gradient(y, [x, w])
+    assert_allclose(by_x, np.full((5, 3, 4), 2.0))
+    assert_allclose(by_w, np.full((4, 2), 15.0))
+    assert tape.jacobian(y, w).shape == (5, 3, 2, 4, 2)

@@ -538,3 +538,12 @@ def test_softmax_of_many_rows_keeps_its_digits(dtype, spread, shift):
     for wrong in (np.inf, np.nan):
         x[5, 7] = wrong
         assert np.isnan(nn.softmax(x).numpy()).any(-1).sum() == 1
+
+
+@pytest.mark.parametrize("width", [10, 100_000])
+def test_the_sum_of_a_softmax_does_not_change(width):
+    x = tf.Variable(np.zeros((2, width), np.float32))
+    with tf.GradientTape() as tape:
+        whole = tf.reduce_sum(nn.softmax(x))
+    slope = tape.gradient(whole, x).numpy()
+    assert abs(slope).max() <= 1e-6 / width

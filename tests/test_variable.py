@@ -588,3 +588,13 @@ def test_a_variable_is_updated_inside_an_operation():
 
     tf.py_function(count, [tf.constant([1.0, 1.0])], tf.float32)
     assert v.numpy().tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("update", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize("size", [3, 20_000])
+def test_a_variable_is_updated_by_another_which_stays_as_it_is(update, size):
+    v, w = tf.Variable(np.full(size, 5.0)), tf.Variable(np.ones(size))
+    getattr(v, update)(w)
+    assert w.numpy().tolist() == [1.0] * size
+    w.assign_add(np.ones(size))
+    assert v.numpy().tolist() == [{"assign": 1.0, "assign_add": 6.0, "assign_sub": 4.0}[update]] * size

@@ -89,7 +89,9 @@ class Function:
         )
         self._programs: dict[Any, Program] = {}  # by the key of the arguments
         self._found: dict[Any, Program] = {}  # the same by the key that `_call` makes of a simple call
-        self._only: Any = None  # what runs the only program, of nothing but tensors. JAX checks what they are
+        self._quick: dict[Any, Any] = {}  # what runs them, where they are given nothing but tensors
+        self._one_kind = True  # have these always had the same shapes and dtypes?
+        self._only: Any = None  # then this runs the program for them: JAX checks what they are
         self._traces = 0
         self._made_variables = False
         self._lock = threading.RLock()
@@ -103,20 +105,20 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function: compiled, or as part of the function that is being traced now."""
         here = local.here
-        run = self._only
-        if run is None or kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
+        if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
             return self._call(args, kwargs)
         arrays: list[Any] = []
         try:
             for a in args:
                 arrays.append(device_of(a))
+            run = self._only or self._quick.get(tuple([array.aval for array in arrays]))
         except (AttributeError, TypeError):  # not only tensors, or not in compiled code before
             run = None
         if run is not None:
             try:
                 return run(arrays)
             except OtherInputs:
-                pass
+                self._one_kind, self._only = False, None
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -145,8 +147,11 @@ class Function:
         program = self._found.get(tuple(key))
         if program is None:
             return self._sort(args, {}, tuple(key))
-        if len(self._found) == 1 and len(leaves) == len(args) and program.values is not None:
-            self._only = program.values.on
+        values = program.values
+        if values is not None and len(leaves) == len(args):
+            self._quick[tuple(key)] = values.on
+            if self._one_kind and not values.traced.random:
+                self._only = values.on
         return program(leaves)
 
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
@@ -156,6 +161,7 @@ class Function:
         program = self._program(arguments)
         tensors = [x for x in args if type(x) is Tensor]
         if key is not None and not program.open and list(map(id, tensors)) == list(map(id, leaves)):
+            self._one_kind = not self._found
             self._found[key] = program
             self._only = None
         return program(leaves)
@@ -183,7 +189,7 @@ class Function:
         self._made_variables |= program.made_variables
         self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
         self._found = {key: p for key, p in self._found.items() if not p.is_dead}
-        self._only = None
+        self._quick, self._only = {}, None
         self._programs[arguments.key] = program
         return program
 

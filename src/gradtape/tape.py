@@ -158,13 +158,11 @@ class GradientTape(Listener):
 
     def _access(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
-        key = variable._key
-        if key not in self._watched and variable._watchable and self._watch_accessed_variables:
-            self._known.add(key)
-            self._watched[key] = variable
+        if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
+            self._watch(variable)
 
     def _watch(self, thing: Any) -> None:
-        key = key_of(thing)
+        key = thing._key or key_of(thing)
         self._known.add(key)
         if type(thing) is Tensor:
             self._watched.setdefault(key)

@@ -214,7 +214,8 @@ class Variable(Operators):
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
         """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
-        if type(delta) is not Tensor:
+        computed = type(delta) is Tensor
+        if not computed:
             delta = self._fitting(delta, method)
         tensor = self._tensor
         array, operand = tensor._array, delta._array
@@ -226,7 +227,12 @@ class Variable(Operators):
             and operand.shape == array.shape
             and local.here.trace is None
         ):
-            if operand.size >= _LARGE and references(delta, operand) == _PASSED_ON and _is_whole(operand):
+            if (
+                operand.size >= _LARGE
+                and computed
+                and references(delta, operand) == _PASSED_ON
+                and _is_whole(operand)
+            ):
                 # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
                 self._put(quietly(function, array, operand, operand))
             elif array.base is None and references(tensor, array) == ALONE:

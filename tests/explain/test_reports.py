@@ -302,3 +302,14 @@ def test_formatting_is_not_leaving():
         text = f"{y:.1f}"
         z = tf.constant(float(text))
     assert tape.explain(z, w).reason is Reason.UNUSED
+
+
+def test_a_variable_that_was_read_and_then_watched_was_watched_from_its_first_use_on():
+    v = tf.Variable(3.0)
+    with tf.debugging.trace_origins():
+        with tf.GradientTape(persistent=True) as tape:
+            y = v * v
+            tape.watch(v)
+            cut = tf.cast(tf.cast(y, "int32"), "float32")
+        assert tape.explain(y, v).reason.name == "CONNECTED"
+        assert tape.explain(cut, v).reason.name == "DTYPE"

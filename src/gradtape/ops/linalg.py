@@ -132,7 +132,7 @@ def matmul(
     array([[11.]], dtype=float32)
     """
     flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
-    if not (flip_a or flip_b) and output_type is None:
+    if type(a) is Tensor and not (flip_a or flip_b) and output_type is None:
         return apply2(matmul_, a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: only one of transpose and adjoint can be asked for the same factor")

@@ -32,7 +32,7 @@ def softmax_(x, *, axis):
 
 def softmax_rule(g: Any, out: Any, axis: int) -> Any:
     """d softmax = s * (dx - sum(s * dx)), its own transpose."""
-    if axis == -1 and type(g) is type(out) is np.ndarray and g.dtype.char in "fd":
+    if axis == -1 and type(g) is type(out) is np.ndarray and g.dtype.char in "fd" and g.flags.c_contiguous:
         pulled = g - np.vecdot(g, out)[..., None]  # one array less than by a product and its sum
         pulled *= out
         return pulled
