@@ -20,7 +20,7 @@ import numpy as np
 import workloads
 from libraries import MODES, Library
 
-BATCHES = 5  # of runs in one measurement; the best counts
+BATCHES = 2  # of runs in one measurement; the best counts
 SECONDS = 0.04  # what a batch takes, unless a single run takes longer
 FIRST_CALLS = 3  # of programs made anew, each compiled by itself; the best counts
 SAMPLES = 200  # elements of each result that are compared between the libraries
