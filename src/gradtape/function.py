@@ -149,9 +149,9 @@ class Function:
             return self._sort(args, {}, tuple(key))
         values = program.values
         if values is not None and len(leaves) == len(args):
-            self._quick[tuple(key)] = values.on
+            self._quick[tuple(key)] = values.quick
             if self._one_kind and not values.traced.random:
-                self._only = values.on
+                self._only = values.quick
         return program(leaves)
 
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:

@@ -30,14 +30,14 @@ from .cells import (
     do,
     drop_device,
     from_device,
-    maker,
     on_device,
-    reader,
     set_apart,
     set_device,
     store,
+    tensors,
     values_of,
     writing,
+    written_out,
     x64,
 )
 from .engine import is_traced
@@ -220,13 +220,25 @@ class Traced:
             if not nest.is_nested(self.structure):
                 return _only_tensor
             if nest._is_flat(self.structure):
-                return maker(len(self.structure), type(self.structure))
+                return tensors if type(self.structure) is list else lambda arrays: tuple(tensors(arrays))
 
         def pack(arrays: list[Any]) -> Any:
             parts = iter(arrays)
             return nest.pack_sequence_as(self.structure, [build(parts) for build in self.rebuild])
 
         return pack
+
+    @property
+    def form(self) -> str | None:
+        """The results as `written_out` takes them; None if they are other than a tensor or a few in a list or tuple."""
+        if not 0 < len(self.rebuild) <= 10 or any(build is not _one_tensor for build in self.rebuild):
+            return None
+        names = "".join(f"t{i}, " for i in range(len(self.rebuild)))
+        if not nest.is_nested(self.structure):
+            return "t0"
+        if not nest._is_flat(self.structure):
+            return None
+        return f"[{names}]" if type(self.structure) is list else f"({names})"
 
 
 class _Traced:
@@ -436,6 +448,8 @@ class Values:
         self.execute = self._writing() if self.donated else self._reading()
         plain = self.precision is nullcontext and not (traced.random or self.constants)
         self.on = self.execute if plain else self._on
+        form = None if not plain or self.written or traced.code.may_raise else traced.form
+        self.quick = self.on if form is None else written_out(self.compiled, self.kept, form, self.on)
 
     def _compute(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         variables = (*self.donated, *self.kept)
@@ -485,21 +499,10 @@ class Values:
     # The next two are closures, which have at hand what they need: a call takes 2 us less than a method does.
 
     def _reading(self) -> Callable[..., Any]:
-        compiled, written, pack, packed = self.compiled, self.written, self.traced.pack, self._packer()
-        variables, read = self.kept, reader(self.kept)
-
-        def compute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
-            _, results = compiled(*inputs)
-            return pack(results)
-
-        if not variables and not written:
-            return compute
+        compiled, written, packed, variables = self.compiled, self.written, self._packer(), self.kept
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
-            try:
-                kept = read() if held is None else [held[v._key] for v in variables]
-            except AttributeError:
-                kept = values_of(variables)
+            kept = values_of(variables) if held is None else [held[v._key] for v in variables]
             state, results = compiled(*kept, *inputs)
             if state:
                 store(written, state)
