@@ -46,7 +46,8 @@ def deconvolve(y, filters, *, windows, groups, space):
     front, channels = y.shape[: -rank - 1], filters.shape[-2] * groups
     if xp(y, filters) is not np:
         shape = (*front, *space, channels)
-        return _transposed_by_jax(lambda x, f: _by_jax(x, f, windows, groups), shape, y, filters)
+        x = _transposed_by_jax(lambda x, f: _by_jax(x, f, windows, groups), shape, y, filters)
+        return _apart(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
     y, filters, narrow = _widened(y, filters)
     y = y.reshape(-1 if y.size else math.prod(front), *y.shape[-rank - 1 :])
     out = _deconvolved(y, filters, windows, groups, space)
@@ -117,6 +118,18 @@ def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
     seen = m.concatenate(parts, -1)
     out = seen.reshape(-1, seen.shape[-1]) @ filters.reshape(-1, filters.shape[-1])
     return out.reshape(*seen.shape[:-1], out.shape[-1])
+
+
+def _apart(x: Any) -> Any:
+    """The same, computed by itself.
+
+    XLA would compute a sum over windows anew wherever it needs one of its elements, which is four times for each where a
+    pool lies before it. A concatenation it never makes part of other loops.
+    """
+    import jax
+
+    half = len(x) // 2
+    return jax.numpy.concatenate(jax.lax.optimization_barrier([x[:half], x[half:]])) if half else x
 
 
 def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any) -> Any:
