@@ -123,8 +123,8 @@ def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
 def _apart(x: Any) -> Any:
     """The same, computed by itself.
 
-    XLA would compute a sum over windows anew wherever it needs one of its elements, which is four times for each where a
-    pool lies before it. A concatenation it never makes part of other loops.
+    XLA would compute a sum over windows anew wherever it needs one of its elements: four times for each where a pool
+    lies before it. A concatenation it never makes part of other loops.
     """
     import jax
 
