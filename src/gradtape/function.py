@@ -89,9 +89,8 @@ class Function:
         )
         self._programs: dict[Any, Program] = {}  # by the key of the arguments
         self._found: dict[Any, Program] = {}  # the same by the key that `_call` makes of a simple call
-        self._quick: dict[Any, Any] = {}  # what runs them, where they are given nothing but tensors
-        self._one_kind = True  # have these always had the same shapes and dtypes?
-        self._only: Any = None  # then this runs the program for them: JAX checks what they are
+        # What runs the only one of these, if it is given tensors alone: JAX checks which. False if there are more.
+        self._only: Any = None
         self._traces = 0
         self._made_variables = False
         self._lock = threading.RLock()
@@ -111,14 +110,14 @@ class Function:
         try:
             for a in args:
                 arrays.append(device_of(a))
-            run = self._only or self._quick.get(tuple([array.aval for array in arrays]))
-        except (AttributeError, TypeError):  # not only tensors, or not in compiled code before
+            run = self._only or self._found[tuple([a.aval for a in arrays])].values.quick  # type: ignore[union-attr]
+        except (AttributeError, TypeError, KeyError):  # not only tensors, or not in compiled code before
             run = None
         if run is not None:
             try:
                 return run(arrays)
             except OtherInputs:
-                self._one_kind, self._only = False, None
+                self._only = False
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -148,10 +147,13 @@ class Function:
         if program is None:
             return self._sort(args, {}, tuple(key))
         values = program.values
-        if values is not None and len(leaves) == len(args):
-            self._quick[tuple(key)] = values.quick
-            if self._one_kind and not values.traced.random:
-                self._only = values.quick
+        if (
+            self._only is None
+            and values is not None
+            and len(leaves) == len(args)
+            and not values.traced.random
+        ):
+            self._only = values.quick
         return program(leaves)
 
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
@@ -161,9 +163,8 @@ class Function:
         program = self._program(arguments)
         tensors = [x for x in args if type(x) is Tensor]
         if key is not None and not program.open and list(map(id, tensors)) == list(map(id, leaves)):
-            self._one_kind = not self._found
+            self._only = False if self._found else None
             self._found[key] = program
-            self._only = None
         return program(leaves)
 
     def _program(self, arguments: Arguments) -> Program:
@@ -189,7 +190,6 @@ class Function:
         self._made_variables |= program.made_variables
         self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
         self._found = {key: p for key, p in self._found.items() if not p.is_dead}
-        self._quick, self._only = {}, None
         self._programs[arguments.key] = program
         return program
 

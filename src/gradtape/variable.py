@@ -217,7 +217,8 @@ class Variable(Operators):
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
-        tensor = self._tensor
+        trace = local.here.trace
+        tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
         # While a function is traced the variable may hold its array on other ways through the program, too.
         if (
@@ -225,7 +226,7 @@ class Variable(Operators):
             and type(operand) is ndarray
             and operand.dtype is array.dtype
             and operand.shape == array.shape
-            and local.here.trace is None
+            and trace is None
         ):
             if (
                 operand.size >= _LARGE
@@ -240,7 +241,7 @@ class Variable(Operators):
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
         else:
-            array, operand = self._array, self._fitting(delta, method)._array
+            operand = self._fitting(delta, method)._array
             self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:

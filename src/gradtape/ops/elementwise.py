@@ -166,9 +166,8 @@ multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multi
 # Powers, exponentials, logarithms
 
 square = _unary(unary(np.square), settle=numbers)
-square.rules(
-    x=lambda g, x: g * (x + x)
-)  # not g + g: that of a mean is one number spread, which NumPy adds slowly
+# Not g + g: where that of a mean is one number spread, NumPy adds it slowly.
+square.rules(x=lambda g, x: g * (x + x))
 
 sqrt = _unary(unary(np.sqrt), settle=floats)
 sqrt.rules(x=lambda g, out: over(g, out + out))

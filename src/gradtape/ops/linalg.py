@@ -44,9 +44,8 @@ def matmul_(x, y):
             f"matmul: {list(x.shape)} and {list(y.shape)} do not multiply: both need at least two axes, and the "
             "last of the first must be as long as the last but one of the second"
         )
-    if (
-        y.ndim == 2 and x.ndim > 2 and type(x) is np.ndarray
-    ):  # one large product instead of a batch of small ones
+    if y.ndim == 2 and x.ndim > 2 and type(x) is np.ndarray:
+        # One large product instead of a batch of small ones.
         return matmul_.forward(_rows(x), y).reshape(*x.shape[:-1], y.shape[-1])
     if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
         if xp(x, y) is not np:
@@ -73,9 +72,8 @@ def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ..
 
 
 def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    if (
-        len(y_shape) == 2 and len(out_shape) > 2
-    ):  # a sum over all rows, of which there are many for each matrix
+    if len(y_shape) == 2 and len(out_shape) > 2:
+        # The same here: no sum over the batch.
         x, g, out_shape = _rows(x), _rows(g, g.ndim - len(out_shape)), out_shape[-2:]
     if _few_rows(g, x, y_shape):
         return Products(x, g)

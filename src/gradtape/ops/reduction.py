@@ -205,9 +205,8 @@ def _shares(g: Any, x_shape: tuple[int, ...], axis: tuple[int, ...], keepdims: b
     """The gradient of a mean, for each element that it was of."""
     count = count_along(x_shape, axis) or 1
     if type(g) is np.ndarray and not g.ndim and g.dtype.char in "fd":
-        return broadcast(
-            np.asarray(g.item() / count, g.dtype), x_shape
-        )  # 4 us sooner than by NumPy's numbers
+        # 4 us sooner than by NumPy's numbers.
+        return broadcast(np.asarray(g.item() / count, g.dtype), x_shape)
     return spread(g / count, axis=axis, keepdims=keepdims, shape=x_shape)
 
 
