@@ -22,9 +22,9 @@ _QUICK = ("add", "mul", "neg", "sub")  # quicker to compute than to read
 _LARGE = 8  # times as large as what a step is given: too much to keep for all of them
 
 
-def ahead(closed: Any, rows: list[int], count: int) -> Parts | None:
+def ahead(jaxpr: Any, consts: list[Any], rows: list[int], count: int) -> Parts | None:
     """The parts of a step's code; None if there are no products to do before the loop."""
-    parts = Parts(closed, rows, count)
+    parts = Parts(jaxpr, consts, rows, count)
     return parts if any(eqn.primitive.name in _PRODUCTS for eqn in parts.before_code.eqns) else None
 
 
@@ -32,9 +32,9 @@ class Parts:
     """A step's code in three parts. Its inputs at the positions `rows` are known for all steps before the loop begins;
     the first `count` others come round, and are the first `count` results."""
 
-    def __init__(self, closed: Any, rows: list[int], count: int) -> None:
-        self.consts = closed.consts
-        jaxpr = self.jaxpr = closed.jaxpr
+    def __init__(self, jaxpr: Any, consts: list[Any], rows: list[int], count: int) -> None:
+        self.consts = consts
+        self.jaxpr = jaxpr
         known = {jaxpr.invars[i] for i in rows}
         unknown = {v for v in jaxpr.invars if v not in known}
         limit = _LARGE * _size(known)
@@ -129,8 +129,9 @@ def _sums(jaxpr: Any, eqns: list[Any], round_: list[Any], moving: set[Any]) -> l
             continue
         (part,) = [v for v in add.invars if v is not before] or [None]
         product = made.get(part) if isinstance(part, Var) else None
-        alone = uses[before] == uses[after] == 1 and part is not None and uses[part] == 1
-        if alone and product is not None and _is_of_matrices(product, moving):
+        if product is None or not _is_of_matrices(product, moving):
+            continue
+        if uses[before] == uses[after] == uses[part] == 1:
             found.append((place, add, product))
     return found
 

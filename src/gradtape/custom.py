@@ -55,6 +55,9 @@ def no_recording() -> Iterator[None]:
 class CustomPlan:
     """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
+    kept = ()
+    is_users = True  # its function may use any tensor it has seen
+
     def __init__(
         self, name: str, pull: Callable[..., list[Any]], like: list[Any], heard: tuple[int, ...]
     ) -> None:

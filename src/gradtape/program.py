@@ -116,11 +116,11 @@ def _alive(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
 
 def _without_names(jaxpr: Any) -> Any:
     """The code with an input in place of each name that `Trace.input` gave it."""
-    inputs = {
-        eqn.outvars[0]: eqn.invars[0]
-        for eqn in jaxpr.eqns
-        if eqn.primitive.name == "name" and eqn.params["name"].startswith(NAMED)
-    }
+    inputs: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "name" and eqn.params["name"].startswith(NAMED):
+            (given,) = eqn.invars
+            inputs[eqn.outvars[0]] = inputs.get(given, given) if isinstance(given, Var) else given
 
     def through(variables: list[Any]) -> list[Any]:
         return [inputs.get(v, v) if isinstance(v, Var) else v for v in variables]
@@ -186,6 +186,7 @@ class Traced:
             raise
         finally:
             here.tapes, here.trace = before
+            trace.unbind()
         self.reads = dict(trace.read_)
         self.written = list(trace.written.values())
         self.created = [new._replace(initial=None) for new in trace.created]

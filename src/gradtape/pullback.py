@@ -271,6 +271,8 @@ def _tensor(g: Any) -> Any:
 class _Pull:
     """A plan (see `primitive.Plan`) that runs the compiled gradient of one call."""
 
+    kept = ()
+
     def __init__(
         self,
         gradient: Gradient,

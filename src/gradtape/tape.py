@@ -150,7 +150,7 @@ class GradientTape(Listener):
             self._known.update(
                 k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
             )
-            self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), ()))
+            self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), plan.kept))
 
     def _knows(self, key: int) -> bool:
         """Does what has this key depend on something watched?"""

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 NAMED = "gradtape."  # what the names of inputs that were found while tracing begin with
 
 
+def read_name(key: int) -> str:
+    """The name of the value that a variable has where a block first reads it."""
+    return f"{NAMED}read.{key}"
+
+
 class Created(NamedTuple):
     """A variable that a function makes. If its initial value is traced, it holds zeros until that is known."""
 
@@ -46,9 +51,9 @@ class Trace:
         self.root: Trace = self if parent is None else parent.root
         self.values: dict[int, Tensor] = {}  # what each variable holds now, by its key
         self.written: dict[int, Variable] = {}
-        self.seen: dict[int, Variable] = {}  # read here, with a value that comes from around
+        self.seen: dict[int, Variable] = {}  # read in this part, with a value that comes from around
         self.turn: Any = None  # in the body of a loop: the number of the turn
-        self._draws_like: Trace | None = None
+        self._bound: list[tuple[Tensor, Any]] = []  # tensors of other traces, and the arrays they had there
         if parent is None:
             self.may_create = may_create
             self.read_: dict[int, Variable] = {}
@@ -99,27 +104,44 @@ class Trace:
 
         return calls
 
+    # -- tensors of blocks ---------------------------------------------------------------------------------------------
+
+    def bind(self, tensor: Tensor, array: Any) -> None:
+        """Let a tensor of another trace hold this array until this trace ends: see `blocks`."""
+        self._bound.append((tensor, tensor._array))
+        tensor._array = array
+
     @property
-    def replays(self) -> bool:
-        """Is this part run again, for a gradient? Then what it shows to the world was shown."""
-        return self._draws_like is not None or (self.parent is not None and self.parent.replays)
+    def bound(self) -> set[int]:
+        """The ids of the tensors that are bound here."""
+        return {id(tensor) for tensor, _ in self._bound}
+
+    def unbind(self) -> None:
+        """The trace has ended."""
+        for tensor, array in reversed(self._bound):
+            tensor._array = array
+        self._bound.clear()
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def read(self, variable: Variable) -> Tensor:
         """The value of a variable at this point of the program."""
         key = variable._key
-        level: Trace | None = self
-        while level is not None:
-            if key in level.values:
-                return level.values[key]
-            level.seen[key] = variable
+        if key in self.values:
+            return self.values[key]
+        level = self.parent
+        while level is not None and key not in level.values:
             level = level.parent
-        self.root.read_[key] = variable
-        tensor = variable._tensor
-        value = wrap(self.input(array_of(tensor), ("variable", key)))
+        if level is None:
+            self.root.read_[key] = variable
+            array = self.input(array_of(variable._tensor), ("variable", key))
+        else:
+            array = level.values[key]._array
+        if self.parent is not None:  # a value that the block is given: see `blocks`
+            array = checkpoint_name(array, read_name(key))
+            self.seen[key] = variable
+        self.values[key] = value = wrap(array)
         value._key = key
-        self.values[key] = value
         return value
 
     def write(self, variable: Variable, tensor: Tensor) -> None:
@@ -129,17 +151,11 @@ class Trace:
 
     # -- random numbers -----------------------------------------------------------------------------------------------
 
-    def draws_like(self, other: Trace, turn: Any) -> None:
-        """Draw the random numbers that another part of the program drew, in a turn of its loop."""
-        self._draws_like = other
-        self.turn = turn
-
     def random(self) -> Any:
         """The seed at this point of the program: two numbers, different for each call and each turn of a loop."""
-        source = self.parent if self._draws_like is None else self._draws_like
-        if source is None:
+        if self.parent is None:
             return self.input(np.zeros(2, np.uint64), ("random", 0))
-        seed = source.random()
+        seed = self.parent.random()
         return seed if self.turn is None else _mixed(seed, self.turn)
 
     def place(self, own: int) -> tuple[Any, Any]:

@@ -2,8 +2,7 @@
 decides. Then it is `cond`, `while_loop` or `for_loop` over the variables of the block.
 
 Blocks are functions that read and write the user's variables; `get_state` and `set_state` get and set those that the
-block assigns, called `names`. Functions given to `cond` may be called again later, for gradients: they keep what they
-need in variables of their own (see `flow.frozen`), and leave the user's as they found them.
+block assigns, called `names`. Functions given to `cond` leave the user's variables as they found them.
 """
 
 from __future__ import annotations
@@ -200,8 +199,6 @@ def _is_raised(error: Exception) -> bool:
 
 def _demand(condition: Tensor, error: Any) -> None:
     """Raise the error when the compiled function runs, unless the condition holds then."""
-    if local.here.trace.replays:
-        return
     error.add_note(f"raised in {error.raised_at__}")
     del error.raised_at__
     demand(condition._array, lambda: error.with_traceback(None), [])

@@ -48,7 +48,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
 
     if local.here.trace is None:
         show(inputs)
-    elif not local.here.trace.replays:
+    else:
         _later(show, inputs)
 
 
