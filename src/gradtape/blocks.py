@@ -26,34 +26,19 @@ from .program import cut
 from .sweep import leading_from, sweep_arrays, sweep_tensors
 from .tape import GradientTape
 from .tensor import Tensor, convert, key_of, wrap
-from .trace import NAMED, Trace, read_name
+from .trace import NAMED, RANDOM, Trace, read_name
 from .variable import Variable
 
 Tensors = list[Tensor]
 Pull = Callable[[list[Any], tuple[int, ...]], list[Any]]
 
 
-class _BlockTape(GradientTape):
-    """Records a block on behalf of the tapes around it, and notes which of the tensors they know the block uses."""
+class Recording(GradientTape):
+    """A tape inside a trace that is swept after the trace has ended."""
 
-    def __init__(self, around: list[Listener]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._around = around
-        self.caught: dict[int, Tensor] = {}
-        self.variables: dict[int, Variable] = {}
         self._heard: dict[int, Tensor] = {}  # every tensor that was seen, by id
-
-    def _knows(self, key: int) -> bool:
-        return key in self._known or any(tape._knows(key) for tape in self._around)
-
-    def _meet(self, tensor: Tensor) -> None:
-        self._heard[id(tensor)] = tensor
-        for tape in self._around:
-            tape._meet(tensor)
-        key = tensor._key
-        if key and key not in self._known and any(tape._knows(key) for tape in self._around):
-            self.caught[key] = tensor
-            self._known.add(key)
 
     def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
         for x in inputs:
@@ -69,13 +54,8 @@ class _BlockTape(GradientTape):
         for o in outputs:
             self._heard[id(o)] = o
 
-    def _access(self, variable: Variable) -> None:
-        for tape in self._around:
-            tape._access(variable)
-        key = variable._key
-        if key not in self._known and any(tape._knows(key) for tape in self._around):
-            self.variables[key] = variable
-            self._known.add(key)
+    def _meet(self, tensor: Tensor) -> None:
+        self._heard[id(tensor)] = tensor
 
     def kept(self) -> Tensors:
         """The tensors that the records need. A user's own gradient function may use any that it has seen."""
@@ -88,6 +68,36 @@ class _BlockTape(GradientTape):
                     if type(tensor) is Tensor:
                         found[id(tensor)] = tensor
         return list(found.values())
+
+
+class _BlockTape(Recording):
+    """Records a block on behalf of the tapes around it, and notes which of the tensors they know the block uses."""
+
+    def __init__(self, around: list[Listener]) -> None:
+        super().__init__()
+        self._around = around
+        self.caught: dict[int, Tensor] = {}
+        self.variables: dict[int, Variable] = {}
+
+    def _knows(self, key: int) -> bool:
+        return key in self._known or any(tape._knows(key) for tape in self._around)
+
+    def _meet(self, tensor: Tensor) -> None:
+        super()._meet(tensor)
+        for tape in self._around:
+            tape._meet(tensor)
+        key = tensor._key
+        if key and key not in self._known and any(tape._knows(key) for tape in self._around):
+            self.caught[key] = tensor
+            self._known.add(key)
+
+    def _access(self, variable: Variable) -> None:
+        for tape in self._around:
+            tape._access(variable)
+        key = variable._key
+        if key not in self._known and any(tape._knows(key) for tape in self._around):
+            self.variables[key] = variable
+            self._known.add(key)
 
 
 class Block:
@@ -137,8 +147,10 @@ class Block:
         self.leaves = [None if type(leaf) is Tensor else (leaf,) for leaf in self.leaves]
         self.caught = {**tape.caught, **{k: here.trace.read(v) for k, v in tape.variables.items()}}
         self._consts = [wrap(c) if is_traced(c) else c for c in closed.consts]
-        # The value that a variable has where the block begins is read by the code around, and given to the block's.
-        self._seen = {key: wrap(here.trace.read(variable)._array) for key, variable in trace.seen.items()}
+        # What variables hold where the block begins is read by the code around, and given to it; so is the seed.
+        self._seen: dict[Any, Tensor] = {k: wrap(here.trace.read(v)._array) for k, v in trace.seen.items()}
+        if trace.given_seed is not None:
+            self._seen[RANDOM] = wrap(here.trace.random())
         self._jaxpr = closed.jaxpr
         self.take({})
 
@@ -151,7 +163,7 @@ class Block:
         """Let the values of these variables be inputs, after the others: they go round in a loop."""
         self.state = variables
         reads = {read_name(key): key for key in self._seen}
-        values: dict[int, Any] = {}
+        values: dict[Any, Any] = {}
         eqns = []
         for eqn in self._jaxpr.eqns:
             if eqn.primitive.name == "name" and eqn.params["name"] in reads:
@@ -170,21 +182,11 @@ class Block:
         """Cut the code in two: that of the results, and that of what the gradient needs, without calls to the host."""
         counts = len(self.results), len(self.written)
         results, own = jaxpr.outvars[: sum(counts)], jaxpr.outvars[sum(counts) :]
-        needed = {v for v in own if isinstance(v, Var)}
-        again: list[Any] = []
-        self.saved: list[Any] = []
-        for eqn in reversed(jaxpr.eqns):
-            if not any(v in needed for v in eqn.outvars):
-                continue
-            if eqn.effects:
-                self.saved += [v for v in eqn.outvars if v in needed]
-            else:
-                again.append(eqn)
-                needed.update(v for v in eqn.invars if isinstance(v, Var))
+        again, self.saved = computing(own, jaxpr.eqns)
         names = jaxpr.debug_info.with_unknown_names()
         self.code = jaxpr.replace(outvars=[*results, *self.saved], debug_info=names)
         self._again = jaxpr.replace(
-            invars=[*jaxpr.invars, *self.saved], outvars=own, eqns=again[::-1], debug_info=names
+            invars=[*jaxpr.invars, *self.saved], outvars=own, eqns=again, debug_info=names
         )
 
     @property
@@ -234,30 +236,47 @@ class Block:
         if not moved or not local.here.tapes:
             return
 
+        records, sources = self._tape._records, [*map(key_of, self.given), *self.caught]
+
         def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
-            found = self._swept(moved, gradients, self._sources())
-            return [found.get(key) for key in self._sources()]
+            found = sweep(records, moved, gradients, sources)
+            return [found.get(key) for key in sources]
 
         record("block", [*inputs, *self.caught.values()], moved, pull, self._records_keep)
 
-    def _sources(self) -> list[int]:
-        return [*map(key_of, self.given), *self.caught]
-
     def pull(self, gradients: list[Any], sources: list[tuple[int, Any]], lead: tuple[int, ...]) -> Tensors:
         """The gradients of the sources, given as (key, array like it), for those of the results: zeros for none."""
-        found = self._swept(self.results, gradients, [key for key, _ in sources])
+        found = sweep(self._tape._records, self.results, gradients, [key for key, _ in sources])
         return [or_zeros(found.get(key), array, lead) for key, array in sources]
 
-    def _swept(self, targets: Tensors, gradients: list[Any], sources: list[int]) -> dict[int, Any]:
-        seeds: dict[int, Any] = {}
-        listening = bool(local.here.tapes)
-        for target, g in zip(targets, gradients, strict=True):
-            if g is not None and dtypes.is_differentiable(target._array):
-                value = g if listening else g._array
-                key = key_of(target)
-                seeds[key] = seeds[key] + value if key in seeds else value
-        records = leading_from(set(sources), self._tape._records)
-        return (sweep_tensors if listening else sweep_arrays)(seeds, records, set(sources))
+
+def computing(results: list[Any], eqns: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations that compute some variables again, and the results of calls to the host that these need."""
+    needed = {v for v in results if isinstance(v, Var)}
+    again: list[Any] = []
+    saved: list[Any] = []
+    for eqn in reversed(eqns):
+        if not any(v in needed for v in eqn.outvars):
+            continue
+        if eqn.effects:
+            saved += [v for v in eqn.outvars if v in needed]
+        else:
+            again.append(eqn)
+            needed.update(v for v in eqn.invars if isinstance(v, Var))
+    return again[::-1], saved
+
+
+def sweep(records: list[Any], targets: Tensors, gradients: list[Any], sources: list[int]) -> dict[int, Any]:
+    """The gradients of the sources, by key, for those of the targets; on tensors if tapes are open now."""
+    seeds: dict[int, Any] = {}
+    listening = bool(local.here.tapes)
+    for target, g in zip(targets, gradients, strict=True):
+        if g is not None and dtypes.is_differentiable(target._array):
+            value = g if listening else g._array
+            key = key_of(target)
+            seeds[key] = seeds[key] + value if key in seeds else value
+    needed = leading_from(set(sources), records)
+    return (sweep_tensors if listening else sweep_arrays)(seeds, needed, set(sources))
 
 
 def _leaf(leaf: Any) -> Any:
@@ -305,6 +324,20 @@ def call(name: str, block: Block, inputs: Tensors) -> Tensors:
 
     record(name, [t for t, _ in sources], outputs, pull, [*inputs, *state, *kept, *block.kept])
     return outputs
+
+
+def once(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function returns for these arguments. Of what it computes, nothing is kept for its gradient."""
+    leaves = nest.flatten(args)
+    inputs = [leaf for leaf in leaves if type(leaf) is Tensor]
+
+    def run(*tensors: Tensor) -> Any:
+        given = iter(tensors)
+        packed = [next(given) if type(leaf) is Tensor else leaf for leaf in leaves]
+        return function(*nest.pack_sequence_as(args, packed), **kwargs)
+
+    block = Block(run, inputs)
+    return block.pack(call(name, block, inputs))
 
 
 def write(variables: dict[int, Variable], arrays: list[Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, nest
+from .draws import Draws
 from .engine import as_array
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, Primitive, apply, local
@@ -55,19 +56,24 @@ def no_recording() -> Iterator[None]:
 class CustomPlan:
     """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
-    kept = ()
-    is_users = True  # its function may use any tensor it has seen
-
     def __init__(
-        self, name: str, pull: Callable[..., list[Any]], like: list[Any], heard: tuple[int, ...]
+        self,
+        name: str,
+        pull: Callable[..., list[Any]],
+        like: list[Any],
+        heard: tuple[int, ...],
+        kept: tuple[Tensor, ...] | None = None,
     ) -> None:
         self.name = name
         self.heard = heard
+        self.kept = kept or ()  # the tensors that `pull` reads,
+        self.is_users = kept is None  # unless it is a user's function, which may read any
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
         self._like = like  # shape and dtype of each output
 
     def only(self, positions: tuple[int, ...]) -> CustomPlan:
-        return CustomPlan(self.name, self._pull, self._like, positions)
+        kept = None if self.is_users else self.kept
+        return CustomPlan(self.name, self._pull, self._like, positions, kept)
 
     def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
@@ -253,6 +259,8 @@ def _listed(gradients: Any, count: int) -> list[Any]:
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: keep nothing of what `f` computes, and compute it again when its gradient is asked for.
 
+    Random operations give the same numbers the second time.
+
     >>> import gradtape as tf
     >>> @tf.recompute_grad
     ... def f(x):
@@ -267,18 +275,15 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_recomputation(*args: Any, **kwargs: Any) -> Any:
         watcher = _VariableWatcher()
-        here = local.here
-        before, here.tapes = here.tapes, [watcher]
-        try:
+        draws = Draws()
+        with no_recording(), _listening(watcher), draws.noted():
             result = f(*args, **kwargs)
-        finally:
-            here.tapes = before
         for variable in watcher.seen.values():
             variable._read()
         sources = [x for x in nest.flatten(args) if is_tensor(x)]
 
         def grad(*upstream: Any, variables: Any = ()) -> Any:
-            with GradientTape() as tape:
+            with GradientTape() as tape, draws.repeated():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
                 again = f(*args, **kwargs)
             outputs = [y for y in nest.flatten(again) if is_tensor(y)]
@@ -293,7 +298,16 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         return result, grad
 
-    return _with_gradient(with_recomputation, f)
+    recomputing = _with_gradient(with_recomputation, f)
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        trace = local.here.trace
+        if trace is None:
+            return recomputing(*args, **kwargs)
+        return trace.blocks.once(getattr(f, "__name__", "recompute_grad"), f, args, kwargs)
+
+    return decorated
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:

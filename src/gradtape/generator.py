@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .draws import drawn
 from .engine import is_traced, xp
 from .errors import InvalidArgumentError
 from .ops import distributions, philox
@@ -135,6 +136,10 @@ class Generator:
             after = philox.advanced(words[:2], count * philox.RESERVED)
             self._state.assign(wrap(xp(words).concatenate([after, words[2:]]).view(np.int64)))
             return words[2], words[:2]
+        return drawn(lambda: self._advance(count))
+
+    def _advance(self, count: int) -> Place:
+        state = self._state._read()._array
         low, high, key = state.view(np.uint64).tolist()
         counter = low | high << 64
         after = counter + count * philox.RESERVED

@@ -30,13 +30,16 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("run", "scope", "tapes", "trace")
+    __slots__ = ("draw", "run", "scope", "tapes", "trace")
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Listener] = []
+        self.draw: Any = (
+            None  # how random operations find their numbers, where a function is run again: see `draws`
+        )
         self.scope = ""  # what stands in front of the names of new variables
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
 

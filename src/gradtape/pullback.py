@@ -15,17 +15,17 @@ import numpy as np
 from jax.extend.core import Var
 
 from . import dtypes, nest
+from .blocks import Recording, computing, record, sweep
 from .cells import from_device, on_device, store, values_of
 from .engine import is_traced
 from .indexed_slices import IndexedSlices
 from .primitive import local
 from .program import Program, Values, cut, new_seed, own, raising
-from .tape import GradientTape
-from .tensor import Tensor, array_of, key_of, wrap
+from .tensor import Tensor, array_of, wrap
 from .variable import Variable
 
 
-class _Recorder(GradientTape):
+class _Recorder(Recording):
     """A tape inside the trace. It watches what the tapes outside know or would watch: `read` says whether they know a
     variable that is read, `known` whether they know a tensor from outside."""
 
@@ -42,20 +42,11 @@ class _Recorder(GradientTape):
             self._watch(variable)
 
     def _meet(self, tensor: Tensor) -> None:
+        super()._meet(tensor)
         if not is_traced(tensor._array) and tensor._key not in self._known:
             self.met[id(tensor)] = tensor
             if tensor._key and self._known_outside(tensor._key):
                 self._watch(tensor)
-
-    def _hear(self, primitive: Any, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
-        for x in inputs:
-            self._meet(x)
-        super()._hear(primitive, inputs, attributes, out)
-
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        for x in inputs:
-            self._meet(x)
-        super()._record_custom(plan, inputs, outputs)
 
 
 class Gradient:
@@ -74,46 +65,44 @@ class Gradient:
         self.heard = heard
         self.second: dict[Any, Program] = {}
         self.traced = traced = program.trace(lambda inputs: self._joint(inputs, read, known), leaves)
-        count = len(nest.flatten(traced.structure[0]))
-        self.rebuild = traced.rebuild[:count], traced.rebuild[count:]  # results, gradients
-        self.width = sum(traced.widths[:count])  # how many arrays the results are
+        counts = [len(nest.flatten(part)) for part in traced.structure]
+        results, gradients, _ = cut(traced.rebuild, counts)
+        self.rebuild = results, gradients
+        self.widths = [
+            sum(part) for part in cut(traced.widths, counts)
+        ]  # how many arrays these are, and what is kept
         self.precision = traced.code.precision
         self._split()
 
-    def _run(self, inputs: list[Tensor], tape: _Recorder) -> tuple[Any, list[Tensor]]:
-        """Run the function under a tape: what it returns, and those tensors of it that may have a gradient."""
+    def _joint(
+        self, inputs: list[Tensor], read: Callable[[Variable], bool], known: Callable[[int], bool]
+    ) -> tuple[Any, list[Any], list[Tensor]]:
+        """The function's results, the gradients of the sources for gradients of the results that stand open, and the
+        tensors that the tape's records need."""
+        tape = _Recorder(read, known)
         with tape:
             for i in self.heard:
                 tape._watch(inputs[i])
             answer = nest.map_structure(_read, self.program.run(inputs))
             answer = nest.map_structure(lambda leaf: _computed(leaf, tape), answer)
-        return answer, _outputs(
-            [x for x in nest.flatten(answer) if type(x) is not Tensor or is_traced(x._array)]
-        )
-
-    def _joint(
-        self, inputs: list[Tensor], read: Callable[[Variable], bool], known: Callable[[int], bool]
-    ) -> tuple[Any, list[Any]]:
-        """The function's results, and the gradients of the sources for gradients of the results that stand open."""
-        tape = _Recorder(read, known)
-        answer, outputs = self._run(inputs, tape)
+        leaves = nest.flatten(answer)
+        self.outputs = _outputs([x for x in leaves if type(x) is not Tensor or is_traced(x._array)])
         self.variables = tape.watched_variables()
         self.captured = [t for t in tape.met.values() if t._key in tape._watched]
         self.program.meet(tape.accessed, tape.met.values())
-        self.like = [(o._array.shape, o._array.dtype) for o in outputs]  # of what may get a gradient
+        self.like = [(o._array.shape, o._array.dtype) for o in self.outputs]  # of what may get a gradient
         seeds = [
             wrap(local.here.trace.input(np.zeros(shape, dtype), ("gradient", i)))
             for i, (shape, dtype) in enumerate(self.like)
         ]
-        return answer, _swept(tape, outputs, seeds, self._keys(inputs))
-
-    def _keys(self, inputs: list[Tensor]) -> list[int]:
-        """The keys of the sources."""
-        return [
-            *[inputs[i]._key for i in self.heard],
-            *[v._key for v in self.variables],
-            *[t._key for t in self.captured],
-        ]
+        outside = [*[v._key for v in self.variables], *[t._key for t in self.captured]]
+        self.keys = [*[inputs[i]._key for i in self.heard], *outside]  # of the sources
+        self.records = tape._records
+        kept = tape.kept()
+        self.moved = [t for t in kept if t._key in tape._known.difference(outside)]
+        found = sweep(self.records, self.outputs, seeds, self.keys)
+        self.kept = [t for t in kept if is_traced(t._array)]
+        return answer, [_tensor(found.get(key)) for key in self.keys], self.kept
 
     def _split(self) -> None:
         """Cut the jaxpr in two: what the results need, and all else, which is what rules do: as in a sweep."""
@@ -121,28 +110,32 @@ class Gradient:
         jaxpr = code.jaxpr
         slots = {what: var for var, (kind, what) in zip(jaxpr.constvars, code.sources) if kind == "gradient"}
         results, state, _ = cut(jaxpr.outvars, self.traced.counts)
-        values, gradients = results[: self.width], results[self.width :]
+        values, gradients, kept = cut(results, self.widths)
         first = _leading_to([*values, *state], _without(set(slots.values()), jaxpr.eqns))
         done = {id(eqn) for eqn in first}
-        second = [eqn for eqn in jaxpr.eqns if id(eqn) not in done]
+        second = _leading_to(gradients, [eqn for eqn in jaxpr.eqns if id(eqn) not in done])
         later = {*slots.values(), *[v for eqn in second for v in eqn.outvars]}
         needed = [v for eqn in second for v in eqn.invars if isinstance(v, Var)]
         needed += [v for v in gradients if isinstance(v, Var)]
         self.needed = list(dict.fromkeys(v for v in needed if v not in later))
         there = {*jaxpr.invars, *jaxpr.constvars}  # no need to return what was given
         self.residuals = [v for v in self.needed if v not in there]
+        again, self.saved = computing(kept, jaxpr.eqns)
         names = jaxpr.debug_info.with_unknown_names()
         self.forward_code = jaxpr.replace(
-            outvars=[*values, *state, *self.residuals], eqns=first, debug_info=names
+            outvars=[*values, *state, *self.residuals, *self.saved], eqns=first, debug_info=names
         )
         targets = [slots[i] for i in range(len(self.like)) if i in slots]
         self.asked = [i for i in range(len(self.like)) if i in slots]
         self.backward_code = jaxpr.replace(
             constvars=[], invars=[*self.needed, *targets], outvars=gradients, eqns=second, debug_info=names
         )
+        self.again_code = jaxpr.replace(
+            invars=[*jaxpr.invars, *self.saved], outvars=kept, eqns=again, debug_info=names
+        )
         if self.program.values is None:
             alone = jaxpr.replace(outvars=[*values, *state], eqns=first, debug_info=names)
-            self.program.values = Values(self.program, self.traced.only(self.width, alone))
+            self.program.values = Values(self.program, self.traced.only(self.widths[0], alone))
         self.forward = raising(code, jax.jit(self._forward))
         self.backward = raising(code, jax.jit(self._backward))
         self.backward_stacked = raising(code, jax.jit(jax.vmap(self._backward_dense, in_axes=(None, 0))))
@@ -152,8 +145,9 @@ class Gradient:
         bound = code.bind(dict(zip(code.variables, state, strict=True)), constants, seed)
         out = jax.core.eval_jaxpr(self.forward_code, bound, *inputs)
         given = [*state, *constants, *inputs]
-        values, written, residuals = cut(out, [self.width, self.traced.counts[1], len(self.residuals)])
-        return [own(values, given), own(written, [*given, *values, *residuals]), residuals]
+        counts = [self.widths[0], self.traced.counts[1], len(self.residuals), len(self.saved)]
+        values, written, residuals, saved = cut(out, counts)
+        return [own(values, given), own(written, [*given, *values, *residuals, *saved]), residuals, saved]
 
     def _backward(self, needed: Any, targets: Any) -> list[Any]:
         return jax.core.eval_jaxpr(self.backward_code, [], *needed, *[targets[i] for i in self.asked])
@@ -175,7 +169,7 @@ class Gradient:
                 held = dict(zip(reads, values_of(list(reads.values())), strict=True))
             state = [held[key] for key in code.variables]
             inputs = [on_device(t) for t in leaves]
-            results, written, residuals = self.forward(state, code.constants, seed, inputs)
+            results, written, residuals, saved = self.forward(state, code.constants, seed, inputs)
         sources = [*[leaves[i] for i in self.heard], *[v._tensor for v in self.variables], *self.captured]
         if not self.program.pure:
             store(self.traced.written, written)
@@ -184,27 +178,45 @@ class Gradient:
         arrays = iter(results)
         built = [build(arrays) for build in self.rebuild[0]]
         outputs = _outputs([t for t, width in zip(built, self.traced.widths) if width])
-        pull = _Pull(self, leaves, held, seed, [there[v] for v in self.needed], tuple(range(len(sources))))
+        given = [*leaves, *map(from_device, saved)]
+        pull = _Pull(self, given, held, seed, [there[v] for v in self.needed], tuple(range(len(sources))))
         for tape in local.here.tapes:
             tape._record_custom(pull, sources, outputs)
         return nest.pack_sequence_as(self.traced.structure[0], built)
 
-    def again(self, leaves: list[Tensor], targets: list[Any]) -> Program:
-        """The gradients as a program on tensors, which may be differentiated in turn."""
+    def again(self, given: list[Tensor], targets: list[Any]) -> Program:
+        """The gradients as a program on tensors, which may be differentiated in turn.
+
+        It computes what the records need as the forward program did, from the same inputs and what is saved of it.
+        """
         choice = tuple(None if g is None else tuple(g.shape) for g in targets)
         if choice not in self.second:
-            given = [i for i, g in enumerate(targets) if g is not None]
-            variables = {v._key for v in self.variables}
-            captured = {t._key for t in self.captured}
+            outputs = [o for o, g in zip(self.outputs, targets, strict=True) if g is not None]
 
             def run(inputs: list[Tensor]) -> list[Any]:
-                tape = _Recorder(lambda variable: variable._key in variables, captured.__contains__)
-                _, outputs = self._run(inputs[: len(leaves)], tape)
-                seeds = inputs[len(leaves) :]
-                return _swept(tape, [outputs[i] for i in given], seeds, self._keys(inputs))
+                self._open(inputs[: len(given)])
+                found = sweep(self.records, outputs, inputs[len(given) :], self.keys)
+                return [_tensor(found.get(key)) for key in self.keys]
 
             self.second[choice] = Program(self.program.name, run, pure=True)
         return self.second[choice]
+
+    def _open(self, given: list[Tensor]) -> None:
+        """Bind the tensors of the records to their values for these inputs: as `Block.open` does."""
+        code, trace = self.traced.code, local.here.trace
+        state = {key: trace.read(self.traced.reads[key])._array for key in code.variables}
+        bound = code.bind(state, code.constants, trace.random() if code.random else None)
+        arrays = jax.core.eval_jaxpr(self.again_code, bound, *[t._array for t in given])
+        for tensor, array in zip(self.kept, arrays, strict=True):
+            trace.bind(tensor, array)
+
+        def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
+            found = sweep(self.records, self.moved, gradients, self.keys)
+            return [found.get(key) for key in self.keys]
+
+        sources = [*[given[i] for i in self.heard], *[v._read() for v in self.variables], *self.captured]
+        if self.moved:
+            record(self.program.name, sources, self.moved, pull, [*self.kept, *self.moved])
 
 
 def _without(unknown: set[Any], eqns: list[Any]) -> list[Any]:
@@ -249,17 +261,6 @@ def _outputs(leaves: list[Any]) -> list[Tensor]:
     """The tensors among the results that may have a gradient: of slices it is the rows."""
     tensors = [leaf.values if isinstance(leaf, IndexedSlices) else leaf for leaf in leaves]
     return [t for t in tensors if type(t) is Tensor and dtypes.is_differentiable(array_of(t))]
-
-
-def _swept(tape: GradientTape, outputs: list[Tensor], seeds: list[Tensor], keys: list[int]) -> list[Any]:
-    """The gradients, by the sources' keys, for gradients of the outputs."""
-    start: dict[int, Any] = {}
-    for output, seed in zip(outputs, seeds, strict=True):
-        key = key_of(output)
-        value = seed if local.here.tapes else seed._array
-        start[key] = start[key] + value if key in start else value
-    found = tape._sweep(start, keys)
-    return [_tensor(found.get(key)) for key in keys]
 
 
 def _tensor(g: Any) -> Any:

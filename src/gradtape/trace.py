@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 NAMED = "gradtape."  # what the names of inputs that were found while tracing begin with
 
 
-def read_name(key: int) -> str:
-    """The name of the value that a variable has where a block first reads it."""
-    return f"{NAMED}read.{key}"
+RANDOM = "random"  # stands for the seed among the variables that a block reads
+_SEED = np.zeros(2, np.uint64)
+
+
+def read_name(what: Any) -> str:
+    """The name, in a block, of a value that it is given from around: that of a variable, by its key, or the seed."""
+    return f"{NAMED}read.{what}"
 
 
 class Created(NamedTuple):
@@ -52,6 +56,7 @@ class Trace:
         self.values: dict[int, Tensor] = {}  # what each variable holds now, by its key
         self.written: dict[int, Variable] = {}
         self.seen: dict[int, Variable] = {}  # read in this part, with a value that comes from around
+        self.given_seed: Any = None  # in a block that draws random numbers: the seed it is given
         self.turn: Any = None  # in the body of a loop: the number of the turn
         self._bound: list[tuple[Tensor, Any]] = []  # tensors of other traces, and the arrays they had there
         if parent is None:
@@ -98,6 +103,13 @@ class Trace:
         return flow
 
     @property
+    def blocks(self) -> Any:
+        """Parts of the program that are traced by themselves: the module `blocks`."""
+        from . import blocks
+
+        return blocks
+
+    @property
     def calls(self) -> Any:
         """Calls of Python while the program runs: the module `calls`."""
         from . import calls
@@ -129,20 +141,28 @@ class Trace:
         key = variable._key
         if key in self.values:
             return self.values[key]
-        level = self.parent
-        while level is not None and key not in level.values:
-            level = level.parent
-        if level is None:
-            self.root.read_[key] = variable
+        if self.parent is None:
+            self.read_[key] = variable
             array = self.input(array_of(variable._tensor), ("variable", key))
         else:
-            array = level.values[key]._array
-        if self.parent is not None:  # a value that the block is given: see `blocks`
-            array = checkpoint_name(array, read_name(key))
+            array = self._given(key, self._held(variable))
             self.seen[key] = variable
         self.values[key] = value = wrap(array)
         value._key = key
         return value
+
+    def _held(self, variable: Variable) -> Any:
+        """An array like the one that a variable holds here."""
+        level: Trace | None = self
+        while level is not None:
+            if variable._key in level.values:
+                return level.values[variable._key]._array
+            level = level.parent
+        return array_of(variable._tensor)
+
+    def _given(self, what: Any, like: Any) -> Any:
+        """A traced array that a block is given from around: zeros, in whose place `blocks` puts what is there."""
+        return checkpoint_name(np.zeros(like.shape, like.dtype), read_name(what))
 
     def write(self, variable: Variable, tensor: Tensor) -> None:
         """Let a variable hold this from here on."""
@@ -154,8 +174,11 @@ class Trace:
     def random(self) -> Any:
         """The seed at this point of the program: two numbers, different for each call and each turn of a loop."""
         if self.parent is None:
-            return self.input(np.zeros(2, np.uint64), ("random", 0))
-        seed = self.parent.random()
+            seed = self.input(_SEED, ("random", 0))
+        else:
+            if self.given_seed is None:
+                self.given_seed = self._given(RANDOM, _SEED)
+            seed = self.given_seed
         return seed if self.turn is None else _mixed(seed, self.turn)
 
     def place(self, own: int) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
     >>> float(py_function(lambda x: x * x, [convert(3.0)], "float32"))
     9.0
     """
-    return _operation("py_function", func, inp, Tout, lambda f, xs: f(*xs))
+    return _operation("py_function", func, inp, Tout, _on_tensors)
 
 
 def numpy_function(
@@ -34,7 +34,15 @@ def numpy_function(
     >>> float(numpy_function(np.sinh, [convert(0.0)], "float32"))
     0.0
     """
-    return _operation("numpy_function", func, inp, Tout, lambda f, xs: f(*[x.numpy() for x in xs]))
+    return _operation("numpy_function", func, inp, Tout, _on_arrays)
+
+
+def _on_tensors(func: Any, inputs: list[Tensor]) -> Any:
+    return func(*inputs)
+
+
+def _on_arrays(func: Any, inputs: list[Tensor]) -> Any:
+    return func(*[x.numpy() for x in inputs])
 
 
 def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..., Any]) -> Any:
@@ -66,7 +74,7 @@ def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Cal
     def function(*tensors: Tensor) -> list[Tensor]:
         return nest.flatten(_fitting(name, call(func, list(tensors)), signature))
 
-    tensors = local.here.trace.calls.call(name, function, inputs, kinds)
+    tensors = local.here.trace.calls.call(name, function, inputs, kinds, differentiable=call is _on_tensors)
     return nest.pack_sequence_as(signature, tensors)
 
 

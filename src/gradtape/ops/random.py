@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..draws import drawn
 from ..dtypes import as_dtype
 from ..primitive import local
 from ..settings import settings
@@ -48,6 +49,9 @@ class _Seeds:
         if local.here.trace is not None:
             place: Place = local.here.trace.place(0 if own is None else own % _MAX_SEED + 1)
             return place
+        return drawn(lambda: self._reserve(operation, dtype, own, count))
+
+    def _reserve(self, operation: str, dtype: Any, own: int | None, count: int) -> Place:
         with self.lock:
             if own is None:
                 return self._next(count)
