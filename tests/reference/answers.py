@@ -1,7 +1,8 @@
 """The reference programs: how they are found, run, written down as data, and compared.
 
-A program is a public function in `programs/` whose first parameter is `tf`, the module: TensorFlow or gradtape. If it has a
-second one, `function`, it is run twice: eagerly, where `function` does nothing, and compiled, where it is `tf.function`.
+A program is a public function in `programs/` whose first parameter is `tf`, the module: TensorFlow or gradtape. If it has
+a second one, `function`, it is run twice: eagerly, where `function` does nothing, and compiled, where it is
+`tf.function`.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """Makes references.json: what the programs give under TensorFlow.
 
-Run it where TensorFlow 2 and Keras 3 are installed, from the project's root, for all programs or for those whose names
-begin as given: `python -m tests.reference.make_references [theme | theme.program ...]`. Programs that are gone are dropped.
+Run it where TensorFlow 2 and Keras 3 are installed, from the project's root, for all programs or for those named:
+`python -m tests.reference.make_references [theme | theme.program ...]`. Programs that are gone are dropped.
 
 A number is written down only if TensorFlow gives the same one eagerly and compiled. Where it does not, or fails in one
 of the two, the program is run in the other mode alone, and the data says why.
@@ -26,6 +26,12 @@ def count(result):
     return 1
 
 
+def last_line(error):
+    """What an error says: in a function, TensorFlow puts the user's lines before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines and lines[0] == "in user code:" else (lines or [""])[0])[:160]
+
+
 def reference(tf, name, program):
     """The entry of one program."""
     results, failures = {}, {}
@@ -33,9 +39,7 @@ def reference(tf, name, program):
         try:
             results[mode] = run(program, tf, mode)
         except Exception as error:
-            failures[mode] = (
-                f"TensorFlow raises {type(error).__name__}: {str(error).strip().splitlines()[0][:120]}"
-            )
+            failures[mode] = f"TensorFlow raises {type(error).__name__}: {last_line(error)}"
     if not results:
         raise RuntimeError(f"{name}: {failures}")
     if failures:

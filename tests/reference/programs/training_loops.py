@@ -164,7 +164,7 @@ def clipped_gradients(tf, function):
 
 def early_stopping(tf, function):
     w = tf.Variable(4.0)
-    best, wait, history = float("inf"), 0, []
+    best, wait, history, last = float("inf"), 0, [], None
 
     @function
     def step():
@@ -176,13 +176,14 @@ def early_stopping(tf, function):
     for epoch in range(20):
         loss = float(step())
         history.append(loss)
+        last = epoch
         if loss < best - 1e-3:
             best, wait = loss, 0
         else:
             wait += 1
             if wait == 2:
                 break
-    return {"epoch": epoch, "best": best, "history": history, "w": w}
+    return {"epoch": last, "best": best, "history": history, "w": w}
 
 
 def train_and_evaluate(tf, function):
