@@ -12,9 +12,9 @@ def momentum_in_a_dict(tf, function):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(w["a"] ** 2) * w["b"] + w["b"] ** 2
         gradients = tape.gradient(loss, w)
-        for name in w:
+        for name, v in w.items():
             velocity[name].assign(0.9 * velocity[name] + gradients[name])
-            w[name].assign_sub(0.05 * velocity[name])
+            v.assign_sub(0.05 * velocity[name])
         return loss
 
     return [step() for _ in range(4)], w, velocity
