@@ -1,0 +1,136 @@
+"""Programs as users write them give the numbers they give under TensorFlow, eagerly and compiled."""
+
+import pytest
+
+import gradtape as tf
+
+from .answers import disagreements, find_programs, load, modes_of, run
+
+pytest.importorskip("jax")
+
+PROGRAMS = find_programs()
+REFERENCES = load()
+
+# Programs that disagree with TensorFlow today: the cause, and where it shows.
+KNOWN_CAUSES = {
+    "the gradient of compiled control flow runs the Python again": {
+        ("control_flow.dict_changed_after_a_branch", "compiled"),
+        ("control_flow.list_appended_around_a_branch", "compiled"),
+        ("control_flow.flag_read_by_a_branch", "compiled"),
+        ("control_flow.list_of_states_popped", "compiled"),
+        ("python_state.iterator_advanced_in_both_branches", "as written"),
+    },
+    "the gradient of a compiled loop needs its largest length": {
+        ("control_flow.while_until_small", "compiled"),
+        ("control_flow.newton_in_a_while", "compiled"),
+        ("control_flow.nested_loops", "compiled"),
+        ("control_flow.tape_inside_a_loop_inside_a_function", "compiled"),
+        ("physics.wave_equation_in_a_loop", "compiled"),
+        ("reinforcement.policy_iteration", "compiled"),
+    },
+    "TypeError for a dead value in a compiled loop": {
+        ("control_flow.dead_value_in_a_loop", "compiled"),
+        ("python_state.object_replaced_after_a_loop", "compiled"),
+    },
+    "a TensorArray written in a compiled loop is lost": {
+        ("recurrent.greedy_decoding", "compiled"),
+        ("reinforcement.actor_critic_episode", "compiled"),
+        ("tensor_arrays.written_in_a_for_loop", "compiled"),
+        ("tensor_arrays.growing_in_a_while_loop", "compiled"),
+        ("tensor_arrays.size_from_a_tensor", "compiled"),
+        ("tensor_arrays.discounted_returns", "compiled"),
+        ("tensor_arrays.two_arrays_in_one_loop", "compiled"),
+        ("tensor_arrays.integers_and_floats", "compiled"),
+        ("tensor_arrays.tapes_per_step", "compiled"),
+    },
+    "compiled host calls need the shape of their results": {
+        ("numpy_interop.numpy_function_forward_only", "compiled"),
+        ("numpy_interop.py_function_with_gradient", "compiled"),
+        ("numpy_interop.host_calls_in_a_loop", "compiled"),
+        ("numpy_interop.host_value_in_a_loop", "compiled"),
+        ("numpy_interop.custom_gradient_around_numpy", "compiled"),
+        ("reinforcement.environment_in_numpy", "compiled"),
+    },
+    "compiled, the shape of a result may not depend on values": {
+        ("indexing_and_scatter.boolean_mask_by_brackets", "compiled"),
+        ("indexing_and_scatter.boolean_mask_of_rows", "compiled"),
+        ("indexing_and_scatter.positions_of_the_true", "compiled"),
+        ("indexing_and_scatter.dynamic_partition_and_stitch", "compiled"),
+        ("indexing_and_scatter.window_that_moves_in_a_loop", "compiled"),
+    },
+    "compiled, a row of a variable by a tensor cannot be assigned": {
+        ("indexing_and_scatter.variable_row_by_a_tensor", "compiled"),
+    },
+    "sparse gradient for a dense source": {
+        ("indexing_and_scatter.boolean_mask_by_brackets", "eager"),
+        ("indexing_and_scatter.boolean_mask_of_rows", "eager"),
+        ("indexing_and_scatter.reflected_and_symmetric_padding", "eager"),
+        ("indexing_and_scatter.reflected_and_symmetric_padding", "compiled"),
+        ("indexing_and_scatter.repeated_by_counts", "eager"),
+        ("indexing_and_scatter.repeated_by_counts", "compiled"),
+    },
+    "second order of relu is None": {
+        ("higher_order.gradient_penalty_reaches_the_bias", "eager"),
+        ("higher_order.gradient_penalty_reaches_the_bias", "compiled"),
+        ("physics.pinn_with_relu", "eager"),
+        ("physics.pinn_with_relu", "compiled"),
+    },
+    "bfloat16 reductions accumulate in bfloat16": {
+        ("mixed_precision.mean_of_many_in_bfloat16", "eager"),
+        ("mixed_precision.mean_of_many_in_bfloat16", "compiled"),
+        ("mixed_precision.bias_over_a_batch_in_bfloat16", "eager"),
+    },
+    "softmax_cross_entropy_with_logits: labels that do not sum to 1": {
+        ("losses_metrics.labels_that_do_not_sum_to_one", "eager"),
+        ("losses_metrics.labels_that_do_not_sum_to_one", "compiled"),
+    },
+    "variables appended after restore are not restored": {
+        ("checkpoints.list_filled_after_restore", "as written"),
+    },
+}
+KNOWN = {case: cause for cause, cases in KNOWN_CAUSES.items() for case in cases}
+
+
+CASES = [
+    (name, mode)
+    for name, program in PROGRAMS.items()
+    for mode in modes_of(program)
+    if REFERENCES.get(name, {}).get("only", mode) == mode
+]
+
+
+def param(name, mode):
+    reason = KNOWN.get((name, mode))
+    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+    return pytest.param(name, mode, id=f"{name}-{mode.replace(' ', '_')}", marks=marks)
+
+
+def test_every_program_has_its_numbers_and_all_numbers_their_program():
+    assert PROGRAMS.keys() == REFERENCES.keys()
+    assert KNOWN.keys() <= set(CASES)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"a": {"float32": [1.0, 2.0001]}, "b": None},
+        {"a": {"float32": [1.0]}, "b": None},
+        {"a": {"float64": [1.0, 2.0]}, "b": None},
+        {"a": {"float32": [1.0, 2.0]}, "b": {"float32": 0.0}},
+        {"a": {"float32": [1.0, float("nan")]}, "b": None},
+        {"a": {"slices": {"float32": [1.0, 2.0]}}, "b": None},
+        {"a": {"float32": [1.0, 2.0]}},
+        [{"float32": [1.0, 2.0]}, None],
+    ],
+)
+def test_a_difference_is_seen(other):
+    result = {"a": {"float32": [1.0, 2.0]}, "b": None}
+    assert not disagreements(result, result)
+    assert disagreements(other, result)
+    assert disagreements(result, other)
+
+
+@pytest.mark.parametrize(("name", "mode"), [param(*case) for case in CASES])
+def test_gives_the_numbers_of_tensorflow(name, mode):
+    actual = run(PROGRAMS[name], tf, mode)
+    assert not disagreements(actual, REFERENCES[name]["result"]), f"{name}, {mode}"
