@@ -692,15 +692,6 @@ def endless_iterator(x):
     return x
 
 
-def no_limit(x):
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x
-        while y < 10:
-            y = y * 2
-    return tape.gradient(y, x)
-
-
 def unsettled(x):
     total = 0
     for i in tf.range(9):
@@ -728,7 +719,6 @@ def unsettled(x):
         (dtype_in_a_loop, TypeError, "'n' has dtype int32 before the loop, but dtype float32 after one"),
         (many_truths, ValueError, r"one truth value, not a tensor of shape \(2,\)"),
         (endless_iterator, NotImplementedError, "whose length is not known"),
-        (no_limit, tf.errors.InvalidArgumentError, "set_loop_options"),
         (unsettled, TypeError, "int32 and float32"),
     ],
     ids=lambda v: v.__name__ if callable(v) else "",

@@ -430,16 +430,20 @@ def test_what_cannot_be_one_program_is_refused(name):
     assert tf.executing_eagerly()
 
 
-def test_a_loop_without_a_limit_has_no_gradient_in_a_function_and_says_what_to_do():
-    @compiled
+def test_the_gradient_of_a_loop_without_a_limit_is_computed_operation_by_operation(caplog):
     def unbounded(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))[0]
         return y, tape.gradient(y, x)
 
+    function = compiled(unbounded)
+    equal(function(X), unbounded(X))
+    equal(function(X), unbounded(X))
+    assert len(caplog.records) == 1
+    strict = tf.function(unbounded, autograph=False, jit_compile=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient of a loop.*maximum_iterations"):
-        unbounded(X)
+        strict(X)
     equal(
         compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X),
         [16.0, 32.0] * tf.ones(2),

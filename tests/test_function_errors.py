@@ -80,13 +80,42 @@ NO_SHAPE = {
 @pytest.mark.parametrize("name", [*NO_VALUE, *(f"shape: {n}" for n in NO_SHAPE)])
 def test_asking_for_values_while_tracing(name):
     python_function, kind, message = (NO_VALUE | {f"shape: {n}": case for n, case in NO_SHAPE.items()})[name]
-    function = tf.function(python_function, autograph=False)
+    function = tf.function(python_function, autograph=False, jit_compile=True)
     with pytest.raises(kind, match=message) as caught:
         function(X, N)
     assert names_the_line(str(caught.value), python_function)
     assert tf.executing_eagerly()
     if name != "list index":
         python_function(X, N)  # eagerly there is nothing wrong with it
+
+
+@pytest.mark.parametrize("name", NO_SHAPE)
+def test_what_xla_cannot_compile_runs_operation_by_operation_and_says_so_once(name, caplog):
+    python_function = NO_SHAPE[name][0]
+    function = tf.function(python_function, autograph=False)
+    for _ in range(3):
+        for got, expected in zip(
+            tf.nest.flatten(function(X, N)), tf.nest.flatten(python_function(X, N)), strict=True
+        ):
+            np.testing.assert_array_equal(got, expected)
+    assert [
+        record.message.partition(" runs operation by operation: ")[2] != "" for record in caplog.records
+    ] == [True]
+    assert function.experimental_get_tracing_count() == 1
+
+
+def test_a_function_that_cannot_be_compiled_and_made_variables_says_so():
+    """Its variables have no values, so it cannot be run again."""
+
+    @tf.function
+    def masked(x):
+        if not made:
+            made.append(tf.Variable(x * 2.0))
+        return tf.boolean_mask(made[0], x > 0.0)
+
+    made = []
+    with pytest.raises(tf.errors.InvalidArgumentError, match="depends on the values of the mask"):
+        masked(X)
 
 
 def test_traced_tensors_show_what_is_known_of_them():

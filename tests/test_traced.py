@@ -268,7 +268,7 @@ NOT_KNOWN = (tf.errors.InvalidArgumentError, TypeError, AttributeError, NotImple
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_needs_values_says_so(name):
     case, message = REFUSED[name]
-    traced = tf.function(lambda values: [case(Values(values))], autograph=False)
+    traced = tf.function(lambda values: [case(Values(values))], autograph=False, jit_compile=True)
     with pytest.raises(NOT_KNOWN, match=message):
         traced({name: tf.constant(value) for name, value in INPUTS.items()})
 

@@ -21,6 +21,7 @@ from jax.extend.core import Var
 from . import dtypes, nest
 from .engine import is_traced
 from .indexed_slices import IndexedSlices
+from .ops.tensor_array import TensorArray, must_be_used
 from .primitive import Listener, Primitive, local
 from .program import cut
 from .sweep import leading_from, sweep_arrays, sweep_tensors
@@ -103,10 +104,17 @@ class _BlockTape(Recording):
 class Block:
     """A function on tensors, traced by itself. `inputs` give the shapes and dtypes of its arguments.
 
-    `turn` is the position among them of the number of a loop's turn, on which random numbers depend.
+    `turn` is the position among them of the number of a loop's turn, on which random numbers depend; `ranges` says, by
+    position, between which numbers integers lie.
     """
 
-    def __init__(self, function: Callable[..., Any], inputs: Tensors, turn: int | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        inputs: Tensors,
+        turn: int | None = None,
+        ranges: dict[int, tuple[int, int]] | None = None,
+    ) -> None:
         here = local.here
         before = here.tapes, here.trace
         trace = Trace(here.trace.name, parent=here.trace)
@@ -119,8 +127,13 @@ class Block:
                     tape._watch(tensor)
             if turn is not None:
                 trace.turn = arrays[turn]
+            for place, ends in (ranges or {}).items():
+                trace.set_range(arrays[place], *ends)
             self.structure = function(*self.given)
-            self.leaves = [_leaf(leaf) for leaf in nest.flatten(self.structure)]
+            found = nest.flatten(self.structure)
+            self._arrays = {i: leaf for i, leaf in enumerate(found) if isinstance(leaf, TensorArray)}
+            self.leaves = list(map(_leaf, found))
+            must_be_used(trace.unused)
             self.results = [leaf for leaf in self.leaves if type(leaf) is Tensor]
             for tensor in self.results:
                 tape._meet(tensor)
@@ -206,9 +219,10 @@ class Block:
     def pack(self, tensors: Tensors) -> Any:
         """What the function returns, with these tensors in it."""
         given = iter(tensors)
-        return nest.pack_sequence_as(
-            self.structure, [next(given) if leaf is None else leaf[0] for leaf in self.leaves]
-        )
+        leaves = [next(given) if leaf is None else leaf[0] for leaf in self.leaves]
+        for i, array in self._arrays.items():
+            leaves[i] = array.holding(leaves[i])
+        return nest.pack_sequence_as(self.structure, leaves)
 
     # -- the gradient -------------------------------------------------------------------------------------------------
 
@@ -282,6 +296,8 @@ def sweep(records: list[Any], targets: Tensors, gradients: list[Any], sources: l
 def _leaf(leaf: Any) -> Any:
     if isinstance(leaf, (Variable, IndexedSlices)):
         return leaf._read()
+    if isinstance(leaf, TensorArray):
+        return leaf.stack()
     if isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic)):
         return convert(leaf)
     return leaf

@@ -112,6 +112,10 @@ class IndexOutOfBoundsError(InvalidArgumentError, IndexError):
     """An index, or an axis, lies outside what it indexes."""
 
 
+class NotCompilableError(InvalidArgumentError):
+    """XLA cannot compile what a @function does: the function runs operation by operation instead."""
+
+
 class OperatorNotAllowedInGraphError(TypeError):
     """The value of a tensor was asked for while a @function is traced, when there is none."""
 

@@ -17,7 +17,8 @@ from jax import lax
 from . import dtypes, nest
 from .ahead import ahead
 from .blocks import Block, Tensors, call, or_zeros, record, write
-from .errors import InvalidArgumentError
+from .engine import is_traced
+from .errors import InvalidArgumentError, NotCompilableError
 from .primitive import Primitive, local
 from .program import cut
 from .tensor import Tensor, convert, key_of, wrap
@@ -28,7 +29,10 @@ from .tensor import Tensor, convert, key_of, wrap
 
 def choose(name: str, index: Tensor, functions: list[Callable[[], Any]]) -> Any:
     """What one of the functions returns: the second for a true condition; or the one with this number."""
-    blocks = [Block(function, []) for function in functions]
+    if index._array.dtype == bool:  # the true branch is traced first, as in TensorFlow
+        blocks = [Block(function, []) for function in reversed(functions)][::-1]
+    else:
+        blocks = [Block(function, []) for function in functions]
     for block in blocks[1:]:
         _must_agree(name, blocks[0], block)
     trace = local.here.trace
@@ -126,7 +130,7 @@ def loop(
         return [list(map(convert, after)), list(map(convert, out))]
 
     first = [wrap(np.zeros(t._array.shape[1:], t._array.dtype)) for t in rows]
-    block = Block(flat, [step, *carry, *first], turn=0)
+    block = Block(flat, [step, *carry, *first], turn=0, ranges=ranges(length, count, rows))
     block.take(block.written)
     _must_stay(name, carry, block)
     tapes = local.here.tapes
@@ -163,6 +167,16 @@ def loop(
     outputs = [*finals, *stacked, *held[:count]]
     record(name, pull.sources, outputs, pull, [*rows, *held, *saved, *block.kept])
     return finals, stacked
+
+
+def ranges(length: int, count: int, rows: Tensors) -> dict[int, tuple[int, int]]:
+    """Between which numbers the integers lie that a step is given: the number of its turn, and rows of constants."""
+    found = {0: (0, max(length - 1, 0))}
+    for place, row in enumerate(rows, count + 1):
+        array = row._array
+        if array.ndim == 1 and array.dtype.kind in "iu" and array.size and not is_traced(array):
+            found[place] = int(array.min()), int(array.max())
+    return found
 
 
 class _Backwards:
@@ -295,7 +309,7 @@ def repeat_while(
     finals = [wrap(a) for a in last[1 : count + 1]]
 
     def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
-        raise InvalidArgumentError(
+        raise NotCompilableError(
             f"{name}: inside a @function the gradient of a loop needs to know how long it can get, and nothing bounds "
             "the number of its turns: give maximum_iterations (a `while` statement takes it by "
             "autograph.experimental.set_loop_options; a `for` over a range of a traced length by a range of a fixed "

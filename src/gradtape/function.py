@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import nest
 from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
+from .errors import NotCompilableError
 from .primitive import local
 from .settings import settings
 from .spec import TensorSpec
@@ -56,7 +57,9 @@ def function(
         func: the function; without it, a decorator is returned.
         input_signature: a `TensorSpec` for each argument: others are refused.
         autograph: whether `if`, `while` and `for` on tensors become part of the program.
-        jit_compile, reduce_retracing: accepted; XLA always compiles, for fixed shapes.
+        jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
+            and says so once: if shapes depend on values, or the gradient of a loop of any length is asked for.
+        reduce_retracing: accepted; XLA compiles for fixed shapes.
 
     >>> import gradtape as tf
     >>> @tf.function
@@ -66,20 +69,27 @@ def function(
     9.0
     """
     if func is None:
-        return lambda f: Function(f, input_signature, autograph)
-    return Function(func, input_signature, autograph)
+        return lambda f: Function(f, input_signature, autograph, jit_compile)
+    return Function(func, input_signature, autograph, jit_compile)
 
 
 class Function:
     """A Python function that is compiled for each signature it is called with. Made by `function`."""
 
-    def __init__(self, python_function: Any, input_signature: Any = None, autograph: bool = True) -> None:
+    def __init__(
+        self,
+        python_function: Any,
+        input_signature: Any = None,
+        autograph: bool = True,
+        jit_compile: bool | None = None,
+    ) -> None:
         if isinstance(python_function, Function):
             python_function = python_function.python_function
         if not callable(python_function):
             raise TypeError(f"function takes a function to compile, not {python_function!r}")
         self._python_function = python_function
         self._autograph = autograph
+        self._jit_compile = jit_compile
         functools.update_wrapper(self, python_function)
         self.__name__ = _name_of(python_function)
         self._input_signature = (
@@ -91,6 +101,7 @@ class Function:
         self._found: dict[Any, Program] = {}  # the same by the key that `_call` makes of a simple call
         # What runs the only one of these, if it is given tensors alone: JAX checks which. False if there are more.
         self._only: Any = None
+        self._not_compilable = False  # does it do what XLA cannot compile?
         self._traces = 0
         self._made_variables = False
         self._lock = threading.RLock()
@@ -124,8 +135,23 @@ class Function:
         """Sort tensors and plain values, which takes 1 us for each. The rest takes ten times that."""
         if local.here.trace is not None:
             return self._traceable(*args, **kwargs)
-        if settings.run_functions_eagerly or not _can_compile():
+        if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
             return self._python_function(*args, **kwargs)
+        try:
+            return self._compiled(args, kwargs)
+        except NotCompilableError as error:
+            if self._jit_compile:
+                raise
+            self._give_up(error)
+        return self._python_function(*args, **kwargs)
+
+    def _give_up(self, error: NotCompilableError) -> None:
+        """From now on, run operation by operation."""
+        self._not_compilable = True
+        self._programs, self._found, self._only = {}, {}, None
+        logger.warning("the function %s runs operation by operation: %s", self.__name__, error)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs:
             return self._sort(args, kwargs)
         from .cells import on_device
@@ -255,7 +281,12 @@ class Function:
             reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
         except TypeError:  # it takes no weak references
             return functools.partial(self.__call__, instance)
-        method = Function(_Method(self._python_function, instance), self._input_signature, self._autograph)
+        method = Function(
+            _Method(self._python_function, instance),
+            self._input_signature,
+            self._autograph,
+            self._jit_compile,
+        )
         self._methods[id(instance)] = reference, method
         return method
 
@@ -294,13 +325,13 @@ class Function:
         function = copy.deepcopy(
             self._python_function, memo
         )  # a method of an object that is copied: of the copy
-        return Function(function, self._input_signature, self._autograph)
+        return Function(function, self._input_signature, self._autograph, self._jit_compile)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         name = getattr(self, "__qualname__", "")
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name  # it is known by its name
-        return Function, (self._python_function, self._input_signature, self._autograph)
+        return Function, (self._python_function, self._input_signature, self._autograph, self._jit_compile)
 
 
 def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> str:

@@ -41,6 +41,7 @@ from .cells import (
     x64,
 )
 from .engine import is_traced
+from .errors import InvalidArgumentError, NotCompilableError
 from .host import python_errors
 from .indexed_slices import IndexedSlices
 from .primitive import local
@@ -180,7 +181,10 @@ class Traced:
                 closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*[_like(t) for t in leaves])
                 self.code = Code(closed, trace)
         except BaseException as error:
-            trace.fail()
+            if trace.fail() and isinstance(error, NotCompilableError):
+                raise InvalidArgumentError(
+                    str(error)
+                ) from None  # it made variables, and cannot make them again
             if isinstance(error, jax.errors.UnexpectedTracerError):
                 raise escape(error) from None
             raise

@@ -58,6 +58,10 @@ class Trace:
         self.seen: dict[int, Variable] = {}  # read in this part, with a value that comes from around
         self.given_seed: Any = None  # in a block that draws random numbers: the seed it is given
         self.turn: Any = None  # in the body of a loop: the number of the turn
+        self._ranges: dict[int, tuple[Any, tuple[int, int]]] = {}  # of integers that are inputs, by id
+        self.unused: list[
+            Any
+        ] = []  # TensorArrays that a write in this part returned, and nobody has used yet
         self._bound: list[tuple[Tensor, Any]] = []  # tensors of other traces, and the arrays they had there
         if parent is None:
             self.may_create = may_create
@@ -115,6 +119,19 @@ class Trace:
         from . import calls
 
         return calls
+
+    def set_range(self, array: Any, least: int, largest: int) -> None:
+        """Note between which numbers an integer lies that is an input of this part."""
+        self._ranges[id(array)] = array, (least, largest)
+
+    def range_of(self, array: Any) -> tuple[int, int] | None:
+        """Between which numbers an integer lies, if that is known."""
+        level: Trace | None = self
+        while level is not None:
+            if id(array) in level._ranges:
+                return level._ranges[id(array)][1]
+            level = level.parent
+        return None
 
     # -- tensors of blocks ---------------------------------------------------------------------------------------------
 
@@ -216,12 +233,13 @@ class Trace:
             level.written.pop(variable._key, None)
             level = level.parent
 
-    def fail(self) -> None:
-        """The function failed: what it was to compute for new variables will never be there."""
-        for new in self.created:
-            if new.waits:
-                new.variable._tensor = Tensor.__new__(Tensor)
-                new.variable._tensor._key = new.variable._key
+    def fail(self) -> bool:
+        """The function failed: what it was to compute for new variables will never be there. Were there any?"""
+        waiting = [new.variable for new in self.created if new.waits]
+        for variable in waiting:
+            variable._tensor = Tensor.__new__(Tensor)
+            variable._tensor._key = variable._key
+        return bool(waiting)
 
 
 def _mixed(seed: Any, number: Any) -> Any:

@@ -13,53 +13,9 @@ REFERENCES = load()
 
 # Programs that disagree with TensorFlow today: the cause, and where it shows.
 KNOWN_CAUSES = {
-    "the gradient of compiled control flow runs the Python again": {
-        ("control_flow.dict_changed_after_a_branch", "compiled"),
-        ("control_flow.list_appended_around_a_branch", "compiled"),
-        ("control_flow.flag_read_by_a_branch", "compiled"),
-        ("control_flow.list_of_states_popped", "compiled"),
-        ("python_state.iterator_advanced_in_both_branches", "as written"),
-    },
-    "the gradient of a compiled loop needs its largest length": {
-        ("control_flow.while_until_small", "compiled"),
-        ("control_flow.newton_in_a_while", "compiled"),
-        ("control_flow.nested_loops", "compiled"),
-        ("control_flow.tape_inside_a_loop_inside_a_function", "compiled"),
-        ("physics.wave_equation_in_a_loop", "compiled"),
-        ("reinforcement.policy_iteration", "compiled"),
-    },
-    "TypeError for a dead value in a compiled loop": {
-        ("control_flow.dead_value_in_a_loop", "compiled"),
-        ("python_state.object_replaced_after_a_loop", "compiled"),
-    },
-    "a TensorArray written in a compiled loop is lost": {
-        ("recurrent.greedy_decoding", "compiled"),
-        ("reinforcement.actor_critic_episode", "compiled"),
-        ("tensor_arrays.written_in_a_for_loop", "compiled"),
-        ("tensor_arrays.growing_in_a_while_loop", "compiled"),
-        ("tensor_arrays.size_from_a_tensor", "compiled"),
-        ("tensor_arrays.discounted_returns", "compiled"),
-        ("tensor_arrays.two_arrays_in_one_loop", "compiled"),
-        ("tensor_arrays.integers_and_floats", "compiled"),
-        ("tensor_arrays.tapes_per_step", "compiled"),
-    },
-    "compiled host calls need the shape of their results": {
-        ("numpy_interop.numpy_function_forward_only", "compiled"),
-        ("numpy_interop.py_function_with_gradient", "compiled"),
-        ("numpy_interop.host_calls_in_a_loop", "compiled"),
-        ("numpy_interop.host_value_in_a_loop", "compiled"),
-        ("numpy_interop.custom_gradient_around_numpy", "compiled"),
-        ("reinforcement.environment_in_numpy", "compiled"),
-    },
     "compiled, the shape of a result may not depend on values": {
         ("indexing_and_scatter.boolean_mask_by_brackets", "compiled"),
         ("indexing_and_scatter.boolean_mask_of_rows", "compiled"),
-        ("indexing_and_scatter.positions_of_the_true", "compiled"),
-        ("indexing_and_scatter.dynamic_partition_and_stitch", "compiled"),
-        ("indexing_and_scatter.window_that_moves_in_a_loop", "compiled"),
-    },
-    "compiled, a row of a variable by a tensor cannot be assigned": {
-        ("indexing_and_scatter.variable_row_by_a_tensor", "compiled"),
     },
     "sparse gradient for a dense source": {
         ("indexing_and_scatter.boolean_mask_by_brackets", "eager"),

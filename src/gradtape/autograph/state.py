@@ -92,6 +92,14 @@ def tensor_of(leaf: Any, dtype: Any = None) -> Tensor:
     return leaf._read() if isinstance(leaf, (Variable, IndexedSlices)) else convert(leaf)
 
 
+def kind_of(leaf: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """The shape and dtype of `tensor_of(leaf, dtype)`. Nothing is computed: the leaf may be of another block."""
+    if isinstance(leaf, TensorArray):
+        return leaf.stacked_shape, leaf.dtype.numpy_dtype
+    array = leaf._array if isinstance(leaf, (Tensor, Variable)) else tensor_of(leaf, dtype)._array
+    return array.shape, array.dtype
+
+
 def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool)
 
@@ -119,8 +127,8 @@ def shown(name: str) -> str:
 def described(leaf: Any) -> str:
     """A leaf in words."""
     if isinstance(leaf, _GOING):
-        tensor = tensor_of(leaf)
-        return f"{tensor.dtype.name}{list(tensor._array.shape)}"
+        shape, dtype = kind_of(leaf)
+        return f"{dtypes.as_dtype(dtype).name}{list(shape)}"
     return repr(leaf)
 
 
@@ -230,16 +238,14 @@ class Branches:
         if not isinstance(x, _GOING) or not isinstance(y, _GOING):
             raise self._differ(i, x, y, "assign tensors on both ways")
         kind = self._kinds.get((i, j))
-        a, b = tensor_of(x, kind), tensor_of(y, kind)
-        if a._array.dtype != b._array.dtype:
+        (shape, a), (other_shape, b) = kind_of(x, kind), kind_of(y, kind)
+        if a != b:
             # A number of Python's takes the dtype of what is on the other way; an int that of a float.
-            known = [t._array.dtype for t, leaf in ((a, x), (b, y)) if not _is_number(leaf)]
+            known = [dtype for dtype, leaf in ((a, x), (b, y)) if not _is_number(leaf)]
             if kind is None and len(known) < 2:
-                self._kinds[i, j] = (
-                    known[0] if known else max(a._array.dtype, b._array.dtype, key=lambda d: d.kind == "f")
-                )
+                self._kinds[i, j] = known[0] if known else max(a, b, key=lambda d: d.kind == "f")
                 raise _Again
-        if a._array.dtype != b._array.dtype or a._array.shape != b._array.shape:
+        if a != b or shape != other_shape:
             raise self._differ(i, x, y, "make them agree with cast, broadcast_to or zeros of the same shape")
 
     def _differ(self, i: int, x: Any, y: Any, hint: str) -> TypeError:
@@ -278,8 +284,7 @@ def _filling(end: Apart) -> Any:
     """Something of the kind of a value, for where nobody asks for it: zeros."""
     zeros: list[Any] = []
     for leaf in end.going():
-        array = tensor_of(leaf)._array
-        zeros.append(back_as(leaf, wrap(np.zeros(array.shape, array.dtype))))
+        zeros.append(back_as(leaf, wrap(np.zeros(*kind_of(leaf)))))
     return end.together(zeros)
 
 
@@ -333,7 +338,7 @@ class Round:
             for x, y in zip(start.leaves, end.leaves, strict=True):
                 if isinstance(x, _GOING):
                     place = len(result)
-                    self._kept[place] &= y is before[place]
+                    self._kept[place] &= y is before[place] and not getattr(y, "is_written", False)
                     result.append(self._fitting(name, before[place], y))
                 elif not _same(x, y):
                     raise Unstable(_changes(name, x, y))

@@ -6,11 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import nest
 from ..engine import is_traced
 from ..errors import InvalidArgumentError
 from ..primitive import apply, local
-from ..tensor import Tensor, convert, convert_to_tensor
+from ..tensor import Tensor, convert, convert_to_tensor, wrap
 from .array import cast, identity, reshape, static_number
 from .creation import fill
 from .elementwise import select
@@ -194,7 +196,7 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         nest.assert_same_structure(list(values), list(after))
         return type(values)(after) if type(values) in (list, tuple) else after
 
-    state = _LoopState(step, values)
+    state = _LoopState(lambda state, i: step(state), values)
     after = local.here.trace.flow.repeat_while(
         "while_loop",
         lambda ts: cond(*state.pack(ts)),
@@ -219,7 +221,7 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) 
         for i in range(length):
             state = body(convert(i), *[row[i] for row in rows], *state)
         return state
-    held = _LoopState(lambda values: body(convert(0), *[row[0] for row in rows], *values), state)
+    held = _LoopState(lambda values, i, *slices: body(i, *slices, *values), state, rows, length)
 
     def step(i: Tensor, tensors: Any, slices: Any) -> Any:
         return held.flatten(body(i, *slices, *held.pack(tensors))), []
@@ -229,17 +231,30 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) 
 
 
 class _LoopState:
-    """What goes round in a compiled loop, as tensors: a TensorArray goes as the stack of its elements."""
+    """What goes round in a compiled loop, as tensors: a TensorArray goes as the stack of its elements.
 
-    def __init__(self, step: Callable[[Any], Any], values: Any) -> None:
+    `step(state, i, *slices)` is a turn of the loop, with the slices of `rows`.
+    """
+
+    def __init__(self, step: Callable[..., Any], values: Any, rows: Any = (), length: int = 0) -> None:
         self._structure = values
         leaves = nest.flatten(values)
         if any(isinstance(leaf, TensorArray) and not leaf.is_laid_out for leaf in leaves):
-            # What shape its elements have is known when the body has written one.
+            # How many elements it gets and what their shape is, is known when the body has written one.
             found: list[Any] = []
-            local.here.trace.flow.Block(lambda: found.extend(nest.flatten(step(self._copies(leaves)))), [])
+
+            def turn(*given: Tensor) -> None:
+                found.extend(nest.flatten(step(self._copies(leaves), *given)))
+                for leaf in found:
+                    if isinstance(leaf, TensorArray):
+                        leaf.copy()  # it is used
+
+            flow = local.here.trace.flow
+            first = [wrap(np.zeros(row._array.shape[1:], row._array.dtype)) for row in rows]
+            ranges = flow.ranges(length, 0, rows) if length else None
+            flow.Block(turn, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
             leaves = [
-                leaf.laid_out(after.element_shape) if isinstance(leaf, TensorArray) else leaf
+                leaf.laid_out(after) if isinstance(leaf, TensorArray) else leaf
                 for leaf, after in zip(leaves, found, strict=True)
             ]
         self._leaves = leaves

@@ -13,7 +13,9 @@ import numpy as np
 
 from ..engine import is_traced, xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ..host import check
 from ..primitive import Primitive, apply, apply1, primitive
+from ..ranges import bounds, distance
 from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .elementwise import install
@@ -185,11 +187,16 @@ def take(self: Any, key: Any) -> Any:
         items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
         for position, item in enumerate(items):
             if type(item) in _PLAIN:
+                if type(item) is slice and _is_traced_slice(item):
+                    return _take_block(x, items, position)
                 continue
             if _is_array(item):
                 return _take_array(x, items)
             if is_traced(getattr(item, "_array", None)):
-                return _take_traced(x, items, position)
+                part = _take_traced(x, items, position)
+                if type(self) is Variable and not any(map(_is_array, items)):
+                    part._origin = (self, tuple([getattr(item, "_array", item) for item in items]))
+                return part
         index = _normalize(items, x._array.ndim)
     out: Any = apply1(getitem, x, {"index": index})
     if type(self) is Variable:
@@ -276,15 +283,59 @@ def _take_traced(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
     number = convert(items[position])._array
     if number.dtype.kind not in "iu":
         raise DTypeError(f"an index must be an integer, not of dtype {number.dtype}")
-    front = sum(item is not None for item in items[:position])
-    if Ellipsis in items[:position]:
-        front = x.ndim - sum(item is not None for item in items[position:])
+    front = _front(x, items, position)
     n = x._array.shape[front]
     at = xp(number).where(number < 0, number + n, number)
     start = xp(number).zeros(x.ndim, number.dtype).at[front].set(at)
     sizes = tuple([1 if axis == front else size for axis, size in enumerate(x._array.shape)])
     one = apply(block, (x, wrap(start)), {"sizes": sizes})
     return take(one, (*items[:position], 0, *items[position + 1 :]))
+
+
+def _is_traced_slice(item: slice) -> bool:
+    return is_traced(getattr(item.start, "_array", None)) or is_traced(getattr(item.stop, "_array", None))
+
+
+def _take_block(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
+    """A slice whose bounds a `@function` computes: a block, if its length is the same however the function runs."""
+    item, front = items[position], _front(x, items, position)
+    n = x._array.shape[front]
+    first = convert(0 if item.start is None else item.start)._array
+    last = convert(n if item.stop is None else item.stop)._array
+    length = distance(first, last)
+    if (
+        length is None
+        or length < 0
+        or item.step not in (None, 1)
+        or {first.dtype.kind, last.dtype.kind} - {*"iu"}
+    ):
+        _static(item.start), _static(item.stop), _static(item.step)
+    assert length is not None
+    ends = bounds(first)
+    if ends is None:
+        check(
+            (first >= 0) & (first <= n - length),
+            lambda at: InvalidArgumentError(
+                f"x[first:last] inside a @function: the elements {int(at)} to {int(at) + length} of an axis of length "
+                f"{n} would be fewer than {length}, and a compiled slice always has the same length"
+            ),
+            first,
+        )
+    elif ends[0] < 0 or ends[1] + length > n:
+        shape_known(
+            "x[first:last]", "first and last, as it reaches beyond the end", first, "take blocks that fit"
+        )
+    start = xp(first).zeros(x.ndim, first.dtype).at[front].set(first)
+    sizes = tuple([length if axis == front else size for axis, size in enumerate(x._array.shape)])
+    part = apply(block, (x, wrap(start)), {"sizes": sizes})
+    return take(part, (*items[:position], slice(None), *items[position + 1 :]))
+
+
+def _front(x: Tensor, items: tuple[Any, ...], position: int) -> int:
+    """The axis that an item of an index is for."""
+    if Ellipsis in items[:position]:
+        return x.ndim - sum(item is not None for item in items[position:])
+    return sum(item is not None for item in items[:position])
 
 
 def _axis_of(items: tuple[Any, ...], position: int, ndim: int, covered: int) -> int:

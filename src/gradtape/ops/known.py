@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import is_traced
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError, NotCompilableError
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert
 from ..traced import where
@@ -20,7 +20,7 @@ from ..traced import where
 def known(name: str, what: str, array: Any) -> Any:
     """An argument that decides what is computed, such as a shape: the array itself, or an error if it is traced."""
     if is_traced(array):
-        raise InvalidArgumentError(
+        raise NotCompilableError(
             f"{name}: {what} must be known while a @function is traced, and its values were computed in the function "
             f"({where()}). Give Python numbers or a constant; lengths are known from x.shape"
         )
@@ -30,7 +30,7 @@ def known(name: str, what: str, array: Any) -> Any:
 def shape_known(name: str, what: str, array: Any, instead: str) -> Any:
     """An argument whose values decide the shape of the result: the array itself, or an error if it is traced."""
     if is_traced(array):
-        raise InvalidArgumentError(
+        raise NotCompilableError(
             f"{name}: the shape of the result depends on the values of {what}, which are not known while a @function "
             f"is traced ({where()}): {instead}, or call {name} outside of the function"
         )

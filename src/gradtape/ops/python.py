@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, nest
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, NotCompilableError
 from ..primitive import local
 from ..spec import TensorSpec
 from ..tensor import Tensor, convert, convert_to_tensor
@@ -65,7 +65,7 @@ def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Cal
     kinds = []
     for s in nest.flatten(signature):
         if not isinstance(s, TensorSpec) or not s.shape.is_fully_defined():
-            raise InvalidArgumentError(
+            raise NotCompilableError(
                 f"{name}: inside a @function the shape of a result must be known: "
                 f"Tout=TensorSpec(shape, dtype), not {s!r}"
             )

@@ -10,7 +10,9 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..engine import is_traced
-from ..errors import InvalidArgumentError, OutOfRangeError
+from ..errors import InvalidArgumentError, NotCompilableError, OutOfRangeError
+from ..primitive import local
+from ..ranges import bounds
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert, wrap
 from .array import concat, expand_dims, gather, reshape, split, stack, static_shape, unstack
@@ -63,9 +65,11 @@ class TensorArray:
         self._element_shape = TensorShape(element_shape)
         self._elements: list[Tensor | None] = [None] * self._number("size", size)
         self._cleared: set[int] = set()
-        self._whole: Tensor | None = (
-            None  # inside a `function`: all elements as one tensor, written by traced numbers
-        )
+        # Inside a `function`: all elements as one tensor, written by traced numbers;
+        self._whole: Tensor | None = None
+        self._home = local.here.trace  # the part of the function that it belongs to;
+        self._used = False  # and has anything been done with it?
+        self.is_written = False
 
     @property
     def dtype(self) -> DType:
@@ -93,6 +97,8 @@ class TensorArray:
         return
 
     def _number(self, what: str, value: Any) -> int:
+        if _is_traced(value):
+            raise NotCompilableError(f"TensorArray: {what} must be known while a @function is traced")
         try:
             number: int = value.__index__()
         except (AttributeError, TypeError):
@@ -105,22 +111,39 @@ class TensorArray:
         i = self._number("an index", index)
         if i < 0:
             raise OutOfRangeError(f"TensorArray: {doing} at {i}: an index must not be negative")
-        if i >= len(self._elements) and not (doing == "writing" and self._dynamic_size):
+        if i >= len(self) and not (doing == "writing" and self._dynamic_size):
             hint = "; dynamic_size=True lets it grow" if doing == "writing" else ""
-            raise OutOfRangeError(f"TensorArray: {doing} at {i}, but its size is {len(self._elements)}{hint}")
+            raise OutOfRangeError(f"TensorArray: {doing} at {i}, but its size is {len(self)}{hint}")
         return i
 
     # -- as one tensor, inside a `function` ---------------------------------------------------------------------------
 
     @property
     def is_laid_out(self) -> bool:
-        """Can it be one tensor: is the shape of its elements known?"""
-        return self._whole is not None or self._element_shape.is_fully_defined()
+        """Can it go round in a loop as one tensor: are its size and the shape of its elements known?"""
+        return (self._whole is not None or self._element_shape.is_fully_defined()) and not self._dynamic_size
 
-    def laid_out(self, element_shape: TensorShape) -> TensorArray:
-        """A copy of which the shape of the elements is known."""
+    @property
+    def stacked_shape(self) -> tuple[int, ...]:
+        """The shape of all elements as one tensor."""
+        if self._whole is not None:
+            return self._whole._array.shape
+        if not self._element_shape.is_fully_defined():
+            raise NotCompilableError(
+                "TensorArray: the shape of the elements is not known: give element_shape"
+            )
+        return (len(self._elements), *self._element_shape)
+
+    def laid_out(self, after: TensorArray) -> TensorArray:
+        """A copy of the size, and with elements of the shape, that a turn of a loop has found."""
         result = self.copy()
-        result._element_shape = self._element_shape.merge_with(element_shape)
+        missing = len(after) - len(self)
+        if self._whole is None:
+            result._element_shape = self._element_shape.merge_with(after._element_shape)
+            result._elements += [None] * missing
+        elif missing > 0:
+            zeros = wrap(np.zeros((missing, *self._whole.shape[1:]), self._dtype.numpy_dtype))
+            result._whole = concat([self._whole, zeros], 0)
         return result
 
     def holding(self, whole: Tensor) -> TensorArray:
@@ -128,31 +151,72 @@ class TensorArray:
         result = self.copy()
         result._whole = whole
         result._element_shape = whole.shape[1:]
+        result.is_written = False
         return result
 
     def copy(self) -> TensorArray:
-        """An array with the same elements, to be written by itself."""
+        """An array with the same elements, to be written by itself, in the part of the program that is traced now."""
+        self._used = True
         result = copy.copy(self)
         result._elements = list(self._elements)
         result._cleared = set(self._cleared)
+        result._home = local.here.trace
+        result._used = False
         return result
 
-    def _write_traced(self, index: Any, tensor: Tensor) -> TensorArray:
+    def __len__(self) -> int:
+        return len(self._elements) if self._whole is None else self._whole._array.shape[0]
+
+    def _to_write(self) -> TensorArray:
+        """The array to write to: this one, unless it belongs to another part of a `function` that is being traced."""
+        return self if self._home is local.here.trace else self.copy()
+
+    def _written(self, target: TensorArray) -> TensorArray:
+        """What to return of a write to an array. While a `function` is traced it is another one, so that a block that
+        has written can be told from one that has not."""
+        target.is_written = True
+        trace = local.here.trace
+        if trace is None:
+            return target
+        if target is self:
+            return self.copy()
+        trace.unused.append(target)
+        return target
+
+    def _write_traced(self, index: Any, tensor: Tensor) -> None:
+        """Write at a place that is known only when the compiled function runs."""
+        size = len(self)
+        if self._dynamic_size:
+            known = bounds(index._array)
+            grows = known is None or known[1] >= size
+            if grows and (known is None or local.here.trace.turn is None):
+                raise NotCompilableError(
+                    "TensorArray: with dynamic_size=True, how long the array gets depends on an index that is not "
+                    "known while a @function is traced: give it its size"
+                )
+            if known is not None and grows:
+                missing = known[1] + 1 - size
+                if self._whole is None:
+                    self._elements += [None] * missing
+                else:
+                    zeros = wrap(np.zeros((missing, *self._whole.shape[1:]), self._dtype.numpy_dtype))
+                    self._whole = concat([self._whole, zeros], 0)
         self._whole = tensor_scatter_nd_update(self.stack(), reshape(index, (1, 1)), expand_dims(tensor, 0))
-        return self
 
     # -- one element --------------------------------------------------------------------------------------------------
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put a tensor at a place. Returns this array, to go on with."""
+        target = self._to_write()
+        tensor = target._fitting(value)
         if self._whole is not None or _is_traced(index):
-            return self._write_traced(convert(index), self._fitting(value))
-        i = self._place("writing", index)
-        tensor = self._fitting(value)
-        if i >= len(self._elements):
-            self._elements += [None] * (i + 1 - len(self._elements))
-        self._elements[i] = tensor
-        return self
+            target._write_traced(convert(index), tensor)
+        else:
+            i = self._place("writing", index)
+            if i >= len(target._elements):
+                target._elements += [None] * (i + 1 - len(target._elements))
+            target._elements[i] = tensor
+        return self._written(target)
 
     def _fitting(self, value: Any) -> Tensor:
         tensor = convert(value, None, self._dtype.numpy_dtype)
@@ -170,6 +234,7 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The tensor at a place; zeros where none was written."""
+        self._used = True
         if self._whole is not None or _is_traced(index):
             return gather(self.stack(), convert(index))
         i = self._place("reading", index)
@@ -187,6 +252,11 @@ class TensorArray:
         element = self._elements[i]
         if element is None:
             if not self._element_shape.is_fully_defined():
+                if local.here.trace is not None:
+                    raise NotCompilableError(
+                        f"TensorArray: nothing is written at {i} before a branch or loop, and the shape of the "
+                        "elements is not known: give element_shape"
+                    )
                 raise ValueError(
                     f"TensorArray: nothing was written at {i}, and the elements' shape is not known"
                 )
@@ -198,6 +268,7 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements as one tensor, with a new first axis."""
+        self._used = True
         if self._whole is not None:
             return self._whole
         return self._stacked([self._at(i) for i in range(len(self._elements))])
@@ -210,6 +281,7 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at several places as one tensor."""
+        self._used = True
         if self._whole is not None:
             return gather(self._whole, indices)
         places = static_shape("TensorArray.gather", indices)
@@ -217,6 +289,7 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements joined along their first axis."""
+        self._used = True
         elements = (
             [self._at(i) for i in range(len(self._elements))] if self._whole is None else unstack(self._whole)
         )
@@ -252,28 +325,35 @@ class TensorArray:
                 raise InvalidArgumentError(
                     f"TensorArray of {self._dtype.name}: {what} of a tensor of dtype {tensor.dtype.name}: cast it"
                 )
-        self._elements, self._whole = list(tensors), None
+        target = self._to_write()
+        target._elements, target._whole = list(tensors), None
         if self._infer_shape and len({t._array.shape for t in tensors}) == 1:
-            self._element_shape = self._element_shape.merge_with(tensors[0].shape)
-        return self
+            target._element_shape = self._element_shape.merge_with(tensors[0].shape)
+        return self._written(target)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put the slices of a tensor at several places."""
         if self._whole is not None or _is_traced(indices):
-            self._whole = tensor_scatter_nd_update(self.stack(), expand_dims(convert(indices), -1), value)
-            return self
+            if self._dynamic_size and _is_traced(indices):
+                raise NotCompilableError(
+                    "TensorArray.scatter: with dynamic_size=True the indices must be known"
+                )
+            target = self._to_write()
+            target._whole = tensor_scatter_nd_update(self.stack(), expand_dims(convert(indices), -1), value)
+            return self._written(target)
         places, tensors = static_shape("TensorArray.scatter", indices), unstack(value)
         if len(places) != len(tensors):
             raise InvalidArgumentError(
                 f"TensorArray.scatter: {len(places)} indices for {len(tensors)} elements: there must be one for each"
             )
+        result = self
         for i, tensor in zip(places, tensors, strict=True):
-            self.write(i, tensor)
-        return self
+            result = result.write(i, tensor)
+        return result
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements there are."""
-        return convert(len(self._elements))
+        return convert(len(self))
 
     def identity(self) -> TensorArray:
         """This array."""
@@ -286,3 +366,12 @@ class TensorArray:
     def close(self, name: str | None = None) -> None:
         """Let all elements go."""
         self._elements.clear()
+
+
+def must_be_used(arrays: list[TensorArray]) -> None:
+    """Refuse arrays that were returned by a write inside a branch or a loop, and let go."""
+    if not all(array._used for array in arrays):
+        raise InvalidArgumentError(
+            "TensorArray.write inside a branch or a loop returns the array that holds the value, and it is not used: "
+            "go on with it, as in `array = array.write(i, value)`"
+        )
