@@ -17,7 +17,7 @@ from .elementwise import exp
 from .reduction import largest, one_axis, sum_, total
 
 
-@primitive(settle=floats, name="softmax")
+@primitive(wide=True, settle=floats, name="softmax")
 def softmax_(x, *, axis):
     if type(x) is np.ndarray and x.size >= 4096 and x.dtype.char in "fd":
         weights = exp.forward(x)
@@ -42,7 +42,7 @@ def softmax_rule(g: Any, out: Any, axis: int) -> Any:
 softmax_.rules(x=softmax_rule)
 
 
-@primitive(settle=floats, name="log_softmax")
+@primitive(wide=True, settle=floats, name="log_softmax")
 def log_softmax_(x, *, axis):
     centred = x - largest(x, axis)
     return centred - xp(x).log(total(xp(x).exp(centred), axis, True))
@@ -51,7 +51,7 @@ def log_softmax_(x, *, axis):
 log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
 
 
-@primitive
+@primitive(wide=True)
 def softmax_cross_entropy(logits, labels):
     """-sum(labels * log_softmax(logits)) over the last axis."""
     return -total(labels * log_softmax_.forward(logits, axis=-1), -1, False)
@@ -70,7 +70,7 @@ softmax_cross_entropy.rules(
 )
 
 
-@primitive(mixed=True, multiple=True)
+@primitive(wide=True, mixed=True, multiple=True)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
     m = xp(logits, labels)

@@ -61,12 +61,12 @@ def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
     return (*shape[:at], n, *shape[at + 1 :])
 
 
-@primitive(linear=True, settle=numbers)
+@primitive(wide=True, linear=True, settle=numbers)
 def window_sum(x, *, windows):
     return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
 
 
-@primitive(linear=True, settle=numbers)
+@primitive(wide=True, linear=True, settle=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
     if xp(x) is not np and windows.apart:
@@ -144,7 +144,7 @@ def pick_largest(x, values, largest, *, windows):
     return out
 
 
-@primitive(linear=True)
+@primitive(wide=True, linear=True)
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
     m = xp(x, values, largest)

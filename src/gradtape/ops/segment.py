@@ -49,7 +49,7 @@ def _traced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> 
     return m.moveaxis(out, 0, x.ndim - behind - 1)
 
 
-@primitive(mixed=True, linear=True, settle=numbers, name="segment_sum")
+@primitive(wide=True, mixed=True, linear=True, settle=numbers, name="segment_sum")
 def segment_sum_(x, ids, *, size, behind):
     return _reduced("sum", x, ids, size, behind, 0)
 
@@ -77,12 +77,12 @@ segment_spread.rules(
 # Extremes
 
 
-@primitive(mixed=True, settle=numbers, name="segment_max")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_max")
 def segment_max_(x, ids, *, size, behind, empty):
     return _reduced("max", x, ids, size, behind, empty)
 
 
-@primitive(mixed=True, settle=numbers, name="segment_min")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_min")
 def segment_min_(x, ids, *, size, behind, empty):
     return _reduced("min", x, ids, size, behind, empty)
 
@@ -101,7 +101,7 @@ segment_min_.rules(x=_to_the_extreme)
 # Products
 
 
-@primitive(mixed=True, settle=numbers, name="segment_prod")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_prod")
 def segment_prod_(x, ids, *, size, behind):
     return _reduced("prod", x, ids, size, behind, 1)
 
