@@ -238,19 +238,18 @@ def _in_float32(
 
 
 def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any:
-    """`forward` of arrays, of which those of the first one's half precision go in as float32; the result is rounded."""
-    half = arrays[0].dtype
-    result = forward(*[a.astype(np.float32) if a.dtype == half else a for a in arrays], **attributes)
-    return _cast(result, np.float32, half)
+    """`forward` of arrays or tensors, those of the first one's half precision in float32; the result is rounded."""
+    half = (arrays[0]._array if type(arrays[0]) is Tensor else arrays[0]).dtype
+    return recast(forward(*recast(arrays, half, np.float32), **attributes), np.float32, half)
 
 
 def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients that `pull` gives for `g` and what was kept, computed in float32 and rounded."""
     one = next(part for part in g if part is not None) if type(g) is tuple else g
-    recorded = type(one) is Tensor
-    half = one._array.dtype if recorded else one.dtype
-    pulled = pull(_cast(g, half, np.float32, recorded), _cast(kept, half, np.float32, recorded))
-    return tuple([_cast(part, np.float32, half, recorded) for part in pulled])
+    heard = type(one) is Tensor
+    half = one._array.dtype if heard else one.dtype
+    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, heard))
+    return recast(pulled, np.float32, half)
 
 
 def is_half(gs: tuple[Any, ...]) -> bool:
@@ -261,15 +260,18 @@ def is_half(gs: tuple[Any, ...]) -> bool:
     return False
 
 
-def _cast(value: Any, source: Any, dtype: Any, recorded: bool = False) -> Any:
-    """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is."""
+def recast(value: Any, source: Any, dtype: Any, heard: bool = True) -> Any:
+    """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
+
+    The casts of tensors are recorded, unless nobody is to hear of them.
+    """
     if type(value) is tuple:
-        return tuple([_cast(part, source, dtype, recorded) for part in value])
+        return tuple([recast(part, source, dtype, heard) for part in value])
     if type(value) is not Tensor:
         return value.astype(dtype) if getattr(value, "dtype", None) == source else value
     if value._array.dtype != source:
         return value
-    if not recorded:
+    if not heard:
         return wrap(value._array.astype(dtype))
     names = {"dtype": np.dtype(dtype).name, "source": np.dtype(source).name}
     return Primitive.registry["cast"](value, **names)

@@ -209,6 +209,8 @@ def norm(
         return reduce_max(size, over, bool(keepdims))
     if ord == 1:
         return reduce_sum(size, over, bool(keepdims))
+    if x._array.dtype.char in HALF:
+        return rounded(norm, x, ord=ord, axis=axis, keepdims=keepdims)
     total = reduce_sum(apply(power, (size, float(ord))), over, bool(keepdims))
     zero = apply(equal, (total, 0.0))  # there the slope of the root is infinite
     root = apply(power, (apply(select, (zero, number(1.0, total), total)), 1.0 / ord))
@@ -254,6 +256,8 @@ def normalize(
     (array([0.6, 0.8], dtype=float32), array([5.], dtype=float32))
     """
     x = convert(tensor)
+    if x._array.dtype.char in HALF and x.dtype.is_floating:
+        return rounded(normalize, x, ord=ord, axis=axis)
     length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
     return apply(divide_no_nan, (x, length)), length
 
@@ -271,6 +275,8 @@ def l2_normalize(
         raise DTypeError(
             f"l2_normalize takes floating tensors, not {value.dtype.name}: use cast(x, 'float32')"
         )
+    if value._array.dtype.char in HALF:
+        return rounded(l2_normalize, value, axis=axis, epsilon=epsilon, dim=dim)
     size = absolute(value) if value._array.dtype.kind == "c" else value
     total = reduce_sum(apply1(square, size), dim if axis is None else axis, keepdims=True)
     scale = apply1(rsqrt, apply2(maximum, total, epsilon))

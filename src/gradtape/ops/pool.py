@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype
+from ..dtypes import HALF, as_dtype
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply2, numbers, primitive
+from ..primitive import apply, apply2, numbers, primitive, rounded
 from ..tensor import Tensor, convert, wrap
 from .elementwise import divide
 from .scalars import choice
@@ -267,6 +267,10 @@ def _average(name: str, *arguments: Any) -> Tensor:
     x, windows = _arguments(name, *arguments)
     if not x.dtype.is_floating:
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return rounded(_mean, x, windows=windows) if x._array.dtype.char in HALF else _mean(x, windows)
+
+
+def _mean(x: Tensor, windows: Windows) -> Tensor:
     total = apply(window_sum, (x,), {"windows": windows})
     return apply2(divide, total, _sizes(windows, x._array.shape[1:], x._array.dtype))
 

@@ -508,6 +508,8 @@ def reduce_variance(
     1.0
     """
     x = _floating("reduce_variance", input_tensor)
+    if x._array.dtype.char in HALF:
+        return rounded(reduce_variance, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_variance", axis, x._array.ndim)
     centred = _centred(x, over)
     if x._array.dtype.kind != "c":
@@ -527,6 +529,8 @@ def reduce_std(
     1.0
     """
     x = _floating("reduce_std", input_tensor)
+    if x._array.dtype.char in HALF:
+        return rounded(reduce_std, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_std", axis, x._array.ndim)
     root = math.sqrt(count_along(x._array.shape, over))
     length = apply1(euclidean_norm, _centred(x, over), {"axis": over, "keepdims": bool(keepdims)})
