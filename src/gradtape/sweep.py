@@ -107,7 +107,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         and type(total) is ndarray
         and total.base is None
         and type(part) is ndarray
-        and total.dtype.char not in HALF
+        and total.itemsize > 2  # no half precision, which is added up in float32
     ):
         np.add(total, part, total)
     else:
@@ -115,6 +115,9 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 
 def add(total: Any, part: Any) -> Any:
+    """The sum of two gradients of any kind."""
+    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+        return total + part
     if type(total) is IndexedSlices:
         return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
     if type(total) is HalfSum:

@@ -33,6 +33,11 @@ def signed(*shape: int) -> Callable[..., Any]:
     return lambda draw: draw.uniform(-3, 3, shape)
 
 
+def peaks(*shape: int) -> Callable[..., Any]:
+    """Numbers below 1, but for a 1 in every 500 along the last axis but one."""
+    return lambda draw: np.where(np.arange(shape[-2])[:, None] % 500, draw.uniform(0, 0.9, shape), 1.0)
+
+
 def near_one(*shape: int) -> Callable[..., Any]:
     """Numbers of which a thousand have a product that is no wonder."""
     return lambda draw: np.exp(draw.uniform(-0.03, 0.03, shape))
@@ -201,6 +206,7 @@ WINDOWS: dict[str, Row] = {
     "avg_pool3d": (lambda x: tf.nn.avg_pool3d(x, 10, 10, "VALID"), large(1, 50, 50, 40, 1)),
     "avg_pool of equal gradients": (lambda x: tf.nn.avg_pool1d(x, 500, 1, "SAME"), (10, 1000, 10)),
     "max_pool2d": (lambda x: tf.nn.max_pool2d(x, 4, 1, "SAME"), (1, 100, 100, 10)),
+    "max_pool1d, long windows": (lambda x: tf.nn.max_pool1d(x, 400, 1, "SAME"), peaks(1, 10_000, 10)),
     "overlap_and_add": (lambda x: tf.signal.overlap_and_add(x, 1), (500, 200)),
     "frame": (lambda x: tf.signal.frame(x, 400, 1), (2000,)),
     "resize": (lambda x: tf.image.resize(x, (5, 5), antialias=True), (1, 200, 500, 1)),
@@ -228,5 +234,8 @@ BROADCASTS: dict[str, Row] = {
     "tile": (lambda x: tf.tile(x, [N // 50, 1]), (1, 50)),
     "repeat": (lambda x: tf.repeat(x, 2000, 0), (50,)),
 }
+
+# XLA takes minutes to compile as many steps as their windows have places.
+ONLY_EAGER = {"max_pool1d, long windows"}
 
 TABLE: dict[str, Row] = {**REDUCTIONS, **SUMS, **PRODUCTS, **WINDOWS, **BROADCASTS}

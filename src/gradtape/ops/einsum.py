@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import xp
 from ..errors import InvalidArgumentError
-from ..primitive import apply, apply1, apply2, numbers, primitive
+from ..primitive import apply, apply1, apply2, numbers, primitive, rounded
 from ..tensor import Tensor
 from .array import broadcast_to, broadcast_to_, reshape_, static_shape, together, transpose
 from .known import known
@@ -25,9 +26,11 @@ from .matrix import array_of
 from .reduction import one_axis
 
 
-@primitive(wide=True, multilinear=True, settle=numbers, name="einsum")
+@primitive(wide="rules", multilinear=True, settle=numbers, name="einsum")
 def einsum_(*xs, inputs, output):
     """`inputs` holds the subscripts of each operand, a letter an axis, `output` those of the result."""
+    if xs[0].dtype.char in HALF:
+        return rounded(einsum_.forward, *xs, inputs=inputs, output=output)
     if xp(*xs) is not np:
         return xp(*xs).einsum(",".join(inputs) + "->" + output, *xs)
     if len(xs) == 2:

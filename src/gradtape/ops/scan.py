@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import xp
 from ..errors import DTypeError
-from ..primitive import apply, apply1, floats, numbers, primitive
+from ..primitive import apply, apply1, floats, numbers, primitive, rounded
 from ..tensor import Tensor, convert
 from .array import along, reshape_, transpose_
 from .elementwise import exp, maximum, number, select
@@ -21,8 +21,10 @@ from .indexing import getitem, place
 from .reduction import axes, count_along, one_axis, spread, unbroadcast
 
 
-@primitive(wide=True, linear=True, settle=numbers, name="cumsum")
+@primitive(wide="rules", linear=True, settle=numbers, name="cumsum")
 def cumsum_(x, *, axis, exclusive, reverse):
+    if x.dtype.char in dtypes.HALF:
+        return rounded(cumsum_.forward, x, axis=axis, exclusive=exclusive, reverse=reverse)
     if xp(x) is not np:
         return _by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
     if reverse:
