@@ -250,6 +250,9 @@ def of(array: Any) -> DType:
     return found
 
 
+HALF = "eE"  # the characters of NumPy's dtypes for float16 and bfloat16: `array.dtype.char in HALF`
+
+
 def is_differentiable(array: Any) -> builtins.bool:
     """Can a gradient flow through an array of this dtype? True for floating (bfloat16 too) and complex ones."""
     kind = array.dtype.kind

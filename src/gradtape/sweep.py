@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .dtypes import HALF
 from .indexed_slices import IndexedSlices
+from .primitive import recast
 from .products import Products
+from .tensor import Tensor
 
 
 def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
@@ -39,7 +42,7 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
     gradients.update(found)
     for key in wanted:
         g = gradients.get(key)
-        if type(g) is Products:
+        if type(g) is Products or type(g) is HalfSum:
             gradients[key] = g.dense()
     return gradients
 
@@ -69,7 +72,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
             if part is not None:
                 gradients[k] = part if k not in gradients else add(gradients[k], part)
     gradients.update(found)
-    return gradients
+    return {key: g.dense() if type(g) is HalfSum else g for key, g in gradients.items()}
 
 
 def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
@@ -104,6 +107,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         and type(total) is ndarray
         and total.base is None
         and type(part) is ndarray
+        and total.itemsize > 2  # no half precision, which is added up in float32
     ):
         np.add(total, part, total)
     else:
@@ -111,14 +115,43 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 
 def add(total: Any, part: Any) -> Any:
+    """The sum of two gradients of any kind."""
+    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+        return total + part
     if type(total) is IndexedSlices:
-        return total.plus(dense(part) if type(part) is Products else part)
-    return dense(total) + dense(part)
+        return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
+    if type(total) is HalfSum:
+        return total.plus(dense(part))
+    total, part = dense(total), dense(part)
+    half = (total._array if type(total) is Tensor else total).dtype
+    return HalfSum(total, half).plus(part) if half.char in HALF else total + part
 
 
 def dense(g: Any) -> Any:
     """A gradient of some rows, or one that was put off, as an array; others as they are."""
-    return g.dense() if type(g) in (IndexedSlices, Products) else g
+    return g.dense() if type(g) in (IndexedSlices, Products, HalfSum) else g
+
+
+class HalfSum:
+    """The sum of gradients in half precision, arrays or tensors, in float32: of a weight that is used many times.
+
+    Added up in their own dtype the later ones would be lost, as 256 + 1 is 256 in bfloat16.
+    """
+
+    __slots__ = ("_half", "_total")
+
+    def __init__(self, first: Any, half: Any) -> None:
+        self._half = half
+        self._total = recast(first, half, np.float32)
+
+    def plus(self, part: Any) -> HalfSum:
+        """This sum, with another gradient added to it."""
+        self._total = self._total + recast(part, self._half, np.float32)
+        return self
+
+    def dense(self) -> Any:
+        """The sum, rounded."""
+        return recast(self._total, np.float32, self._half)
 
 
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from .dtypes import DType
 from .engine import as_array, is_traced, xp
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from .indexed_slices import IndexedSlices
-from .primitive import Primitive, apply, local, outside, quietly
+from .primitive import Primitive, apply, local, outside, quietly, rounded
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .traced import no_value
@@ -499,6 +499,8 @@ def _is_whole(array: Any) -> bool:
 
 def _written(array: Any, index: Any, new: Any, way: str) -> Any:
     """A copy of `array` with `new` written at `index`, in one of the ways in `_WRITES`."""
+    if way != "set" and array.dtype.char in dtypes.HALF:
+        return rounded(lambda array, new: _written(array, index, new, way), array, new)
     if xp(array, new) is not np:
         return getattr(xp(array, new).asarray(array).at[index], way)(new)
     array = array.copy()

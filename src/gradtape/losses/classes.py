@@ -6,9 +6,10 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, ClassVar
 
-from ..dtypes import as_dtype
+from ..dtypes import HALF, as_dtype
 from ..math import divide_no_nan, not_equal, reduce_mean, reduce_sum
 from ..ops.array import cast
+from ..primitive import rounded
 from ..scopes import snake_case
 from ..tensor import Tensor
 from . import functions
@@ -73,6 +74,8 @@ class Loss:
         return None
 
     def _reduced(self, values: Any, sample_weight: Any, valid: Any) -> Tensor:
+        if values._array.dtype.char in HALF:
+            return rounded(self._reduced, values, sample_weight=sample_weight, valid=valid)
         means = self.reduction in ("sum_over_batch_size", "mean", "auto")
         weight = None if sample_weight is None else cast(sample_weight, values.dtype)
         if valid is not None:  # those that do not count are not counted in the mean either

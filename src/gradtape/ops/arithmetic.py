@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype
+from ..dtypes import HALF, as_dtype
 from ..errors import DTypeError, InvalidArgumentError
 from ..indexed_slices import IndexedSlices
-from ..primitive import Primitive, apply
+from ..primitive import Primitive, apply, rounded
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert, convert_to_tensor
 from .array import identity, reshape, together
@@ -96,6 +96,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 def _sum_of(name: str, values: list[Any]) -> Tensor:
     tensors = together(name, values)
+    if len(tensors) > 2 and tensors[0]._array.dtype.char in HALF:
+        return rounded(lambda *wide: _sum_of(name, list(wide)), *tensors)
     total = tensors[0] if len(tensors) > 1 else identity(tensors[0])
     for x in tensors[1:]:
         if x._array.shape != total._array.shape:

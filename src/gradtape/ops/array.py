@@ -214,7 +214,7 @@ def gather_(x, indices, *, axis):
     return at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
 
 
-@primitive(mixed=True, linear=True)
+@primitive(wide=True, mixed=True, linear=True)
 def scatter_along(x, indices, *, axis, size):
     """Add the slices of `x` up where `indices` say, along an axis of length `size`: the transpose of gathering."""
     behind = -axis - 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import HALF
 from ..indexed_slices import IndexedSlices
-from ..primitive import apply2
+from ..primitive import apply2, rounded
 from ..tensor import Tensor, convert
 from .elementwise import clip, divide, divide_no_nan, maximum, multiply
 from .public import ordered
@@ -33,6 +34,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return t.map_values(lambda values: clip_by_norm(values, clip_norm, axes))
     x = convert(t)
     limit: Any = convert(clip_norm, None, x._array.dtype)
+    if x._array.dtype.char in HALF:
+        return rounded(clip_by_norm, x, limit, axes=axes)
     length = reduce_euclidean_norm(x, axes, keepdims=True)
     return apply2(divide_no_nan, apply2(multiply, x, limit), apply2(maximum, length, limit))
 

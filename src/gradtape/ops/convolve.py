@@ -27,19 +27,18 @@ _BLOCK = 1 << 20
 # The three primitives. x: (batch..., space..., C), filters: (window..., C / groups, O), out: (batch..., windows..., O)
 
 
-@primitive(multilinear=True)
+@primitive(wide=True, multilinear=True)
 def convolve(x, filters, *, windows, groups):
     if xp(x, filters) is not np:
         return _by_jax(x, filters, windows, groups)
     rank = len(windows.size)
     front, space = x.shape[: -rank - 1], x.shape[-rank - 1 : -1]
-    x, filters, narrow = _widened(x, filters)
     x = x.reshape(-1 if x.size else math.prod(front), *space, x.shape[-1])
     out = _convolved(x, filters, windows, groups)
-    return narrow(out.reshape(front + out.shape[1:]))
+    return out.reshape(front + out.shape[1:])
 
 
-@primitive(multilinear=True)
+@primitive(wide=True, multilinear=True)
 def deconvolve(y, filters, *, windows, groups, space):
     """What `convolve` does to an input with these spatial lengths, transposed."""
     rank = len(space)
@@ -48,13 +47,12 @@ def deconvolve(y, filters, *, windows, groups, space):
         shape = (*front, *space, channels)
         x = _transposed_by_jax(lambda x, f: _by_jax(x, f, windows, groups), shape, y, filters)
         return _apart(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
-    y, filters, narrow = _widened(y, filters)
     y = y.reshape(-1 if y.size else math.prod(front), *y.shape[-rank - 1 :])
     out = _deconvolved(y, filters, windows, groups, space)
-    return narrow(out.reshape(front + out.shape[1:]))
+    return out.reshape(front + out.shape[1:])
 
 
-@primitive(multilinear=True)
+@primitive(wide=True, multilinear=True)
 def correlate(x, y, *, windows, groups):
     """The gradient of <y, convolve(x, filters)> by the filters."""
     rank = len(windows.size)
@@ -63,11 +61,8 @@ def correlate(x, y, *, windows, groups):
         return _transposed_by_jax(lambda f, x: _by_jax(x, f, windows, groups), kernel, y, x)
     if not (x.size and y.size):
         return np.zeros(kernel, x.dtype)
-    x, y, narrow = _widened(x, y)
-    return narrow(
-        _correlated(
-            x.reshape(-1, *x.shape[-rank - 1 :]), y.reshape(-1, *y.shape[-rank - 1 :]), windows, groups
-        )
+    return _correlated(
+        x.reshape(-1, *x.shape[-rank - 1 :]), y.reshape(-1, *y.shape[-rank - 1 :]), windows, groups
     )
 
 
@@ -210,14 +205,6 @@ correlate.rules(
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Arrays. Here the batch is one axis.
-
-
-def _widened(x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Both in float32 if they are of 16 bits, which BLAS does not multiply; and how to get back."""
-    if x.dtype.itemsize != 2:
-        return x, y, lambda out: out
-    dtype = x.dtype
-    return x.astype(np.float32), y.astype(np.float32), lambda out: out.astype(dtype)
 
 
 def _padded(x: Any, pads: tuple[tuple[int, int], ...]) -> Any:

@@ -13,7 +13,7 @@ from .array import cast, reshape_
 from .complexes import complex_, imag_, real
 from .elementwise import log
 from .factorizations import cholesky_
-from .lapack import in_single, matrices
+from .lapack import matrices
 from .matrix import array_of, diagonal, swap_last
 from .reduction import reduce_sum, sum_, unbroadcast
 from .solving import inv_
@@ -24,8 +24,7 @@ def _scaled(g: Any, matrix: Any) -> Any:
     return reshape_(g, shape=(*g.shape, 1, 1)) * matrix
 
 
-@primitive(name="det")
-@in_single
+@primitive(wide=True, name="det")
 def det_(x):
     return xp(x).linalg.det(x)
 
@@ -34,8 +33,7 @@ def det_(x):
 det_.rules(x=lambda g, x: _scaled(g, cofactors(x)))
 
 
-@primitive
-@in_single
+@primitive(wide=True)
 def cofactors(x):
     """det(x) x^-T, and what it tends to where x is not invertible."""
     if xp(x) is not np:
@@ -64,8 +62,7 @@ def _product_of_others(s: Any, lib: Any) -> Any:
     return before * behind
 
 
-@primitive
-@in_single
+@primitive(wide=True)
 def cofactors_slope(x, d):
     """The derivative of `cofactors(x)` in the direction `d`, a linear and symmetric map, finite for every x.
 
@@ -114,8 +111,7 @@ def _slope_by_x(g: Any, x: Any, d: Any, x_shape: tuple[int, ...], out_shape: tup
 cofactors_slope.rules(x=_slope_by_x, d=lambda g, x: cofactors_slope(x, g))
 
 
-@primitive(multiple=True, name="slogdet")
-@in_single
+@primitive(wide=True, multiple=True, name="slogdet")
 def slogdet_(x):
     sign, logarithm = xp(x).linalg.slogdet(x)
     return sign, logarithm

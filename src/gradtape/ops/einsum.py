@@ -14,26 +14,29 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import xp
 from ..errors import InvalidArgumentError
-from ..primitive import apply, apply1, apply2, numbers, primitive
+from ..primitive import apply, apply1, apply2, numbers, primitive, rounded
 from ..tensor import Tensor
 from .array import broadcast_to, broadcast_to_, reshape_, static_shape, together, transpose
 from .known import known
-from .linalg import matmul_, widened
+from .linalg import matmul_
 from .matrix import array_of
 from .reduction import one_axis
 
 
-@primitive(multilinear=True, settle=numbers, name="einsum")
+@primitive(wide="rules", multilinear=True, settle=numbers, name="einsum")
 def einsum_(*xs, inputs, output):
     """`inputs` holds the subscripts of each operand, a letter an axis, `output` those of the result."""
+    if xs[0].dtype.char in HALF:
+        return rounded(einsum_.forward, *xs, inputs=inputs, output=output)
     if xp(*xs) is not np:
         return xp(*xs).einsum(",".join(inputs) + "->" + output, *xs)
     if len(xs) == 2:
         return _of_two(xs[0], xs[1], inputs[0], inputs[1], output)
     if len(xs) == 1:
-        return np.einsum(f"{inputs[0]}->{output}", widened(xs[0])).astype(xs[0].dtype, copy=False)
+        return np.einsum(f"{inputs[0]}->{output}", xs[0])
     operands, subscripts = list(xs), list(inputs)
     for i, j, kept in _order(inputs, output, tuple([x.shape for x in xs])):
         y, x = operands.pop(j), operands.pop(i)
@@ -68,7 +71,7 @@ def _of_two(x: Any, y: Any, s: str, t: str, output: str) -> Any:
     """The sum of products of two arrays, as one (batched) matrix product where anything is to be summed."""
     plan = _matrix_plan(s, t, output)
     if plan is None:
-        return np.einsum(f"{s},{t}->{output}", widened(x), widened(y)).astype(x.dtype, copy=False)
+        return np.einsum(f"{s},{t}->{output}", x, y)
     (x_sum, y_sum, x_order, y_order, counts, out_order) = plan
     x = np.einsum(x_sum, x) if x_sum else x
     y = np.einsum(y_sum, y) if y_sum else y

@@ -21,7 +21,7 @@ from .array import cast, cast_, concat_, reshape_
 from .complexes import complex_, imag_
 from .elementwise import select, zero_like
 from .indexing import Index, getitem
-from .lapack import in_single, lapack, matrices, not_invertible, scipy_linalg
+from .lapack import lapack, matrices, not_invertible, scipy_linalg
 from .matrix import adjoint_, array_of, conjugate, diagonal, on_diagonal, swap_last, tril, triu
 from .solving import in_columns, inv_, triangular_solve_
 
@@ -58,8 +58,7 @@ def _divided(b: Any, r: Any) -> Any:
 # Cholesky: A = L L^H
 
 
-@primitive(name="cholesky")
-@in_single
+@primitive(wide=True, name="cholesky")
 def cholesky_(x):
     """L of A = L L^H, from the lower triangle of A."""
     if xp(x) is not np:
@@ -129,8 +128,7 @@ cholesky_.rules(x=_cholesky_rule)
 # LU: the rows of A, in the order p, are L U
 
 
-@primitive(multiple=True, name="lu")
-@in_single
+@primitive(wide=True, multiple=True, name="lu")
 def lu_(x, *, index_dtype):
     """L below the diagonal and U on and above it, in one matrix, and the order of the rows."""
     if xp(x) is not np:
@@ -166,8 +164,7 @@ lu_.rules(x=_lu_rule)
 # QR
 
 
-@primitive(multiple=True, name="qr")
-@in_single
+@primitive(wide=True, multiple=True, name="qr")
 def qr_(x, *, full):
     q, r = xp(x).linalg.qr(x, "complete" if full else "reduced")
     return q, r
@@ -230,8 +227,7 @@ def _inverse_gaps(w: Any) -> Any:
     return _inverse(_row(w) - _column(w), w)
 
 
-@primitive(multiple=True, name="eigh")
-@in_single
+@primitive(wide=True, multiple=True, name="eigh")
 def eigh_(x):
     """Eigenvalues, from the smallest to the largest, and eigenvectors, from the lower triangle of x."""
     if xp(x) is not np:
@@ -267,8 +263,7 @@ def _to_lower(x: Any) -> Any:
 eigh_.rules(x=_eigh_rule)
 
 
-@primitive(name="eigvalsh")
-@in_single
+@primitive(wide=True, name="eigvalsh")
 def eigvalsh_(x):
     if xp(x) is not np:
         return xp(x).linalg.eigvalsh(x, symmetrize_input=False)
@@ -292,8 +287,7 @@ eigvalsh_.rules(x=_eigvalsh_rule)
 # Eigenvalues of any square matrix: complex, and so are the eigenvectors, of length 1
 
 
-@primitive(multiple=True, name="eig")
-@in_single
+@primitive(wide=True, multiple=True, name="eig")
 def eig_(x):
     try:
         w, v = xp(x).linalg.eig(x)
@@ -327,8 +321,7 @@ def _from_eigenvectors(inner: Any, v: Any, x: Any) -> Any:
 eig_.rules(x=_eig_rule)
 
 
-@primitive(name="eigvals")
-@in_single
+@primitive(wide=True, name="eigvals")
 def eigvals_(x):
     try:
         w = xp(x).linalg.eigvals(x)
@@ -348,16 +341,14 @@ eigvals_.rules(x=_eigvals_rule)
 # Singular values: A = U diag(s) V^H
 
 
-@primitive(multiple=True, name="svd")
-@in_single
+@primitive(wide=True, multiple=True, name="svd")
 def svd_(x, *, full):
     """The singular values, from the largest to the smallest, U and V; nan for matrices with inf or nan."""
     u, s, vh = _finite(lambda x: xp(x).linalg.svd(x, full_matrices=full), x)
     return s, u, vh.conj().swapaxes(-1, -2)
 
 
-@primitive
-@in_single
+@primitive(wide=True)
 def singular_values(x):
     (s,) = _finite(lambda x: (xp(x).linalg.svd(x, compute_uv=False),), x)
     return s

@@ -44,23 +44,6 @@ def scipy_linalg(*arrays: Any) -> Any:
     return jax.scipy.linalg
 
 
-def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """LAPACK knows no float16: a function on arrays that computes it in float32, and rounds."""
-
-    @functools.wraps(function)
-    def compute(*arrays: Any, **attributes: Any) -> Any:
-        half = arrays[0].dtype
-        if half.itemsize > 2:
-            return function(*arrays, **attributes)
-        wide = [a.astype(np.float32) if a.dtype == half else a for a in arrays]
-        result = function(*wide, **attributes)
-        if isinstance(result, tuple):
-            return tuple([r.astype(half) if r.dtype == np.float32 else r for r in result])
-        return result.astype(half)
-
-    return compute
-
-
 def each(function: Callable[..., Any], *stacks: Any) -> Any:
     """A function of matrices to a matrix, for each of a batch."""
     front = stacks[0].shape[:-2]

@@ -12,14 +12,13 @@ from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import cast
 from .factorizations import cholesky_, singular_values
-from .lapack import in_single, matrices
+from .lapack import matrices
 from .linalg import matmul
 from .matrix import adjoint_, conjugate
 from .solving import cholesky_solve
 
 
-@primitive(mixed=True, name="pinv")
-@in_single
+@primitive(wide=True, mixed=True, name="pinv")
 def pinv_(x, rcond):
     """The pseudo-inverse, in which singular values up to `rcond` times the largest count as 0."""
     return xp(x, rcond).linalg.pinv(x, rtol=rcond)

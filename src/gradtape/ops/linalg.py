@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import is_differentiable
-from ..engine import xp
+from ..dtypes import HALF, is_differentiable
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply1, apply2, numbers, primitive
+from ..primitive import apply, apply1, apply2, numbers, primitive, rounded
 from ..products import Products
 from ..tensor import Tensor, convert
 from .array import cast, reshape, reshape_, squeeze, static_shape, together, transpose
@@ -32,11 +32,6 @@ from .matrix import swap_last
 from .reduction import axes, euclidean_norm, one_axis, reduce_max, reduce_sum, unbroadcast
 
 
-def widened(x: Any) -> Any:
-    """Half precision as float32, in which its products are summed; other arrays as they are."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
-
-
 @primitive(multilinear=True, settle=numbers, name="matmul")
 def matmul_(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
@@ -47,11 +42,7 @@ def matmul_(x, y):
     if y.ndim == 2 and x.ndim > 2 and type(x) is np.ndarray:
         # One large product instead of a batch of small ones.
         return matmul_.forward(_rows(x), y).reshape(*x.shape[:-1], y.shape[-1])
-    if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
-        if xp(x, y) is not np:
-            return xp(x, y).matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
-        return (widened(x) @ widened(y)).astype(x.dtype)
-    return x @ y
+    return x @ y if x.dtype.char not in HALF else rounded(operator.matmul, x, y)
 
 
 def _rows(x: Any, before: int = 0) -> Any:
@@ -96,7 +87,7 @@ def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
 matmul_.rules(x=_of_first, y=_of_second)
 
 
-@primitive(settle=numbers)
+@primitive(wide=True, settle=numbers)
 def gram(x):
     """x x^T, which BLAS computes in half the time, and so does the rule: one product instead of two."""
     return matmul_.forward(x, x.swapaxes(-1, -2))
@@ -218,6 +209,8 @@ def norm(
         return reduce_max(size, over, bool(keepdims))
     if ord == 1:
         return reduce_sum(size, over, bool(keepdims))
+    if x._array.dtype.char in HALF:
+        return rounded(norm, x, ord=ord, axis=axis, keepdims=keepdims)
     total = reduce_sum(apply(power, (size, float(ord))), over, bool(keepdims))
     zero = apply(equal, (total, 0.0))  # there the slope of the root is infinite
     root = apply(power, (apply(select, (zero, number(1.0, total), total)), 1.0 / ord))
@@ -263,6 +256,8 @@ def normalize(
     (array([0.6, 0.8], dtype=float32), array([5.], dtype=float32))
     """
     x = convert(tensor)
+    if x._array.dtype.char in HALF and x.dtype.is_floating:
+        return rounded(normalize, x, ord=ord, axis=axis)
     length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
     return apply(divide_no_nan, (x, length)), length
 
@@ -280,6 +275,8 @@ def l2_normalize(
         raise DTypeError(
             f"l2_normalize takes floating tensors, not {value.dtype.name}: use cast(x, 'float32')"
         )
+    if value._array.dtype.char in HALF:
+        return rounded(l2_normalize, value, axis=axis, epsilon=epsilon, dim=dim)
     size = absolute(value) if value._array.dtype.kind == "c" else value
     total = reduce_sum(apply1(square, size), dim if axis is None else axis, keepdims=True)
     scale = apply1(rsqrt, apply2(maximum, total, epsilon))

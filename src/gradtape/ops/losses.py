@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply1, apply2, floats, primitive, real_floats
+from ..primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
 from ..tensor import Tensor, convert
 from .array import cast, concat, gather, reshape, together
 from .candidates import accidental_hits, log_uniform_candidate_sampler
@@ -93,6 +94,8 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """
     x = convert(t)
     real_floats(square, [x._array], None)
+    if x._array.dtype.char in HALF:
+        return rounded(l2_loss, x)
     return apply2(multiply, reduce_sum(apply1(square, x)), 0.5)
 
 
@@ -126,6 +129,9 @@ def compute_average_loss(
     1.0
     """
     losses: Any = convert(per_example_loss)
+    if losses._array.dtype.char in HALF:
+        given = {"sample_weight": sample_weight, "global_batch_size": global_batch_size}
+        return rounded(compute_average_loss, losses, **given)
     if losses.ndim == 0:
         raise InvalidArgumentError(
             "compute_average_loss: per_example_loss must have an axis for the examples, and a scalar has none"

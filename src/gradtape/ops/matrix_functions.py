@@ -20,7 +20,7 @@ from ..primitive import Primitive, apply, primitive
 from ..tensor import Tensor
 from .array import broadcast_to_, concat_
 from .indexing import Index, getitem
-from .lapack import in_single, matrices, scipy_linalg
+from .lapack import matrices, scipy_linalg
 from .matrix import array_of, swap_last
 
 
@@ -38,8 +38,7 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
     return rule
 
 
-@primitive(name="expm")
-@in_single
+@primitive(wide=True, name="expm")
 def expm_(x):
     if xp(x) is not np:
         return scipy_linalg(x).expm(x)
@@ -57,8 +56,7 @@ def logm_(x):
         return in_scipy(scipy_linalg(x).logm, x).astype(x.dtype)
 
 
-@primitive(name="sqrtm")
-@in_single
+@primitive(wide=True, name="sqrtm")
 def sqrtm_(x):
     """The principal square root; nan where a real matrix has none that is real."""
     if xp(x) is not np:

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply1, apply2, floats, primitive, real_floats
+from ..primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
 from ..tensor import Tensor, convert
 from .array import bounds, broadcast_to, reshape_, transpose
 from .elementwise import exp
 from .reduction import largest, one_axis, sum_, total
 
 
-@primitive(settle=floats, name="softmax")
+@primitive(wide="rules", settle=floats, name="softmax")
 def softmax_(x, *, axis):
+    if x.dtype.char in HALF:
+        return rounded(softmax_.forward, x, axis=axis)
     if type(x) is np.ndarray and x.size >= 4096 and x.dtype.char in "fd":
         weights = exp.forward(x)
         sums = total(weights, axis, True)
@@ -42,8 +45,10 @@ def softmax_rule(g: Any, out: Any, axis: int) -> Any:
 softmax_.rules(x=softmax_rule)
 
 
-@primitive(settle=floats, name="log_softmax")
+@primitive(wide="rules", settle=floats, name="log_softmax")
 def log_softmax_(x, *, axis):
+    if x.dtype.char in HALF:
+        return rounded(log_softmax_.forward, x, axis=axis)
     centred = x - largest(x, axis)
     return centred - xp(x).log(total(xp(x).exp(centred), axis, True))
 
@@ -51,7 +56,7 @@ def log_softmax_(x, *, axis):
 log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
 
 
-@primitive
+@primitive(wide=True)
 def softmax_cross_entropy(logits, labels):
     """-sum(labels * log_softmax(logits)) over the last axis."""
     return -total(labels * log_softmax_.forward(logits, axis=-1), -1, False)
@@ -70,9 +75,11 @@ softmax_cross_entropy.rules(
 )
 
 
-@primitive(mixed=True, multiple=True)
+@primitive(wide="rules", mixed=True, multiple=True)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
+    if logits.dtype.char in HALF:
+        return rounded(sparse_softmax_cross_entropy.forward, logits, labels)
     m = xp(logits, labels)
     centred = logits - largest(logits, -1)
     weights = m.exp(centred)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply1, apply2
+from ..primitive import apply, apply1, apply2, rounded
 from ..tensor import Tensor, convert, wrap
 from .array import cast, reshape, reshape_, together
 from .elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
@@ -28,16 +29,11 @@ def _floating(name: str, value: Any) -> Any:
     return x
 
 
-def _wide(x: Any) -> Any:
-    """float16 in float32: it cannot hold the sums of squares."""
-    return cast(x, "float32") if x._array.dtype.char == "e" else x
-
-
 def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
-    """Mean and variance in the dtype of x, with or without the axes of length 1 they still have."""
+    """Mean and variance with or without the axes of length 1 they still have."""
     over = axes_of(name, axes, x.ndim)
     kept = tuple([n for i, n in enumerate(pair[0]._array.shape) if keepdims or i - x.ndim not in over])
-    mean, variance = [cast(reshape(part, kept), x.dtype) for part in pair]
+    mean, variance = [reshape(part, kept) for part in pair]
     return mean, variance
 
 
@@ -51,14 +47,15 @@ def moments(
     (2.0, 1.0)
     """
     x = convert(x)
-    wide = _wide(x)
+    if x._array.dtype.char in HALF:
+        return rounded(moments, x, axes=axes, keepdims=keepdims)
     over = axes_of("moments", axes, x.ndim)
-    mean = apply1(mean_, wide, {"axis": over, "keepdims": True})
-    squares = apply1(square, apply2(subtract, wide, mean))
+    mean = apply1(mean_, x, {"axis": over, "keepdims": True})
+    squares = apply1(square, apply2(subtract, x, mean))
     variance = apply1(mean_, squares, {"axis": over, "keepdims": bool(keepdims)})
     if not keepdims:
         mean = apply1(reshape_, mean, {"shape": variance._array.shape})
-    return (mean, variance) if wide is x else (cast(mean, x.dtype), cast(variance, x.dtype))
+    return mean, variance
 
 
 def weighted_moments(
@@ -71,11 +68,13 @@ def weighted_moments(
     (1.5, 0.75)
     """
     x = _floating("weighted_moments", x)
-    wide = _wide(x)
-    weights: Any = cast(convert(frequency_weights, None, wide._array.dtype), wide.dtype)
-    count = reduce_sum(apply2(add, weights, xp(wide._array).zeros_like(wide._array)), axes, keepdims=True)
-    mean = apply2(divide_no_nan, reduce_sum(weights * wide, axes, keepdims=True), count)
-    squares = weights * apply(square, (apply2(subtract, wide, mean),))
+    weights: Any = convert(frequency_weights, None, x._array.dtype)
+    if x._array.dtype.char in HALF:
+        return rounded(weighted_moments, x, axes=axes, frequency_weights=weights, keepdims=keepdims)
+    weights = cast(weights, x.dtype)
+    count = reduce_sum(apply2(add, weights, xp(x._array).zeros_like(x._array)), axes, keepdims=True)
+    mean = apply2(divide_no_nan, reduce_sum(weights * x, axes, keepdims=True), count)
+    squares = weights * apply(square, (apply2(subtract, x, mean),))
     variance = apply2(divide_no_nan, reduce_sum(squares, axes, keepdims=True), count)
     return _finished("weighted_moments", (mean, variance), x, axes, keepdims)
 
@@ -126,6 +125,9 @@ def batch_normalization(
     array([ 9.5, 10.5], dtype=float32)
     """
     x = _floating("batch_normalization", x)
+    if x._array.dtype.char in HALF:
+        given = [None if v is None else _beside(x, v) for v in (mean, variance, offset, scale)]
+        return rounded(batch_normalization, x, *given, variance_epsilon=variance_epsilon)
     factor = apply1(rsqrt, apply2(add, _beside(x, variance), variance_epsilon))
     if scale is not None:
         factor = apply2(multiply, factor, _beside(factor, scale))
@@ -158,6 +160,10 @@ def local_response_normalization(
     from .windows import Windows
 
     x = _floating("local_response_normalization", input)
+    if x._array.dtype.char in HALF:
+        return rounded(
+            local_response_normalization, x, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta
+        )
     if x.ndim != 4:
         raise InvalidArgumentError(
             f"local_response_normalization: the input must have 4 axes, not shape {list(x._array.shape)}"

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype
+from ..dtypes import HALF, as_dtype
 from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import apply, apply2, numbers, primitive
+from ..primitive import apply, apply2, numbers, primitive, rounded
 from ..tensor import Tensor, convert, wrap
 from .elementwise import divide
 from .scalars import choice
@@ -61,12 +61,12 @@ def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
     return (*shape[:at], n, *shape[at + 1 :])
 
 
-@primitive(linear=True, settle=numbers)
+@primitive(wide=True, linear=True, settle=numbers)
 def window_sum(x, *, windows):
     return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
 
 
-@primitive(linear=True, settle=numbers)
+@primitive(wide=True, linear=True, settle=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
     if xp(x) is not np and windows.apart:
@@ -144,7 +144,7 @@ def pick_largest(x, values, largest, *, windows):
     return out
 
 
-@primitive(linear=True)
+@primitive(wide=True, linear=True)
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
     m = xp(x, values, largest)
@@ -267,6 +267,10 @@ def _average(name: str, *arguments: Any) -> Tensor:
     x, windows = _arguments(name, *arguments)
     if not x.dtype.is_floating:
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return rounded(_mean, x, windows=windows) if x._array.dtype.char in HALF else _mean(x, windows)
+
+
+def _mean(x: Tensor, windows: Windows) -> Tensor:
     total = apply(window_sum, (x,), {"windows": windows})
     return apply2(divide, total, _sizes(windows, x._array.shape[1:], x._array.dtype))
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype, is_differentiable
+from ..dtypes import HALF, as_dtype, is_differentiable
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
+from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals, rounded
 from ..tensor import Tensor, convert
 from .elementwise import (
     cast_like,
@@ -81,15 +81,24 @@ _max: Any = np.maximum.reduce
 
 
 def total(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer."""
+    """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer.
+
+    In half precision the sum is one in float32, rounded: this is what `sum`, and all that undoes a broadcast, comes to.
+    """
     if type(x) is not np.ndarray:
+        if x.dtype.char in HALF:
+            return rounded(total, x, axis=axis, keepdims=keepdims)
         return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
     if x.size >= 4096 and x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
         by_blas = _total_by_blas(x, axis, keepdims)
         if by_blas is not None:
             return by_blas
-    # By position, and without a dtype that is not needed: 3 us of 5.6 for a small array.
-    return _sum(x, axis, None if x.dtype.kind in "fc" else x.dtype, None, keepdims)
+    if x.dtype.char in "fdFD":
+        # By position, and without a dtype that is not needed: 3 us of 5.6 for a small array.
+        return _sum(x, axis, None, None, keepdims)
+    if x.dtype.char in HALF:
+        return rounded(total, x, axis=axis, keepdims=keepdims)
+    return _sum(x, axis, x.dtype, None, keepdims)
 
 
 def _total_by_blas(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -192,11 +201,14 @@ def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple
 Primitive.unbroadcast = staticmethod(unbroadcast)
 
 
-@primitive(linear=True, settle=numbers)
+@primitive(wide="rules", linear=True, settle=numbers)
 def mean(x, *, axis, keepdims):
     count = count_along(x.shape, axis)
-    if x.dtype.kind in "iu":
-        return (x.sum(axis, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
+    if x.dtype.char not in "fdFD":
+        if x.dtype.char in HALF:
+            return rounded(mean.forward, x, axis=axis, keepdims=keepdims)
+        if x.dtype.kind in "iu":
+            return (x.sum(axis, keepdims=keepdims) / max(count, 1)).astype(x.dtype)
     whole = total(x, axis, keepdims)
     return whole / count if count else whole / xp(x).zeros((), x.dtype)
 
@@ -224,7 +236,7 @@ def count_along(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 # Extremes
 
 
-@primitive(settle=numbers, name="max")
+@primitive(wide="rules", settle=numbers, name="max")
 def max_(x, *, axis, keepdims):
     _ordered("reduce_max", x)
     return (
@@ -234,7 +246,7 @@ def max_(x, *, axis, keepdims):
     )
 
 
-@primitive(settle=numbers, name="min")
+@primitive(wide="rules", settle=numbers, name="min")
 def min_(x, *, axis, keepdims):
     _ordered("reduce_min", x)
     return (
@@ -307,7 +319,7 @@ def argmin_(x, *, axis, dtype):
 # Norms and log-sum-exp
 
 
-@primitive(settle=floats)
+@primitive(wide=True, settle=floats)
 def euclidean_norm(x, *, axis, keepdims):
     if type(x) is np.ndarray and x.dtype.char in "fd":
         squares = total(x * x, axis, keepdims)
@@ -347,7 +359,7 @@ def _times_conj(g: Any, x: Any) -> Any:
     return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
-@primitive(settle=floats)
+@primitive(wide=True, settle=floats)
 def logsumexp(x, *, axis, keepdims):
     m = xp(x)
     top = largest(x, axis)
@@ -496,6 +508,8 @@ def reduce_variance(
     1.0
     """
     x = _floating("reduce_variance", input_tensor)
+    if x._array.dtype.char in HALF:
+        return rounded(reduce_variance, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_variance", axis, x._array.ndim)
     centred = _centred(x, over)
     if x._array.dtype.kind != "c":
@@ -515,6 +529,8 @@ def reduce_std(
     1.0
     """
     x = _floating("reduce_std", input_tensor)
+    if x._array.dtype.char in HALF:
+        return rounded(reduce_std, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_std", axis, x._array.ndim)
     root = math.sqrt(count_along(x._array.shape, over))
     length = apply1(euclidean_norm, _centred(x, over), {"axis": over, "keepdims": bool(keepdims)})

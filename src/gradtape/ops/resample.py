@@ -97,7 +97,7 @@ def _product(weights: Weights, x: Any) -> Any:
     return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(front, m, behind)
 
 
-@primitive(linear=True)
+@primitive(wide=True, linear=True)
 def resample(x, *, weights, axis):
     """The product of the matrix of `weights` with each column of `x` along an axis."""
     front, behind = x.shape[:axis], x.shape[x.ndim + axis + 1 :]
@@ -106,9 +106,8 @@ def resample(x, *, weights, axis):
         return xp(x).zeros(shape, x.dtype)
     if xp(x) is not np:
         return _by_jax(x, weights, axis)
-    wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # SciPy has no shorter floats
-    product = _product(weights, wide.reshape(math.prod(front), x.shape[axis], math.prod(behind)))
-    return product.reshape(shape).astype(x.dtype, copy=False)
+    product = _product(weights, x.reshape(math.prod(front), x.shape[axis], math.prod(behind)))
+    return product.reshape(shape)
 
 
 def _by_jax(x: Any, weights: Weights, axis: int) -> Any:

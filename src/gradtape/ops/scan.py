@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import xp
 from ..errors import DTypeError
-from ..primitive import apply, apply1, floats, numbers, primitive
+from ..primitive import apply, apply1, floats, numbers, primitive, rounded
 from ..tensor import Tensor, convert
 from .array import along, reshape_, transpose_
 from .elementwise import exp, maximum, number, select
@@ -21,8 +21,10 @@ from .indexing import getitem, place
 from .reduction import axes, count_along, one_axis, spread, unbroadcast
 
 
-@primitive(linear=True, settle=numbers, name="cumsum")
+@primitive(wide="rules", linear=True, settle=numbers, name="cumsum")
 def cumsum_(x, *, axis, exclusive, reverse):
+    if x.dtype.char in dtypes.HALF:
+        return rounded(cumsum_.forward, x, axis=axis, exclusive=exclusive, reverse=reverse)
     if xp(x) is not np:
         return _by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
     if reverse:
@@ -49,7 +51,7 @@ cumsum_.rules(
 # Linear recurrences
 
 
-@primitive
+@primitive(wide=True)
 def recurrence(a, b, *, axis, reverse):
     """y[i] = a[i] y[i-1] + b[i] along the axis, from y[-1] = 0; in reverse y[i] = a[i] y[i+1] + b[i] from the end.
 
@@ -95,7 +97,7 @@ recurrence.rules(
 # Products, running and whole
 
 
-@primitive(settle=numbers, name="cumprod")
+@primitive(wide=True, settle=numbers, name="cumprod")
 def cumprod_(x, *, axis, exclusive, reverse):
     m = xp(x)
     if exclusive:
@@ -123,7 +125,7 @@ def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> An
 cumprod_.rules(x=_unmultiply)
 
 
-@primitive(settle=numbers, name="prod")
+@primitive(wide=True, settle=numbers, name="prod")
 def prod_(x):
     """The product along the last axis."""
     return np.multiply.reduce(x, -1, x.dtype) if xp(x) is np else xp(x).prod(x, -1, dtype=x.dtype)
@@ -142,7 +144,7 @@ prod_.rules(
 # Running log-sum-exps
 
 
-@primitive(settle=floats, name="cumulative_logsumexp")
+@primitive(wide=True, settle=floats, name="cumulative_logsumexp")
 def cumulative_logsumexp_(x, *, axis, reverse):
     if xp(x) is not np:
         if x.dtype.kind == "c":

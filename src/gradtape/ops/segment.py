@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import HALF
 from ..engine import is_traced, xp
 from ..errors import DTypeError, InvalidArgumentError
-from ..primitive import Primitive, apply, numbers, primitive
+from ..primitive import Primitive, apply, numbers, primitive, rounded
 from ..tensor import Tensor, convert
 from .array import along, bounds, gather_, reshape, run_starts
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
@@ -49,7 +50,7 @@ def _traced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> 
     return m.moveaxis(out, 0, x.ndim - behind - 1)
 
 
-@primitive(mixed=True, linear=True, settle=numbers, name="segment_sum")
+@primitive(wide=True, mixed=True, linear=True, settle=numbers, name="segment_sum")
 def segment_sum_(x, ids, *, size, behind):
     return _reduced("sum", x, ids, size, behind, 0)
 
@@ -77,12 +78,12 @@ segment_spread.rules(
 # Extremes
 
 
-@primitive(mixed=True, settle=numbers, name="segment_max")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_max")
 def segment_max_(x, ids, *, size, behind, empty):
     return _reduced("max", x, ids, size, behind, empty)
 
 
-@primitive(mixed=True, settle=numbers, name="segment_min")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_min")
 def segment_min_(x, ids, *, size, behind, empty):
     return _reduced("min", x, ids, size, behind, empty)
 
@@ -101,7 +102,7 @@ segment_min_.rules(x=_to_the_extreme)
 # Products
 
 
-@primitive(mixed=True, settle=numbers, name="segment_prod")
+@primitive(wide=True, mixed=True, settle=numbers, name="segment_prod")
 def segment_prod_(x, ids, *, size, behind):
     return _reduced("prod", x, ids, size, behind, 1)
 
@@ -218,6 +219,8 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     array([1.5, 0. , 4. ], dtype=float32)
     """
     x, ids, attributes = _in_order("segment_mean", data, segment_ids)
+    if x._array.dtype.char in HALF:
+        return rounded(segment_mean, x, segment_ids=ids)
     counts = _rows_of(ids, attributes["size"], attributes["behind"], x._array.dtype)
     total = apply(segment_sum_, (x, ids), attributes)
     return apply(truncatediv if x.dtype.is_integer else divide, (total, counts))
@@ -299,6 +302,8 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     array([2. , 0. , 2.5], dtype=float32)
     """
     x, ids, attributes = _in_any_order("unsorted_segment_mean", data, segment_ids, num_segments)
+    if x._array.dtype.char in HALF:
+        return rounded(unsorted_segment_mean, x, segment_ids=ids, num_segments=num_segments)
     counts = _rows_of(ids, attributes["size"], attributes["behind"], x._array.dtype)
     return apply(divide, (apply(segment_sum_, (x, ids), attributes), counts))
 
@@ -312,6 +317,8 @@ def unsorted_segment_sqrt_n(
     array([2. , 3.5], dtype=float32)
     """
     x, ids, attributes = _in_any_order("unsorted_segment_sqrt_n", data, segment_ids, num_segments)
+    if x._array.dtype.char in HALF:
+        return rounded(unsorted_segment_sqrt_n, x, segment_ids=ids, num_segments=num_segments)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise DTypeError(f"unsorted_segment_sqrt_n takes floating tensors, not {x.dtype.name}")
     counts = _rows_of(ids, attributes["size"], attributes["behind"], np.float64)

@@ -50,7 +50,7 @@ def frame_(x, *, length, step):
 _MANY = 64  # parts of a frame: beyond, XLA gathers
 
 
-@primitive(linear=True)
+@primitive(wide=True, linear=True)
 def overlap_add(x, *, step, size):
     """The rows of `x` added up, each `step` elements behind the one before, along an axis of length `size`."""
     count, length = x.shape[-2:]

@@ -18,7 +18,7 @@ from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import broadcast_to, gather, reshape_, transpose_
 from .creation import eye, ones_like
-from .lapack import SMALL, each, in_single, lapack, matrices, not_invertible, scipy_linalg
+from .lapack import SMALL, each, lapack, matrices, not_invertible, scipy_linalg
 from .linalg import matmul
 from .matrix import adjoint_, conjugate, set_diag, swap_last, tril, triu
 
@@ -26,8 +26,7 @@ from .matrix import adjoint_, conjugate, set_diag, swap_last, tril, triu
 # Inverses
 
 
-@primitive(name="inv")
-@in_single
+@primitive(wide=True, name="inv")
 def inv_(x):
     try:
         return xp(x).linalg.inv(x)
@@ -57,8 +56,7 @@ def in_columns(solve: Callable[[Any], Any], b: Any, ndim: int) -> Any:
     return transpose_(x, perm=(*range(rank, rank + extra), *range(rank), rank + extra))
 
 
-@primitive(name="solve")
-@in_single
+@primitive(wide=True, name="solve")
 def solve_(a, b, *, transposed):
     """x with a x = b, or a^T x = b. Batches must agree."""
     try:
@@ -83,8 +81,7 @@ solve_.rules(
 )
 
 
-@primitive(name="triangular_solve")
-@in_single
+@primitive(wide=True, name="triangular_solve")
 def triangular_solve_(a, b, *, lower, transposed):
     """x with a x = b, or a^T x = b, reading one triangle of `a` only. Batches must agree. A 0 divides to inf or nan."""
     if b.size == 0:

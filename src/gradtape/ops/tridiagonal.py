@@ -16,7 +16,7 @@ from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import reshape, stack, stack_, unstack_
 from .indexing import Index, getitem, place
-from .lapack import each, in_single, lapack, matrices, not_invertible
+from .lapack import each, lapack, matrices, not_invertible
 from .matrix import conjugate, diag_part, swap_last
 from .padding import pad
 from .reduction import sum_
@@ -45,8 +45,7 @@ def _column(x: Any) -> Any:
     return getitem(x, index=Index((..., slice(None), None)))
 
 
-@primitive(name="tridiagonal_solve")
-@in_single
+@primitive(wide=True, name="tridiagonal_solve")
 def tridiagonal_solve_(d, b):
     """x with T x = b, from the compact form of T. Batches must agree."""
     if b.size == 0:

@@ -83,8 +83,8 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
             f"the gradient of {variable.name} has rows out of bounds: the variable has {own.shape[0]} rows"
         )
     rows, where = np.unique(at.reshape(-1), return_inverse=True)
-    total = np.zeros((rows.size, *own.shape[1:]), own.dtype)
-    np.add.at(total, where, values.reshape(at.size, *own.shape[1:]))
+    values = values.reshape(at.size, *own.shape[1:])
+    total = IndexedSlices(values, where.reshape(-1), (rows.size, *own.shape[1:])).dense()
     return IndexedSlices(total, rows, own.shape)
 
 
@@ -124,6 +124,7 @@ def _squares(x: Any) -> Any:
     """The sum of the squares, in at least float32; in float64 where many are added one by one."""
     flat = x.reshape(-1)
     if type(x) is not np.ndarray:
+        flat = flat.astype(np.float32) if x.dtype.char in dtypes.HALF else flat
         return xp(x).sum(xp(x).abs(flat) ** 2)
     if x.size > 1 << 14 or x.dtype.itemsize < 4:
         flat = flat.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
