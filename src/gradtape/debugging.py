@@ -438,6 +438,7 @@ _MOVES = frozenset(
             "split",
             "unstack",
             "gather",
+            "gather_rows",
         ),
         *("getitem", "place", "tile", "reverse", "roll", "reverse_sequence", "cast", "check_numerics"),
     }

@@ -397,6 +397,14 @@ ARRAYS = {
         case((3, 2), np.zeros((0,), int), axis=-2),
         complex=True,
     ),
+    "gather_rows": of(
+        lambda x, indices: x[indices],
+        case((4,), np.array([3, 0, 3])),
+        case((3, 2), np.array([[2, 0], [2, 2]])),
+        case((3, 2), np.array(1)),
+        case((3, 2), np.zeros((0,), int)),
+        complex=True,
+    ),
     "scatter_along": of(
         _scatter_along,
         case((3,), np.array([3, 0, 3]), axis=-1, size=4),
