@@ -439,6 +439,7 @@ _MOVES = frozenset(
             "unstack",
             "gather",
             "gather_rows",
+            "constant_in",
         ),
         *("getitem", "place", "tile", "reverse", "roll", "reverse_sequence", "cast", "check_numerics"),
     }
