@@ -33,7 +33,6 @@ def made_dense(monkeypatch):
         (lambda v: tf.gather(v, tf.constant([2], tf.int64)) * 3.0, [2], [[3, 3]]),
         (lambda v: tf.nn.embedding_lookup(v, [[0, 2], [1, 1]]), [0, 2, 1, 1], [[1, 1]] * 4),
         (lambda v: v.sparse_read([1]), [1], [[1, 1]]),
-        (lambda v: v[tf.constant([1, 1])], [1, 1], [[1, 1]] * 2),
         (lambda v: tf.gather(v, [0]) * 2.0 + tf.gather(v, [2]), [2, 0], [[1, 1], [2, 2]]),
     ],
 )
@@ -53,6 +52,31 @@ def test_the_gradient_of_a_gather_is_the_rows_it_touched(look_up, indices, value
     np.add.at(expected, np.asarray(indices, int), np.reshape(values, (-1, 2)))
     assert_array_equal(tf.convert_to_tensor(g), expected, strict=True)
     assert len(made_dense) == 1
+
+
+@pytest.mark.parametrize(
+    "pick",
+    [
+        lambda x: x[tf.constant([True, False, True])],
+        lambda x: x[x[:, 0] > 2.0],
+        lambda x: x[tf.constant([1, 1])],
+        lambda x: tf.boolean_mask(x, [True, False, True]),
+        lambda x: tf.pad(x, [[1, 1], [0, 0]], "REFLECT"),
+        lambda x: tf.pad(x, [[1, 1], [0, 0]], "SYMMETRIC"),
+        lambda x: tf.repeat(x, [1, 2, 0], axis=0),
+        lambda x: tf.roll(x, tf.constant([1]), [0]),
+        lambda x: tf.random.experimental.stateless_shuffle(x, [1, 2]),
+    ],
+)
+@pytest.mark.parametrize("make", [tf.constant, tf.Variable])
+def test_what_is_no_gather_has_a_dense_gradient_to_subtract(pick, make):
+    x = make(TABLE)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = pick(x)
+    g = tape.gradient(y, x)
+    assert type(g) is tf.Tensor
+    assert (x - 0.1 * g).shape == x.shape
 
 
 def test_a_thousand_look_ups_are_summed_without_making_them_dense(made_dense):

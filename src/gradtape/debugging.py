@@ -438,6 +438,8 @@ _MOVES = frozenset(
             "split",
             "unstack",
             "gather",
+            "gather_rows",
+            "constant_in",
         ),
         *("getitem", "place", "tile", "reverse", "roll", "reverse_sequence", "cast", "check_numerics"),
     }

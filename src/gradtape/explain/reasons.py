@@ -54,6 +54,8 @@ _NAMES = {
     "getitem": "slicing",
     "power": "pow",
     "integer_power": "pow",
+    "second_power": "pow",
+    "gather_rows": "gather",
     "swap_last": "transpose",
 }
 

@@ -12,6 +12,7 @@ from ..tensor import Tensor, convert
 from .array import cast, concat_
 from .elementwise import (
     cast_like,
+    constant_in,
     greater,
     integer_power,
     less,
@@ -39,9 +40,12 @@ def relu6_(x):
     return xp(x).minimum(xp(x).maximum(x, zero_like(x)), number(6, x))
 
 
-relu6_.rules(
-    x=lambda g, out: g * cast_like(logical_and(greater(out, zero_like(out)), less(out, number(6, out))), g)
-)
+def _inside(out: Any) -> Any:
+    """Where relu6 is neither 0 nor 6."""
+    return cast_like(logical_and(greater(out, zero_like(out)), less(out, number(6, out))), out)
+
+
+relu6_.rules(x=lambda g, out: constant_in(g, out) * _inside(out))
 
 
 @primitive(elementwise=True, settle=floats, name="leaky_relu")
@@ -58,7 +62,7 @@ def _slopes(x: Any, alpha: float) -> Any:
     return xp(x).where(positive, number(1, x), number(alpha, x))
 
 
-leaky_relu_.rules(x=lambda g, x, alpha: g * _slopes(x, alpha))
+leaky_relu_.rules(x=lambda g, x, alpha: constant_in(g, x) * _slopes(x, alpha))
 
 
 @primitive(elementwise=True, settle=floats, name="elu")

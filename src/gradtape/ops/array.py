@@ -252,19 +252,24 @@ def distinct(indices: Any) -> bool:
     return indices.size <= 256 and len(set(indices.tolist())) == indices.size
 
 
-def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], axis: int) -> Any:
-    if axis == -len(x_shape) and g.ndim == len(out_shape):
-        rows = math.prod(indices.shape)
-        return IndexedSlices(
-            reshape_(g, shape=(rows, *x_shape[1:])),
-            Primitive.registry["reshape"](indices, shape=(rows,)),
-            x_shape,
-        )
-    return scatter_along(g, indices, axis=axis, size=x_shape[axis])
-
-
-gather_.rules(x=_ungather)
+gather_.rules(x=lambda g, indices, x_shape, axis: scatter_along(g, indices, axis=axis, size=x_shape[axis]))
 scatter_along.rules(x=lambda g, indices, axis: gather_(g, indices, axis=axis))
+
+
+@primitive(mixed=True, linear=True)
+def gather_rows(x, indices):
+    """What users gather along the first axis, as of a table of embeddings: its gradient is `IndexedSlices`."""
+    return gather_.forward(x, indices, axis=-x.ndim)
+
+
+def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if g.ndim > len(out_shape):
+        return scatter_along(g, indices, axis=-len(x_shape), size=x_shape[0])
+    count = math.prod(indices.shape)
+    return IndexedSlices(reshape_(g, shape=(count, *x_shape[1:])), reshape_(indices, shape=(count,)), x_shape)
+
+
+gather_rows.rules(x=_ungather)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
@@ -550,6 +555,8 @@ def gather(
             f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}"
         )
     bounds("gather", at._array, x._array.shape[a])
+    if a == -ndim:
+        return apply(gather_rows, (x, at))
     if not batch:
         return apply(gather_, (x, at), {"axis": a})
     return _gather_in_batches(x, at, a + ndim, batch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .. import dtypes
 from ..engine import binary, is_traced, threaded, unary, xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
-from ..tensor import Tensor, convert
+from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -56,6 +57,29 @@ def without_nan(x: Any) -> bool:
     total = np.vdot(array, array)
     return bool(total == total)
 
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A slope of 0 is a gradient of zeros; None is for what does not depend on something at all. Where a rule chooses by its
+# inputs, as that of relu does, the choice has the slope 0, and second orders must find it.
+
+
+def zeros(like: Any, shape: Iterable[int]) -> Any:
+    """Zeros of a shape and the dtype of `like`, tensor or array, that depend on nothing."""
+    array = like._array if type(like) is Tensor else like
+    out = xp(array).zeros(tuple(shape), array.dtype)
+    return wrap(out) if type(like) is Tensor else out
+
+
+@primitive
+def constant_in(x, by):
+    """x, as something that depends on `by` and is constant in it."""
+    return x
+
+
+constant_in.rules(
+    x=lambda g, by: constant_in(g, by),
+    by=lambda g, by_shape, out_shape: zeros(g, tuple(g.shape)[: g.ndim - len(out_shape)] + by_shape),
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Arithmetic
@@ -186,23 +210,23 @@ reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 @primitive(elementwise=True, settle=numbers)
 def integer_power(x, *, exponent):
-    """x to a power of at least 3, by multiplying: some 40 times as fast as NumPy's power."""
+    """x to a power of at least 0, by multiplying: some 40 times as fast as NumPy's power."""
     out, factor, rest = None, x, exponent
-    while True:
+    while rest:
         if rest % 2:
             out = factor if out is None else out * factor
         rest //= 2
-        if not rest:
-            return out
-        factor = factor * factor
+        if rest:
+            factor = factor * factor
+    return xp(x).ones_like(x) if out is None else out
 
 
-integer_power.rules(x=lambda g, x, exponent: g * _raised(x, exponent - 1) * exponent)
+# Down to x**0 and on, whose slope is 0: all orders exist, as those of `power`.
+integer_power.rules(x=lambda g, x, exponent: g * integer_power(x, exponent=max(exponent - 1, 0)) * exponent)
 
-
-def _raised(x: Any, exponent: int) -> Any:
-    return square(x) if exponent == 2 else integer_power(x, exponent=exponent)
-
+# What `**` takes, 0.15 us quicker than an integer power; `square` has two orders, this one all.
+second_power = _unary(unary(np.square), "second_power", settle=numbers)
+second_power.rules(x=lambda g, x: g * (integer_power(x, exponent=1) * 2 if type(x) is Tensor else x + x))
 
 power = _binary(binary(np.power), settle=numbers)
 power.rules(
@@ -535,19 +559,19 @@ def relu(x):
     return xp(x).maximum(x, zero_like(x))
 
 
-def is_positive(x: Any) -> Any:
-    """1 where a tensor or array is positive, 0 elsewhere; outside of any gradient."""
-    array = x._array if type(x) is Tensor else x
-    return (array > zero_like(array)).astype(array.dtype)
+def _through_relu(g: Any, out: Any) -> Any:
+    if type(out) is Tensor:
+        g, out = constant_in(g, out), out._array
+    return g * (out > zero_like(out)).astype(out.dtype)
 
 
-relu.rules(x=lambda g, out: g * is_positive(out))
+relu.rules(x=_through_relu)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
 
 sign = _unary(unary(np.sign), settle=numbers)
-sign.rules(x=lambda g: g * zero_like(g))
+sign.rules(x=lambda g: zeros(g, g.shape))
 
 abs_ = _unary(operator.abs, "abs", settle=numbers)
 abs_.rules(x=lambda g, x: g * sign(x))
@@ -562,7 +586,7 @@ def rint(x):
 
 
 nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, settle=floats)
-nextafter.rules(x1=lambda g: g, x2=lambda g: g * zero_like(g))
+nextafter.rules(x1=lambda g: g, x2=lambda g: zeros(g, g.shape))
 
 conj = _unary(unary(np.conj), "conj", settle=numbers)
 conj.rules(x=lambda g: conj(g))
@@ -584,7 +608,11 @@ def _operator(primitive: Primitive) -> tuple[Any, Any]:
 
 
 # Python numbers for which there is something faster than NumPy's power, which takes 45 times as long as multiplying.
-_QUICK: dict[float, tuple[Primitive, Any]] = {2: (square, None), -1: (reciprocal, None), 0.5: (sqrt, None)}
+_QUICK: dict[float, tuple[Primitive, Any]] = {
+    2: (second_power, None),
+    -1: (reciprocal, None),
+    0.5: (sqrt, None),
+}
 _QUICK |= {n: (integer_power, {"exponent": n}) for n in range(3, 9)}
 
 

@@ -19,7 +19,7 @@ from ..engine import xp
 from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, apply2, numbers, primitive, rounded
 from ..tensor import Tensor, convert, wrap
-from .elementwise import divide
+from .elementwise import constant_in, divide
 from .scalars import choice
 from .windows import Windows, channels_come_first, each_axis, into, numbers_of, padded, padding_of, taps
 
@@ -183,7 +183,7 @@ def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
     return m.pad(out, [(0, 0)] * (x.ndim - rank) + rest) if any(map(any, rest)) else out
 
 
-max_pool_.rules(x=lambda g, x, out, windows: place_largest(g, x, out, windows=windows))
+max_pool_.rules(x=lambda g, x, out, windows: place_largest(constant_in(g, out), x, out, windows=windows))
 pick_largest.rules(x=lambda g, values, largest, windows: place_largest(g, values, largest, windows=windows))
 place_largest.rules(x=lambda g, values, largest, windows: pick_largest(g, values, largest, windows=windows))
 

@@ -22,6 +22,7 @@ from .array import (
     distinct,
     gather,
     gather_,
+    gather_rows,
     reshape,
     scatter_along,
     split_,
@@ -125,7 +126,7 @@ def gather_nd(
     if depth != 1:
         x = reshape(x, (*shape[:batch], math.prod(sizes), *shape[batch + depth :]))
     if outside is None and not batch:
-        return apply(gather_, (x, wrap(flat)), {"axis": -x._array.ndim})
+        return apply(gather_rows, (x, wrap(flat)))
     found = gather(x, flat, axis=batch, batch_dims=batch)
     if outside is None:
         return found
