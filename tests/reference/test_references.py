@@ -13,29 +13,6 @@ REFERENCES = load()
 
 # Programs that disagree with TensorFlow today: the cause, and where it shows.
 KNOWN_CAUSES = {
-    "compiled, the shape of a result may not depend on values": {
-        ("indexing_and_scatter.boolean_mask_by_brackets", "compiled"),
-        ("indexing_and_scatter.boolean_mask_of_rows", "compiled"),
-    },
-    "sparse gradient for a dense source": {
-        ("indexing_and_scatter.boolean_mask_by_brackets", "eager"),
-        ("indexing_and_scatter.boolean_mask_of_rows", "eager"),
-        ("indexing_and_scatter.reflected_and_symmetric_padding", "eager"),
-        ("indexing_and_scatter.reflected_and_symmetric_padding", "compiled"),
-        ("indexing_and_scatter.repeated_by_counts", "eager"),
-        ("indexing_and_scatter.repeated_by_counts", "compiled"),
-    },
-    "second order of relu is None": {
-        ("higher_order.gradient_penalty_reaches_the_bias", "eager"),
-        ("higher_order.gradient_penalty_reaches_the_bias", "compiled"),
-        ("physics.pinn_with_relu", "eager"),
-        ("physics.pinn_with_relu", "compiled"),
-    },
-    "bfloat16 reductions accumulate in bfloat16": {
-        ("mixed_precision.mean_of_many_in_bfloat16", "eager"),
-        ("mixed_precision.mean_of_many_in_bfloat16", "compiled"),
-        ("mixed_precision.bias_over_a_batch_in_bfloat16", "eager"),
-    },
     "softmax_cross_entropy_with_logits: labels that do not sum to 1": {
         ("losses_metrics.labels_that_do_not_sum_to_one", "eager"),
         ("losses_metrics.labels_that_do_not_sum_to_one", "compiled"),
