@@ -4,6 +4,7 @@ import copy
 import operator
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -713,6 +714,23 @@ def test_references_stand_for_the_object():
     assert x.ref() != "x"
     assert x.ref().deref() is x
     assert repr(x.ref()) == "<Reference wrapping <tf.Tensor: shape=(), dtype=float32, numpy=1.0>>"
+
+
+def test_references_are_keys_of_weak_dictionaries():
+    x = tf.constant(1.0)
+    table = weakref.WeakKeyDictionary()
+    reference = x.ref()
+    table[reference] = "x"
+    assert table[x.ref()] == "x"
+    del reference
+    assert not table
+
+
+def test_a_complex_number_is_no_real_one():
+    for x in (tf.constant(3 + 0j), tf.Variable(3 + 1j)):
+        for number in (int, float):
+            with pytest.raises(TypeError, match="not 'complex'"):
+                number(x)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

@@ -288,7 +288,7 @@ def key_of(thing: Any) -> int:
 class Reference:
     """A hashable stand-in for a tensor or variable; equal only to a reference to the very same object."""
 
-    __slots__ = ("_object",)
+    __slots__ = ("__weakref__", "_object")
 
     def __init__(self, value: Any) -> None:
         self._object = value

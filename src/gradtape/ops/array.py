@@ -456,6 +456,10 @@ def together(name: str, values: Any) -> list[Tensor]:
     if others and hint is None:
         own = [convert(x)._array.dtype for x in values]
         hint = max(own, key=lambda dtype: "OSUbuiVfc".find(dtype.kind))
+        if any((dtype.kind == "b") != (hint.kind == "b") for dtype in own):
+            raise DTypeError(
+                f"{name}: booleans and numbers do not mix: write 1 for True, or cast(x, 'int32')"
+            )
     for i in others:
         tensors[i] = convert(values[i], None, hint)
     return tensors
