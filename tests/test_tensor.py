@@ -185,6 +185,25 @@ def test_what_is_no_tensor_is_refused(make, value, message):
 
 
 @pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x + None,
+        lambda x: None * x,
+        lambda x: x @ None,
+        lambda x: tf.Variable(x).assign_sub(None),
+        lambda x: tf.reduce_sum(None),
+        lambda x: tf.stack([x, None]),
+        lambda x: tf.function(lambda x: x - None)(x),
+    ],
+)
+def test_of_none_the_message_says_that_a_gradient_may_have_been_none(use):
+    with pytest.raises(
+        ValueError, match=r"Gradients are None where .*tape\.explain.*unconnected_gradients='zero'"
+    ):
+        use(tf.constant([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
     ("value", "hint", "dtype"),
     [
         (1, tf.float32, "float32"),
