@@ -8,6 +8,7 @@ the gradient will need, and the gradient: see `pullback`.
 from __future__ import annotations
 
 import copy
+import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -41,8 +42,10 @@ from .cells import (
     x64,
 )
 from .engine import is_traced
+from .errors import ResourceExhaustedError
 from .host import python_errors
 from .indexed_slices import IndexedSlices
+from .ops.known import afford
 from .primitive import local
 from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, device_of, wrap
@@ -86,6 +89,16 @@ class Code:
         return any("callback" in eqn.primitive.name for jaxpr in _parts(self.jaxpr) for eqn in jaxpr.eqns)
 
     @property
+    def is_large(self) -> bool:
+        """Does it compute an array for which memory may be lacking when it runs?"""
+        return any(
+            math.prod(getattr(v.aval, "shape", ())) > _LARGE
+            for jaxpr in _parts(self.jaxpr)
+            for eqn in jaxpr.eqns
+            for v in eqn.outvars
+        )
+
+    @property
     def precision(self) -> Any:
         """The context to run it in: JAX has no 64-bit numbers but where it is told to, which takes 3 us a call."""
         wide = any(_is_wide(jaxpr) for jaxpr in _parts(self.jaxpr))
@@ -93,15 +106,30 @@ class Code:
 
 
 def raising(code: Code, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function that, where it calls Python, raises what that raises."""
-    if not code.may_raise:
+    """A compiled function that, where it calls Python, raises what that raises; or says that memory is lacking.
+
+    (JAX gives an array at once, of which XLA finds out later; who looks at one for which there was no memory ends the
+    process.)
+    """
+    if not code.may_raise and not code.is_large:
         return compiled
 
     def run(*arguments: Any) -> Any:
-        with python_errors():
-            return jax.block_until_ready(compiled(*arguments))
+        try:
+            with python_errors():
+                return jax.block_until_ready(compiled(*arguments))
+        except jax.errors.JaxRuntimeError as error:
+            if not str(error).startswith("RESOURCE_EXHAUSTED"):
+                raise
+            raise ResourceExhaustedError(f"a compiled function: {error}") from error
 
     return run
+
+
+_LARGE = 1 << 26  # elements: arrays for which memory may be lacking
+_IN_PLACE = (
+    1 << 22
+)  # elements: below, variables of such a program are copied, so that they survive if it fails
 
 
 def _alive(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
@@ -186,6 +214,8 @@ class Traced:
             raise
         finally:
             here.tapes, here.trace = before
+        for shape in shapes[0]:
+            afford(f"the function {name}", shape.shape, shape.dtype.itemsize)
         self.reads = dict(trace.read_)
         self.written = list(trace.written.values())
         self.created = [new._replace(initial=None) for new in trace.created]
@@ -433,7 +463,12 @@ class Values:
         # Nothing is written in place by a program that may fail half way, or is given what variables held before.
         writes = [] if self.pure or traced.code.may_raise else [v._key for v in traced.written]
         reads = [traced.reads[key] for key in traced.code.variables]
-        self.donated = [v for v in reads if v._key in writes and v.shape.is_fully_defined()]
+        least = _IN_PLACE if traced.code.is_large else 0
+        self.donated = [
+            v
+            for v in reads
+            if v._key in writes and v.shape.is_fully_defined() and array_of(v._tensor).size >= least
+        ]
         self.kept = [v for v in reads if not any(v is d for d in self.donated)]
         places = [writes.index(v._key) for v in self.donated]
         self.order = (
