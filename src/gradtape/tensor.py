@@ -77,6 +77,9 @@ class _IfKnown:
         self._method = method
         self.__doc__ = method.__doc__
 
+    def __call__(self, tensor: Any) -> Any:
+        return self.__get__(tensor)()
+
     def __get__(self, tensor: Any, owner: Any = None) -> Callable[..., Any]:
         if tensor is None:
             return self._method
