@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 # What makes the files in tests/data needs other libraries.
 collect_ignore = ["data"]
 
@@ -10,3 +12,11 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+
+
+@pytest.fixture(autouse=True)
+def warnings_anew():
+    """What is logged once in a process is logged once in a test."""
+    from gradtape.tape import warn_once
+
+    warn_once.cache_clear()

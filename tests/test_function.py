@@ -282,7 +282,7 @@ def test_numpy_values_go_in_as_tensors():
     assert kinds == [(tf.Tensor, tf.float32), (tf.Tensor, tf.float64), (tf.Tensor, tf.int64)]
 
 
-def test_strings_are_part_of_the_signature():
+def test_strings_that_are_looked_at_are_part_of_the_signature():
     @tf.function
     def pick(names, x):
         return x * 2.0 if names.numpy()[0] == b"double" else x
@@ -336,7 +336,7 @@ EACH_ITS_OWN = {
     "text and bytes": [call(X, "a"), call(X, b"a"), call(X, "b"), call(X, None)],
     "nesting": [call(X, (1, 2)), call(X, [1, 2]), call(X, (1, (2,)))],
     "tensors and numbers": [call(X, 2.0), call(X, tf.constant(2.0))],
-    "variables": [call(X, tf.Variable(1.0)), call(X, tf.Variable(1.0))],
+    "variables": [call(X, tf.Variable(1.0)), call(X, tf.Variable([1.0])), call(X, tf.Variable(1))],
     "objects": [call(X, object()), call(X, object())],
 }
 

@@ -178,8 +178,28 @@ def test_a_tensor_that_left_its_function_is_named_with_the_line_that_made_it(nam
     assert names_the_line(message.split("is used")[1], use)
     assert "Return it from the function" in message
     assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, AttributeError) == (name == "numpy()")
     np.testing.assert_array_equal(v, before)
     assert "traced" in repr(kept[0])
+
+
+def test_tensors_without_a_value_have_no_numpy_method():
+    """As in TensorFlow, so that code which asks for one by `hasattr` or `getattr` runs inside a function as well."""
+    seen = []
+
+    @tf.function(autograph=False)
+    def ask(x):
+        inside.append(x * 2.0)
+        seen.append((hasattr(x, "numpy"), getattr(x, "numpy", None), hasattr(v, "numpy")))
+        return x
+
+    inside = []
+    assert hasattr(ask(X), "numpy")
+    assert seen == [(False, None, True)]
+    assert not hasattr(inside[0], "numpy")
+    assert callable(tf.Tensor.numpy) and tf.Tensor.numpy(X).tolist() == [1.0, 2.0]
+    with pytest.raises(NotImplementedError, match="numpy"):
+        tf.function(lambda x: v.numpy())(X)
 
 
 @pytest.mark.parametrize(

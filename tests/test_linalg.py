@@ -175,6 +175,15 @@ VALUES = {
         np.int32([3, 1, 0]),
     ),
     "matrix_rank, tol": (lambda: la.matrix_rank(np.diag([1.0, 0.1]), tol=0.5), np.int32(1)),
+    "matrix_rank, a tol for each": (
+        lambda: la.matrix_rank([np.diag([1.0, 0.1]), np.diag([1.0, 0.1])], tol=[[0.5], [0.01]]),
+        np.int32([1, 2]),
+    ),
+    "matrix_rank, a tol for each singular value": (
+        lambda: la.matrix_rank([np.diag([1.0, 0.1]), np.diag([1.0, 0.01])], tol=[0.5, 0.05]),
+        np.int32([2, 1]),
+    ),
+    "matrix_rank of Python's integers": (lambda: la.matrix_rank([[1, 2], [2, 4]]), np.int32(1)),
     "norm 2": (lambda: la.norm(A, 2, axis=[-2, -1]), np.linalg.norm(A, 2, axis=(-2, -1))),
     "norm 1": (lambda: la.norm(A, 1, axis=[-2, -1]), np.linalg.norm(A, 1, axis=(-2, -1))),
     "norm inf": (lambda: la.norm(A, np.inf, axis=[-2, -1]), np.linalg.norm(A, np.inf, axis=(-2, -1))),

@@ -4,6 +4,7 @@ Gradients are proved in tests/gradients. Numbers that are no one's definition we
 """
 
 import doctest
+import functools
 import inspect
 
 import ml_dtypes
@@ -172,6 +173,113 @@ def test_igamma_by_its_first_argument(a, x, first, second):
         slope = inner.gradient(p, a)
     assert_allclose(float(slope), first, rtol=1e-12)
     assert_allclose(float(outer.gradient(slope, a)), second, rtol=1e-10)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Division without fractions
+
+DIVISIONS = [  # x, y, x // y, x % y, and what truncatediv and truncatemod give
+    (7.0, -2.0, -4.0, -1.0, -3.0, 1.0),
+    (-7.0, 2.0, -4.0, 1.0, -3.0, -1.0),
+    (5.5, 2.0, 2.0, 1.5, 2.0, 1.5),
+    (0.0, -2.0, -0.0, 0.0, -0.0, 0.0),
+    (-0.0, 2.0, -0.0, -0.0, -0.0, -0.0),
+    (-6.0, 2.0, -3.0, -0.0, -3.0, -0.0),
+    (3.0, 0.0, inf, nan, inf, nan),
+    (0.0, 0.0, nan, nan, nan, nan),
+    (1.0, inf, 0.0, 1.0, 0.0, 1.0),
+    (-1.0, inf, -0.0, inf, -0.0, -1.0),
+    (inf, 2.0, inf, nan, inf, nan),
+    (nan, 2.0, nan, nan, nan, nan),
+]
+
+
+def text(array):
+    """Elements as they are printed, which tells 0.0 from -0.0 and not one nan from another."""
+    return [str(float(x)).replace("-nan", "nan") for x in array]
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, tf.function])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.float64])
+def test_floats_divide_as_in_tensorflow(dtype, compile):
+    x, y, down, rest, towards_zero, left = np.transpose(DIVISIONS).astype(dtype)
+    x, y = tf.constant(x), tf.constant(y)
+    for function, expected in [
+        (tf.math.floordiv, down),
+        (lambda x, y: x // y, down),
+        (tf.math.floormod, rest),
+        (tf.math.mod, rest),
+        (lambda x, y: x % y, rest),
+        (tf.truncatediv, towards_zero),
+        (tf.truncatemod, left),
+    ]:
+        result = compile(function)(x, y).numpy()
+        assert result.dtype == dtype
+        assert text(result) == text(expected)
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, tf.function])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.float64])
+def test_a_quotient_is_rounded_to_its_dtype_before_it_is_rounded_down(dtype, compile):
+    """So that 1 // 0.1 is 10, as in TensorFlow; Python takes 0.1 for the number a little above it that it is."""
+    x, y = np.array([1.0, -1.0, 1.0, -1.0], dtype), np.array([0.1, 0.1, -0.1, -0.1], dtype)
+    assert_array_equal(compile(tf.math.floordiv)(x, y), np.array([10.0, -10.0, -10.0, 10.0], dtype))
+    assert_array_equal(compile(tf.truncatediv)(x, y), np.array([10.0, -10.0, -10.0, 10.0], dtype))
+
+
+def test_a_remainder_has_the_gradient_of_the_quotient_that_is_left_out():
+    by_x, by_y = gradients(tf.math.floormod, np.float32([1.0, -7.0]), np.float32([0.1, 2.0]))
+    assert_array_equal(by_x, [1.0, 1.0])
+    assert_array_equal(by_y, [-10.0, 4.0])
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("divisor", [0.1, 0.3, 7.0, 0.001])
+def test_compiled_code_divides_by_one_number_for_all_as_eager_code_does(dtype, divisor):
+    """XLA multiplies by the reciprocal then, which is a little off: after rounding down that is an error of 1."""
+    x = tf.constant((np.arange(1, 5000) * 0.1).astype(dtype))
+    for function in (tf.math.floordiv, tf.truncatediv):
+        compiled = tf.function(functools.partial(function, y=divisor))
+        assert_array_equal(compiled(x).numpy(), function(x, divisor).numpy())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Clipping
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, tf.function])
+@pytest.mark.parametrize("bad", [inf, -inf, nan])
+def test_one_gradient_that_is_not_finite_makes_all_nan(bad, compile):
+    clip = compile(lambda x, y: tf.clip_by_global_norm([x, None, y], 1.0))
+    (x, none, y), norm = clip(tf.constant([1.0, bad]), tf.constant([2.0]))
+    assert none is None
+    assert_array_equal(x, [nan, nan])
+    assert_array_equal(y, [nan])
+    assert_array_equal(norm, abs(bad))
+    rows = tf.IndexedSlices(tf.constant([[1.0, bad]]), tf.constant([0]))
+    assert_array_equal(tf.clip_by_global_norm([rows, [2.0]], 1.0)[0][0].values, [[nan, nan]])
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"), [(2.0, [0.5, 1.5]), (0.5, [1.0, 3.0]), (inf, [nan] * 2), (nan, [nan] * 2)]
+)
+def test_clipping_by_a_norm_that_is_given(norm, expected):
+    (clipped,), used = tf.clip_by_global_norm([[1.0, 3.0]], 1.0, use_norm=tf.constant(norm))
+    assert_array_equal(clipped, expected)
+    assert_array_equal(used, norm)
+
+
+def test_clipping_one_tensor_leaves_the_others():
+    """What is infinite becomes nan, and the elements beside it 0."""
+    x = tf.constant([[1.0, inf], [3.0, 4.0]])
+    assert_allclose(tf.clip_by_norm(x, 1.0, axes=[1]), [[0.0, nan], [0.6, 0.8]])
+    assert_array_equal(tf.clip_by_value(x, 0.0, 2.0), [[1.0, 2.0], [2.0, 2.0]])
+
+
+def test_the_norm_of_nothing_is_zero():
+    assert float(tf.linalg.global_norm([])) == float(tf.linalg.global_norm([None])) == 0.0
+    clipped, norm = tf.clip_by_global_norm([None], 1.0)
+    assert clipped == [None] and float(norm) == 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

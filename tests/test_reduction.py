@@ -90,6 +90,9 @@ def test_of_nothing(name, of_nothing):
         ("reduce_prod", np.array([1 + 1j, 2.0]), 2 + 2j),
         ("reduce_all", np.array([True, False]), np.False_),
         ("reduce_any", np.array([True, False]), np.True_),
+        ("reduce_all", [], np.True_),
+        ("reduce_all", [[], []], np.True_),
+        ("reduce_any", (), np.False_),
         ("count_nonzero", np.array([0.0, nan, 2.0]), np.int64(2)),
         ("count_nonzero", np.array([True, False]), np.int64(1)),
         ("count_nonzero", np.array([1j, 0]), np.int64(1)),
@@ -209,13 +212,24 @@ def test_where_all_so_far_are_minus_infinity_a_running_logsumexp_has_gradient_ze
         (lambda: tf.reduce_logsumexp([1]), TypeError, "reduce_logsumexp takes floating tensors, not int32"),
         (lambda: tf.math.reduce_std([1]), TypeError, "reduce_std takes floating"),
         (lambda: tf.reduce_any([1]), TypeError, "reduce_any takes booleans, not int32"),
+        (lambda: tf.reduce_all(tf.constant([])), TypeError, "reduce_all takes booleans, not float32"),
         (lambda: tf.math.cumprod(1.0), Invalid, "cumprod: axis 0 is out of range: a scalar has no axes"),
         (lambda: tf.math.cumprod([True]), TypeError, "cumprod does not take dtype bool"),
         (lambda: tf.cumsum([1.0], axis=5), Invalid, "cumsum: axis 5 is out of range"),
         (lambda: tf.math.cumulative_logsumexp([1]), TypeError, "cumulative_logsumexp takes floating"),
         (lambda: tf.argmax(tf.zeros((0, 2))), Invalid, "argmax"),
+        (lambda: tf.argmax([1.0], output_type=tf.float32), TypeError, "output_type must be int64, int32"),
+        (lambda: tf.argmin([1.0], output_type="int8"), TypeError, "output_type must be .*, not int8"),
     ],
 )
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("given", [None, "int64", "int32", tf.int16, np.uint16])
+def test_the_dtype_of_an_index(given):
+    expected = np.dtype("int64" if given is None else tf.as_dtype(given).numpy_dtype)
+    for function, index in ((tf.argmax, 1), (tf.argmin, 0)):
+        found = function([1.0, 3.0, 2.0], output_type=given).numpy()
+        assert (found.dtype, found) == (expected, index)

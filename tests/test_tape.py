@@ -441,6 +441,25 @@ def test_inside_the_block_of_a_persistent_tape_the_gradient_is_recorded_and_a_lo
     assert "inside its own block" in caplog.records[0].getMessage()
 
 
+def test_a_warning_is_logged_once_however_often_there_is_reason_to(caplog):
+    v = tf.Variable(4.0)
+    for _ in range(3):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(tf.constant([1]))
+            tape.watch(tf.constant([True]))
+            y = v * v
+            tape.gradient(y, v)
+        tape.gradient(tf.constant(1), v)
+        tf.autodiff.ForwardAccumulator(tf.constant(1), tf.constant(1))
+    assert [record.getMessage()[:40] for record in caplog.records] == [
+        "the dtype of a watched tensor must be fl",  # of int32,
+        "the dtype of a watched tensor must be fl",  # and of booleans
+        "gradient was called on a persistent tape",
+        "the dtype of a target must be floating, ",
+        "the dtype of a primal must be floating, ",
+    ]
+
+
 @pytest.mark.parametrize("make", [tf.Variable, tf.constant])
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
 def test_tapes_nest_to_any_depth(make, order):

@@ -4,6 +4,7 @@ import copy
 import operator
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -181,6 +182,25 @@ def test_a_value_that_the_dtype_cannot_hold_is_refused(make, value, dtype, messa
 def test_what_is_no_tensor_is_refused(make, value, message):
     with pytest.raises(ValueError, match=message):
         make(value)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x + None,
+        lambda x: None * x,
+        lambda x: x @ None,
+        lambda x: tf.Variable(x).assign_sub(None),
+        lambda x: tf.reduce_sum(None),
+        lambda x: tf.stack([x, None]),
+        lambda x: tf.function(lambda x: x - None)(x),
+    ],
+)
+def test_of_none_the_message_says_that_a_gradient_may_have_been_none(use):
+    with pytest.raises(
+        ValueError, match=r"Gradients are None where .*tape\.explain.*unconnected_gradients='zero'"
+    ):
+        use(tf.constant([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(
@@ -713,6 +733,23 @@ def test_references_stand_for_the_object():
     assert x.ref() != "x"
     assert x.ref().deref() is x
     assert repr(x.ref()) == "<Reference wrapping <tf.Tensor: shape=(), dtype=float32, numpy=1.0>>"
+
+
+def test_references_are_keys_of_weak_dictionaries():
+    x = tf.constant(1.0)
+    table = weakref.WeakKeyDictionary()
+    reference = x.ref()
+    table[reference] = "x"
+    assert table[x.ref()] == "x"
+    del reference
+    assert not table
+
+
+def test_a_complex_number_is_no_real_one():
+    for x in (tf.constant(3 + 0j), tf.Variable(3 + 1j)):
+        for number in (int, float):
+            with pytest.raises(TypeError, match="not 'complex'"):
+                number(x)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

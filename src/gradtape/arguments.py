@@ -1,19 +1,21 @@
-"""The arguments of a @function: tensors apart, and a key for the rest, by which the program for a call is found.
+"""The arguments of a @function: tensors and variables apart, and a key by which the program for a call is found.
 
-What is no tensor is part of the key by its value and type. Objects are held weakly: a function keeps none alive.
+Of tensors and variables shapes and dtypes are part of the key; of the rest, value and type. Objects are held weakly: a
+function keeps none alive.
 """
 
 from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
 from . import nest
 from .errors import DTypeError
+from .parameters import Parameter, Text, VariableSpec
 from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, wrap
 from .variable import Variable
@@ -30,38 +32,90 @@ _TENSOR = _Place()
 
 
 class Arguments:
-    """The arguments of a call: tensors apart, and a key for their shapes and dtypes and for all the rest."""
+    """The arguments of a call: tensors and variables apart, and a key for those like them and for all the rest.
 
-    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.leaves: list[Tensor] = []
-        self._rest: list[Any] = []  # every leaf, `_TENSOR` for a tensor
-        self.parts: list[Any] = []  # of the key: two for each leaf
+    If variables, or texts, are `particular`, those very ones are part of the key: see `parameters`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        particular: Collection[type] = (),
+    ) -> None:
+        self.leaves: list[Any] = []  # tensors and variables, each of these once
+        self.variables: dict[int, int] = {}  # by their keys: where they are among the leaves
+        self._rest: list[Any] = []  # every leaf: `_TENSOR` for a tensor, a spec for a variable
+        self._parts: list[Any] = []  # of the key: two for each leaf
         self._structure: Any = args, kwargs
+        self._particular = particular
         for leaf in nest.flatten(self._structure):
             self._add(name, _as_leaf(leaf))
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
-        self.key = (nest.structure_of(self._structure), *self.parts) if nested else tuple(self.parts)
+        if nested:
+            self._parts.append(nest.structure_of(self._structure))
+        self.key = tuple(self._parts)
 
     def _add(self, name: str, leaf: Any) -> None:
         if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
             array = array_of(leaf)
             self.leaves.append(leaf)
             self._rest.append(_TENSOR)
-            self.parts += (array.shape, array.dtype)
+            self._parts += (array.shape, array.dtype)
+        elif type(leaf) is Variable and Variable not in self._particular and leaf._constraint is None:
+            self._add_variable(leaf)
+        elif type(leaf) is Tensor and Text not in self._particular:
+            self._rest.append(Text(leaf._array.shape, leaf._array))
+            self._parts += (Text, leaf._array.shape)
         else:
             held = _held(leaf)
             self._rest.append(held)
-            self.parts += (type(leaf), _hashable(name, leaf, held))
+            self._parts += (type(leaf), _hashable(name, leaf, held))
 
-    def of(self, tensors: list[Any]) -> Any:
-        """The arguments with these tensors in the tensors' places."""
-        given = iter(tensors)
-        leaves = [next(given) if leaf is _TENSOR else _value(leaf) for leaf in self._rest]
-        return nest.pack_sequence_as(self._structure, leaves)
+    def _add_variable(self, variable: Variable) -> None:
+        position = self.variables.setdefault(variable._key, len(self.leaves))
+        if position == len(self.leaves):
+            self.leaves.append(variable)
+        array, shape = array_of(variable._tensor), variable._shape
+        declared = None if shape.rank is None else tuple(shape)
+        spec = VariableSpec(array.shape, array.dtype, declared, variable._trainable, position)
+        self._rest.append(spec)
+        self._parts += (VariableSpec, spec)
+
+    def of(self, inputs: list[Tensor]) -> Any:
+        """The arguments with these traced tensors, and variables that hold them, in the others' places."""
+        parameters: dict[int, Parameter] = {}
+        tensors = iter([t for i, t in enumerate(inputs) if i not in self.variables.values()])
+
+        def stand_in(leaf: Any) -> Any:
+            if leaf is _TENSOR:
+                return next(tensors)
+            if type(leaf) is Text:
+                return leaf.tensor()
+            if type(leaf) is not VariableSpec:
+                return _value(leaf)
+            if leaf.number not in parameters:
+                parameters[leaf.number] = Parameter(inputs[leaf.number], leaf, leaf.number)
+            return parameters[leaf.number]
+
+        return nest.pack_sequence_as(self._structure, [stand_in(leaf) for leaf in self._rest])
+
+    def with_texts(self) -> bool:
+        """Make the texts part of the key, if the function that was traced has looked at one of them."""
+        if not any(type(leaf) is Text and leaf.was_seen for leaf in self._rest):
+            return False
+        for i, leaf in enumerate(self._rest):
+            if type(leaf) is Text:
+                tensor = self._rest[i] = wrap(leaf.array)
+                self._parts[2 * i : 2 * i + 2] = Tensor, _hashable("", tensor, tensor)
+        self.key = tuple(self._parts)
+        return True
 
     def forget(self) -> None:
         """Let go of tensors and objects: nothing of them is needed to know the call again."""
         self.leaves = []
+        self._rest = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._rest]
         self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._rest))
 
     @property
@@ -71,13 +125,15 @@ class Arguments:
 
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name, and what it is, in words."""
-        args, kwargs = self.of([TensorSpec(t.shape, t.dtype) for t in self.leaves])
+        tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
+        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._rest]
+        args, kwargs = nest.pack_sequence_as(self._structure, leaves)
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
 
 
 def _as_leaf(leaf: Any) -> Any:
-    if isinstance(leaf, (np.ndarray, np.generic)):
+    if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
         return convert(leaf)
     if isinstance(leaf, Variable) or type(leaf) in _PYTHON or type(leaf) is Tensor:
         return leaf
@@ -120,6 +176,10 @@ def _hashable(name: str, leaf: Any, held: Any) -> Any:
 def _described(value: Any) -> str:
     if isinstance(value, TensorSpec):
         return f"a tensor of shape {value.shape} and dtype {value.dtype.name}"
+    if type(value) is Text:
+        return f"a tensor of strings of shape {value.shape}"
+    if type(value) is VariableSpec:
+        return f"a variable of shape {value.declared} and dtype {value.dtype}"
     return repr(value)
 
 

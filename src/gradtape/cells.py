@@ -17,6 +17,7 @@ import numpy as np
 
 from .engine import is_traced
 from .errors import FailedPreconditionError
+from .parameters import Text
 from .tensor import Tensor, device_of
 from .traced import no_value
 from .variable import Variable
@@ -29,7 +30,15 @@ writing = threading.RLock()  # held while a compiled function computes what vari
 def _look(self: Tensor, name: str) -> Any:
     """What a tensor has not: NumPy's view of what compiled code computed for it, until somebody looks."""
     if name == "_array":
-        self._both = device = self._device
+        try:
+            device = device_of(self)
+        except AttributeError:
+            text = getattr(self, "_both", None)
+            if type(text) is Text:  # an argument of a function that is being traced
+                self._array = array = text.look()
+                return array
+            device = self._device
+        self._both = device
         self._array = array = np.asarray(device)
         return array
     if name[:7] == "__array":  # NumPy asks for ways to an array that tensors do not offer

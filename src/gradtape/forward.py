@@ -12,7 +12,7 @@ from typing import Any
 from . import dtypes, nest
 from .engine import xp
 from .primitive import Listener, Primitive, local
-from .tape import GradientTape, UnconnectedGradients, logger
+from .tape import GradientTape, UnconnectedGradients, warn_once
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
 
@@ -46,7 +46,7 @@ class ForwardAccumulator(Listener):
             )
         array = primal._array
         if not dtypes.is_differentiable(array):
-            logger.warning("the dtype of a primal must be floating, not %s", primal.dtype.name)
+            warn_once("the dtype of a primal must be floating, not %s", primal.dtype.name)
             return
         given = convert(tangent, None, array.dtype)
         if given._array.dtype != array.dtype or given._array.shape != array.shape:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from . import nest
 from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
 from .errors import NotCompilableError
+from .parameters import Particular, Text
 from .primitive import local
 from .settings import settings
 from .spec import TensorSpec
@@ -104,6 +105,7 @@ class Function:
         self._not_compilable = False  # does it do what XLA cannot compile?
         self._traces = 0
         self._made_variables = False
+        self._particular: frozenset[type] = frozenset()  # see `parameters`
         self._lock = threading.RLock()
         self._methods: dict[
             int, tuple[Any, Function]
@@ -184,22 +186,39 @@ class Function:
 
     def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
         """Find the program for any arguments, or make it; under `key` it is found sooner the next time."""
-        arguments = self._arguments(args, kwargs)
-        leaves = arguments.leaves
-        program = self._program(arguments)
+        program, leaves = self._find(args, kwargs)
         tensors = [x for x in args if type(x) is Tensor]
         if key is not None and not program.open and list(map(id, tensors)) == list(map(id, leaves)):
             self._only = False if self._found else None
             self._found[key] = program
-        return program(leaves)
+        return self._run(program, leaves, args, kwargs)
+
+    def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return program(leaves)
+        except Particular as asked:  # when traced again, under a tape
+            self._particular |= {asked.kind}
+            return self._sort(args, kwargs)
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        """The program for these arguments, and the tensors and variables among them."""
+        arguments = self._arguments(args, kwargs)
+        leaves = arguments.leaves
+        try:
+            return self._program(arguments), leaves
+        except Particular as asked:
+            self._particular |= {asked.kind}
+            return self._find(args, kwargs)
 
     def _program(self, arguments: Arguments) -> Program:
         program = self._programs.get(arguments.key)
-        if program is not None:
-            return program
-        with self._lock:
-            program = self._programs.get(arguments.key)
-            return self._trace(arguments) if program is None else program
+        if program is None:
+            with self._lock:
+                program = self._programs.get(arguments.key)
+                return self._trace(arguments) if program is None else program
+        if arguments.variables:
+            _check_names(program, arguments)
+        return program
 
     def _trace(self, arguments: Arguments) -> Program:
         from .program import Program
@@ -208,10 +227,13 @@ class Function:
             args, kwargs = arguments.of(inputs)
             return self._traceable(*args, **kwargs)
 
+        program = Program(self.__name__, run, arguments, may_create=not self._made_variables)
+        program.prepare(program.read(arguments.leaves))
+        _check_names(program, arguments)
         self._traces += 1
         self._notice(arguments)
-        program = Program(self.__name__, run, arguments, may_create=not self._made_variables)
-        program.prepare(arguments.leaves)
+        if arguments.with_texts():
+            self._particular |= {Text}
         arguments.forget()
         self._made_variables |= program.made_variables
         self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
@@ -223,7 +245,7 @@ class Function:
         args, kwargs = bind(self.__name__, self._signature, args, kwargs)
         if self._input_signature is not None:
             args = fit(self.__name__, self._input_signature, args, kwargs, self._defaults)
-        return Arguments(self.__name__, args, kwargs)
+        return Arguments(self.__name__, args, kwargs, self._particular)
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
@@ -334,6 +356,12 @@ class Function:
         return Function, (self._python_function, self._input_signature, self._autograph, self._jit_compile)
 
 
+def _check_names(program: Program, arguments: Arguments) -> None:
+    """A variable that is an argument, and that the function also uses by another name, is one particular variable."""
+    if not program.variables.keys().isdisjoint(arguments.variables):
+        raise Particular(Variable)
+
+
 def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> str:
     for (name, was), (_, is_) in zip(before, now):
         if was != is_:
@@ -387,43 +415,43 @@ class ConcreteFunction:
     def __init__(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._function = function
         self.name = function.__name__
-        leaves = nest.flatten((args, kwargs))
-        given = [leaf for leaf in leaves if isinstance(leaf, (Tensor, TensorSpec))]
-        self._specs = [x if isinstance(x, TensorSpec) else TensorSpec.from_tensor(x) for x in given]
-        like = iter(self._specs)
-        structure = [next(like) if isinstance(x, (Tensor, TensorSpec)) else x for x in leaves]
-        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), structure)
+        self._leaves = [
+            TensorSpec.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf
+            for leaf in nest.flatten((args, kwargs))
+        ]
+        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, TensorSpec)]
+        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
         self._names = list(leaf_names(function._names, self._args, self._kwargs))
         self._programs: list[Program] = []
         if _can_compile() and all(spec.shape.is_fully_defined() for spec in self._specs):
-            self._programs.append(self._program([example(spec) for spec in self._specs]))
+            self._find(*self._with([example(leaf) for leaf in self._leaves]))
 
-    def _program(self, tensors: list[Tensor]) -> Program:
-        args, kwargs = self._with(tensors)
-        return self._function._program(Arguments(self.name, args, kwargs))
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        program, leaves = self._function._find(args, kwargs)
+        if program not in self._programs:
+            self._programs.append(program)
+        return program, leaves
 
-    def _with(self, tensors: list[Any]) -> Any:
-        given = iter(tensors)
-        structure = self._args, self._kwargs
-        leaves = [next(given) if isinstance(x, TensorSpec) else x for x in nest.flatten(structure)]
-        return nest.pack_sequence_as(structure, leaves)
+    def _with(self, leaves: list[Any]) -> Any:
+        return nest.pack_sequence_as((self._args, self._kwargs), leaves)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it as the function is called, or with its tensors alone, in order or by their specs' names."""
         values = self._as_called(args, kwargs)
         if values is None:
-            values = self._by_name(args, kwargs)
-        tensors = [fit_one(self.name, spec, value) for spec, value in zip(self._specs, values, strict=True)]
+            named = iter(self._by_name(args, kwargs))
+            values = [next(named) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+        leaves = [
+            fit_one(self.name, own, value) if isinstance(own, TensorSpec) else value
+            for own, value in zip(self._leaves, values, strict=True)
+        ]
+        args, kwargs = self._with(leaves)
         if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
-            args, kwargs = self._with(tensors)
             return self._function(*args, **kwargs)
-        program = self._program(tensors)
-        if program not in self._programs:
-            self._programs.append(program)
-        return program(tensors)
+        return self._function._run(*self._find(args, kwargs), args, kwargs)
 
     def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """The values for the specs, if the arguments are those of the function. What is no tensor may be left out."""
+        """The leaves, if the arguments are those of the function. What is no tensor may be left out."""
         signature = self._function._signature
         if signature is None:
             return None
@@ -435,11 +463,9 @@ class ConcreteFunction:
             nest.assert_same_structure((self._args, self._kwargs), structure)
         except (TypeError, ValueError):
             return None
-        pairs = list(zip(nest.flatten((self._args, self._kwargs)), nest.flatten(structure), strict=True))
-        if any(x is not y and x != y for x, y in pairs if not isinstance(x, TensorSpec)):
-            return None
-        values = [y for x, y in pairs if isinstance(x, TensorSpec)]
-        return None if any(isinstance(value, TensorSpec) for value in values) else values
+        leaves = nest.flatten(structure)
+        pairs = zip(self._leaves, leaves, strict=True)
+        return leaves if all(_is_like(mine, leaf) for mine, leaf in pairs) else None
 
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The values for the specs, given one by one."""
@@ -477,6 +503,15 @@ class ConcreteFunction:
     def __repr__(self) -> str:
         shown = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in self._specs)
         return f"<ConcreteFunction {self.name} for ({shown})>"
+
+
+def _is_like(own: Any, leaf: Any) -> bool:
+    """Is what is given for a leaf of the arguments that a function was compiled for a tensor, or what it was?"""
+    if isinstance(leaf, TensorSpec):
+        return False
+    if isinstance(own, Variable) and isinstance(leaf, Variable):
+        return (own.shape, own.dtype, own.trainable) == (leaf.shape, leaf.dtype, leaf.trainable)
+    return isinstance(own, TensorSpec) or own is leaf or bool(own == leaf)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ the gradient will need, and the gradient: see `pullback`.
 from __future__ import annotations
 
 import copy
+import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -41,9 +42,11 @@ from .cells import (
     x64,
 )
 from .engine import is_traced
-from .errors import InvalidArgumentError, NotCompilableError
+from .errors import InvalidArgumentError, NotCompilableError, ResourceExhaustedError
 from .host import python_errors
 from .indexed_slices import IndexedSlices
+from .ops.known import afford
+from .parameters import Parameter, Written, written
 from .primitive import local
 from .spec import TensorSpec
 from .tensor import Tensor, array_of, convert, device_of, wrap
@@ -87,6 +90,16 @@ class Code:
         return any("callback" in eqn.primitive.name for jaxpr in _parts(self.jaxpr) for eqn in jaxpr.eqns)
 
     @property
+    def is_large(self) -> bool:
+        """Does it compute an array for which memory may be lacking when it runs?"""
+        return any(
+            math.prod(getattr(v.aval, "shape", ())) > _LARGE
+            for jaxpr in _parts(self.jaxpr)
+            for eqn in jaxpr.eqns
+            for v in eqn.outvars
+        )
+
+    @property
     def precision(self) -> Any:
         """The context to run it in: JAX has no 64-bit numbers but where it is told to, which takes 3 us a call."""
         wide = any(_is_wide(jaxpr) for jaxpr in _parts(self.jaxpr))
@@ -94,15 +107,30 @@ class Code:
 
 
 def raising(code: Code, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function that, where it calls Python, raises what that raises."""
-    if not code.may_raise:
+    """A compiled function that, where it calls Python, raises what that raises; or says that memory is lacking.
+
+    (JAX gives an array at once, of which XLA finds out later; who looks at one for which there was no memory ends the
+    process.)
+    """
+    if not code.may_raise and not code.is_large:
         return compiled
 
     def run(*arguments: Any) -> Any:
-        with python_errors():
-            return jax.block_until_ready(compiled(*arguments))
+        try:
+            with python_errors():
+                return jax.block_until_ready(compiled(*arguments))
+        except jax.errors.JaxRuntimeError as error:
+            if not str(error).startswith("RESOURCE_EXHAUSTED"):
+                raise
+            raise ResourceExhaustedError(f"a compiled function: {error}") from error
 
     return run
+
+
+_LARGE = 1 << 26  # elements: arrays for which memory may be lacking
+_IN_PLACE = (
+    1 << 22
+)  # elements: below, variables of such a program are copied, so that they survive if it fails
 
 
 def _alive(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
@@ -191,8 +219,10 @@ class Traced:
         finally:
             here.tapes, here.trace = before
             trace.unbind()
+        for shape in shapes[0]:
+            afford(f"the function {name}", shape.shape, shape.dtype.itemsize)
         self.reads = dict(trace.read_)
-        self.written = list(trace.written.values())
+        self.written = [written(variable) for variable in trace.written.values()]
         self.created = [new._replace(initial=None) for new in trace.created]
         self.random = self.code.random
         self.structure = nest.map_structure(lambda leaf: None, kept["structure"])
@@ -322,6 +352,7 @@ class Program:
         self.name = name
         self.run = run
         self.arguments = arguments
+        self.takes_variables = arguments is not None and bool(arguments.variables)
         self.may_create = may_create
         self.pure = pure
         self.values: Values | None = None  # traced when first needed
@@ -354,7 +385,8 @@ class Program:
             _initialize(traced, leaves)
             self.made_variables, self.may_create = True, False
             traced = Traced(self.name, run, leaves, may_create=False)
-        self.variables = {**traced.reads, **{v._key: v for v in traced.written}}
+        own = {v._key: v for v in traced.written if type(v) is not Written}
+        self.variables = {**traced.reads, **own}
         self.open = [v for v in self.variables.values() if not v.shape.is_fully_defined()]
         self.others.setdefault(self._shapes(), self)
         return traced
@@ -370,10 +402,43 @@ class Program:
             program.others = self.others
         return self.others[shapes]
 
-    def __call__(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+    def __call__(self, leaves: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
         """Run it. `held` are arrays that variables held, to use instead of what they hold now."""
         program = self if held is not None or not self.open else self._for_these_shapes()
+        if self.takes_variables:
+            return program._for_variables(leaves)
         return program.prepare(leaves).run(leaves, held, seed)
+
+    def _for_variables(self, leaves: list[Any]) -> Any:
+        """Run it for these variables among the leaves."""
+        if local.here.tapes:
+            tensors = self.read(leaves)
+            gradient = self._heard(tensors)
+            if gradient is not None:
+                with writing:
+                    result = gradient.run(tensors, None, None)
+                    for cell in gradient.traced.written:
+                        if type(cell) is Written:
+                            variable, tensor = leaves[cell.position], cell._tensor
+                            tensor._key = variable._key
+                            variable._tensor = tensor
+                            del cell._tensor
+                return result
+            del tensors  # else whoever writes into variables would find them in use
+        if self.values is None:
+            self.values = Values(self, self.trace(self.run, self.read(leaves)))
+        return self.values.run_for(leaves)
+
+    def read(self, leaves: list[Any]) -> list[Tensor]:
+        """The leaves with what variables hold in the variables' place; tapes hear that they were read."""
+        if not self.takes_variables:
+            return leaves
+        for variable in leaves:
+            if type(variable) is Variable:
+                for tape in local.here.tapes:
+                    tape._access(variable)
+        with writing:
+            return [cell_of(leaf) if type(leaf) is Variable else leaf for leaf in leaves]
 
     def prepare(self, leaves: list[Tensor]) -> Values | Gradient:
         """What to run: the values alone, or what the open tapes need; traced now if it was not before."""
@@ -393,6 +458,8 @@ class Program:
             return any(tape._knows(key) for tape in tapes)
 
         def read(variable: Variable) -> bool:
+            if type(variable) is Parameter:  # it is among the leaves
+                return False
             for tape in tapes:
                 tape._access(variable)
             return known(variable._key)
@@ -412,7 +479,8 @@ class Program:
 
         Of the tensors, those from outside stay alive.
         """
-        self.accessed = {**self.accessed, **variables}
+        own = {key: v for key, v in variables.items() if type(v) is not Parameter}
+        self.accessed = {**self.accessed, **own}
         met = [*(self.captured or ()), *map(weakref.ref, tensors)]
         self.captured = [reference for reference in met if reference() is not None]
 
@@ -438,19 +506,28 @@ class Values:
         # Nothing is written in place by a program that may fail half way, or is given what variables held before.
         writes = [] if self.pure or traced.code.may_raise else [v._key for v in traced.written]
         reads = [traced.reads[key] for key in traced.code.variables]
-        self.donated = [v for v in reads if v._key in writes and v.shape.is_fully_defined()]
+        least = _IN_PLACE if traced.code.is_large else 0
+        self.donated = [
+            v
+            for v in reads
+            if v._key in writes and v.shape.is_fully_defined() and array_of(v._tensor).size >= least
+        ]
         self.kept = [v for v in reads if not any(v is d for d in self.donated)]
-        places = [writes.index(v._key) for v in self.donated]
+        arguments = [cell for cell in traced.written if type(cell) is Written and cell._key in writes]
+        self.given = [cell for cell in arguments if self._may_donate(cell, least)]
+        places = [writes.index(key) for key in [v._key for v in self.donated] + [w._key for w in self.given]]
         self.order = (
             [] if self.pure else [*places, *[i for i in range(len(traced.written)) if i not in places]]
         )
         self.written = [traced.written[i] for i in self.order]  # the donated ones first
+        self.writes_arguments = any(type(cell) is Written for cell in self.written)
         self.shared = self._shared()
+        self.packed = self._packer()
         self.constants = traced.code.constants
         self.precision = traced.code.precision
-        count = len(self.donated)
+        count = len(self.donated) + len(self.given)
         self.compiled = raising(traced.code, jax.jit(self._compute, donate_argnums=tuple(range(count))))
-        self.execute = self._writing() if self.donated else self._reading()
+        self.execute = self._executing(self.donated, self.written[len(self.donated) :])
         plain = self.precision is nullcontext and not (traced.random or self.constants)
         self.on = self.execute if plain else self._on
         form = None if not plain or self.written or traced.code.may_raise else traced.form
@@ -458,9 +535,18 @@ class Values:
 
     def _compute(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         variables = (*self.donated, *self.kept)
-        counts = [len(variables), len(self.constants), int(self.traced.random)]
-        held, constants, seed = cut(arrays, counts)
-        inputs = arrays[sum(counts) :]
+        counts = [
+            len(self.donated),
+            len(self.given),
+            len(self.kept),
+            len(self.constants),
+            int(self.traced.random),
+        ]
+        donated, given, kept, constants, seed = cut(arrays, counts)
+        held = donated + kept
+        inputs = list(arrays[sum(counts) :])
+        for cell, array in sorted(zip(self.given, given, strict=True), key=lambda pair: pair[0].position):
+            inputs.insert(cell.position, array)
         if [_kind(x) for x in inputs] != [_kind(x) for x in self.traced.code.jaxpr.invars]:
             raise OtherInputs
         state = {v._key: a for v, a in zip(variables, held, strict=True)}
@@ -491,20 +577,51 @@ class Values:
 
         return whole
 
+    def _may_donate(self, cell: Written, least: int) -> bool:
+        """Does the program use the old value of a variable that was given, and may it write over it?"""
+        jaxpr = self.traced.code.jaxpr
+        old = jaxpr.invars[cell.position]
+        used = any(v is old for eqn in jaxpr.eqns for v in eqn.invars)
+        return used and cell.has_one_shape and math.prod(old.aval.shape) >= least
+
     def run(self, leaves: list[Tensor], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
         return self.on([on_device(t) for t in leaves], held, seed)
 
-    def _on(self, inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
+    def run_for(self, leaves: list[Any]) -> Any:
+        """Run it for these variables among the leaves."""
+        taken = [cell.position for cell in self.given]
+        inputs = [
+            values_of([leaf])[0] if type(leaf) is Variable else on_device(leaf)
+            for i, leaf in enumerate(leaves)
+            if i not in taken
+        ]
+        if not self.writes_arguments:
+            return self.on(inputs)
+        donated = [*self.donated, *[leaves[i] for i in taken]]
+        others = [leaves[v.position] if type(v) is Written else v for v in self.written[len(donated) :]]
+        return self._on(inputs, execute=self._executing(donated, others))
+
+    def _on(
+        self,
+        inputs: list[Any],
+        held: dict[int, Any] | None = None,
+        seed: Any = None,
+        execute: Callable[..., Any] | None = None,
+    ) -> Any:
         """Run it on the arrays of its inputs."""
         with self.precision():
             if self.traced.random:
                 inputs = [new_seed() if seed is None else seed, *inputs]
-            return self.execute(self.constants + inputs, held)
+            return (execute or self.execute)(self.constants + inputs, held)
+
+    def _executing(self, donated: list[Variable], others: list[Variable]) -> Callable[..., Any]:
+        """What runs the program; it writes into the memory of some variables, and puts new arrays into others."""
+        return self._writing(donated, others) if donated else self._reading(others)
 
     # The next two are closures, which have at hand what they need: a call takes 2 us less than a method does.
 
-    def _reading(self) -> Callable[..., Any]:
-        compiled, written, packed, variables = self.compiled, self.written, self._packer(), self.kept
+    def _reading(self, written: list[Variable]) -> Callable[..., Any]:
+        compiled, packed, variables = self.compiled, self.packed, self.kept
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             kept = values_of(variables) if held is None else [held[v._key] for v in variables]
@@ -515,11 +632,10 @@ class Values:
 
         return execute
 
-    def _writing(self) -> Callable[..., Any]:
+    def _writing(self, donated: list[Variable], others: list[Variable]) -> Callable[..., Any]:
         """It is given the arrays of variables to be written into. If it fails, all is as it was; if interrupted, all is
         as it was, or done. (`held` is for pure programs, which write nothing.)"""
-        compiled, packed, donated, kept = self.compiled, self._packer(), self.donated, self.kept
-        others = self.written[len(donated) :]
+        compiled, packed, kept = self.compiled, self.packed, self.kept
         alone = ALONE * len(donated)
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:

@@ -6,6 +6,7 @@ Tapes know primitives only through plans (what to keep, how to pull back); they 
 from __future__ import annotations
 
 import enum
+import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ from .sweep import add, leading_from, sweep_arrays, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
 
-logger = logging.getLogger("gradtape")
+# A training loop may do at each step what calls for a warning: each is logged once in a process.
+warn_once = functools.cache(logging.getLogger("gradtape").warning)
 
 
 class UnconnectedGradients(enum.Enum):
@@ -178,7 +180,7 @@ class GradientTape(Listener):
         for thing in nest.flatten(tensor):
             _check_source(thing, "watch")
             if not dtypes.is_differentiable(_value(thing)):
-                logger.warning("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
+                warn_once("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
                 continue
             self._watch(thing)
 
@@ -421,7 +423,7 @@ class GradientTape(Listener):
         here = local.here
         if self._recording and self._open_in is here:
             if self._persistent:
-                logger.warning(
+                warn_once(
                     "gradient was called on a persistent tape inside its own block: the gradient is recorded too. "
                     "Call it outside the block unless you want higher orders"
                 )
@@ -520,7 +522,7 @@ def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
     for target, weight in zip(targets, weights):
         array = target._array
         if not dtypes.is_differentiable(array):
-            logger.warning(
+            warn_once(
                 "the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name
             )
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,24 @@ else:
 
     class Operators:
         __slots__ = ()
+
+
+class _IfKnown:
+    """A method that a tensor without a value does not have: as in TensorFlow, `hasattr(x, "numpy")` tells."""
+
+    def __init__(self, method: Callable[[Any], Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __call__(self, tensor: Any) -> Any:
+        return self.__get__(tensor)()
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Callable[..., Any]:
+        if tensor is None:
+            return self._method
+        if type(tensor._array) is not ndarray:
+            tensor._known(f"tensor.{self._method.__name__}()", NoNumpyError)
+        return MethodType(self._method, tensor)
 
 
 class Tensor(Operators):
@@ -131,9 +150,10 @@ class Tensor(Operators):
         """Assert that the tensor has this shape (which may leave lengths open with None)."""
         self.shape.assert_is_compatible_with(TensorShape(shape))
 
+    @_IfKnown
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
-        array = self._known("tensor.numpy()", NoNumpyError)
+        array = self._array
         return array[()] if array.ndim == 0 else array.copy()
 
     def ref(self) -> Reference:
@@ -288,7 +308,7 @@ def key_of(thing: Any) -> int:
 class Reference:
     """A hashable stand-in for a tensor or variable; equal only to a reference to the very same object."""
 
-    __slots__ = ("_object",)
+    __slots__ = ("__weakref__", "_object")
 
     def __init__(self, value: Any) -> None:
         self._object = value
@@ -549,6 +569,12 @@ def _first_leaf(value: Any) -> Any:
     return next(_leaves(value), None)
 
 
+_GRADIENT = (
+    ". Gradients are None where the target does not depend on the source: tape.explain(target, source) says why, and "
+    "tape.gradient(target, source, unconnected_gradients='zero') gives zeros instead"
+)
+
+
 def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
     """A private copy of a NumPy array, scalar, or anything NumPy can read as one."""
     if isinstance(value, (str, bytes)) or (isinstance(value, np.generic) and value.dtype.kind in "SU"):
@@ -558,6 +584,7 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
     if value is None or isinstance(value, (dict, set, frozenset)) or callable(value):
         raise ValueError(
             f"{_shorten(value)} of type {type(value).__name__} is no tensor, nor can it become one"
+            + (_GRADIENT if value is None else "")
         )
     try:
         array = value if is_traced(value) else np.array(value)

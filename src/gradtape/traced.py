@@ -13,8 +13,12 @@ from . import dtypes
 from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
 
 
-class NoNumpyError(OperatorNotAllowedInGraphError, AttributeError):
-    """`tensor.numpy()` while a @function is traced. In TensorFlow there is no such method then."""
+class NoNumpyError(OperatorNotAllowedInGraphError, AttributeError, NotImplementedError):
+    """`tensor.numpy` while a @function is traced. In TensorFlow there is no such method then."""
+
+
+class GoneError(InaccessibleTensorError, AttributeError):
+    """`tensor.numpy` of a tensor that has left its @function."""
 
 
 class NoArrayError(OperatorNotAllowedInGraphError, NotImplementedError):
@@ -42,7 +46,7 @@ def no_value(asked: str, array: Any, kind: type[Exception] = OperatorNotAllowedI
     """The error for asking a traced tensor for its value."""
     escaped = leaked(array)
     if escaped is not None:
-        return escaped
+        return GoneError(*escaped.args) if kind is NoNumpyError else escaped
     return kind(
         f"{asked} needs the value of a tensor of shape {tuple(array.shape)} and dtype {dtypes.of(array).name}, which "
         f"is not known while a @function is traced ({where()}): only shapes and dtypes are. Choose with cond, case or "

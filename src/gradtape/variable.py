@@ -25,6 +25,8 @@ from .traced import no_value
 
 # What is called when a @function has made variables, before they get initial values that it computes.
 when_made: list[Callable[[], None]] = []
+# What is called with each new variable, as long as a checkpoint waits for some.
+when_new: Callable[[Variable], None] | None = None
 
 
 class Variable(Operators):
@@ -93,6 +95,8 @@ class Variable(Operators):
             tensor = trace.create(self, tensor)
         self._tensor = wrap(self._usable(tensor._array))
         self._tensor._key = self._key
+        if when_new is not None and trace is None:
+            when_new(self)
 
     def _put(self, array: Any) -> None:
         """Swap the array. All values of a variable share its key: to tapes, every read is a read of the variable."""

@@ -115,6 +115,11 @@ OURS = {
         [[0.0, 0.0]],
         [[1.0, 1.0]],
     ),
+    "the cross entropy of labels that sum to 2": (
+        lambda labels, logits: tf.nn.softmax_cross_entropy_with_logits(labels, logits),
+        [[1.0, 1.0], [0.0, 0.0]],
+        [[np.log(2), np.log(2)], [0.0, 0.0]],
+    ),
     "x ** 0 at 0": (lambda x: x**0.0, [[0.0, 2.0]], [[0.0, 0.0]]),
     "0 ** 0": (tf.pow, [[0.0], [0.0]], [[0.0], [0.0]]),
     "log-sum-exp of all -inf": (tf.reduce_logsumexp, [[-inf, -inf]], [[0.0, 0.0]]),

@@ -21,8 +21,9 @@ from ..ops.arrange import repeat as _repeat
 from ..ops.arrange import reverse as _reverse
 from ..ops.creation import linspace_nd as _linspace
 from ..ops.creation import ones as _ones
+from ..ops.creation import steps as _steps
 from ..ops.creation import zeros as _zeros
-from ..ops.known import new_shape as _new_shape
+from ..ops.known import afford as _afford
 from ..ops.linalg import matmul as _matmul
 from ..ops.scalars import integer as _integer
 from ..tensor import Tensor, convert, is_tensor
@@ -224,9 +225,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     if not builtins.all(np.isfinite(part) for part in parts) or not parts[-1]:
         raise InvalidArgumentError(f"arange: {given} make no range: all must be finite, and step not 0")
     first, last, by = (part[()] for part in parts)
+    _afford("arange", (_steps(first, last, by),), 16)
     try:
         made: Any = np.arange(first, last, by)
-    except (MemoryError, ValueError) as error:
+    except MemoryError as error:
         raise ResourceExhaustedError(f"arange: no memory for {given}: {error}") from error
     return array(made, dtype)
 
@@ -249,7 +251,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     rows = _integer("eye", "N", N, 0)
     columns = rows if M is None else _integer("eye", "M", M, 0)
     diagonal = _integer("eye", "k", k)
-    _new_shape("eye", (rows, columns))
+    _afford("eye", (rows, columns), 16)
     return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 

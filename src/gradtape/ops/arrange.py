@@ -31,7 +31,7 @@ from .array import (
     transpose,
 )
 from .indexing import Index, block, getitem, masked, take
-from .known import known, shape_known
+from .known import afford, known, shape_known
 from .padding import pad
 from .reduction import one_axis
 from .scalars import choice
@@ -307,6 +307,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         x = reshape(x, (1,))
     a = one_axis("repeat", axis, x.ndim) + x.ndim
     shape = x._array.shape
+    length = int(times.sum(dtype=float)) * (shape[a] if times.size == 1 else 1)
+    afford("repeat", (*shape[:a], length, *shape[a + 1 :]), x._array.dtype.itemsize + 16 * (times.size > 1))
     if times.size == 1:
         count = int(times.reshape(()))
         lone = apply1(reshape_, x, {"shape": (*shape[: a + 1], 1, *shape[a + 1 :])})
@@ -338,6 +340,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     shape = [0] * len(xs)
     for x, place in zip(xs, places, strict=True):
         shape[place] = x._array.size
+    afford("meshgrid", (len(xs), *shape), max([x._array.dtype.itemsize for x in xs], default=0))
     lines = [
         apply1(reshape_, x, {"shape": tuple([shape[i] if i == place else 1 for i in range(len(xs))])})
         for x, place in zip(xs, places, strict=True)
@@ -367,6 +370,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     if not (limit.dtype.is_integer or limit.dtype.is_floating) or not 0 <= limit._array < np.inf:
         raise InvalidArgumentError(f"sequence_mask: maxlen must be a number of at least 0, not {maxlen!r}")
     given = cast(given, limit.dtype)
+    kind = dtypes.bool if dtype is None else dtypes.as_dtype(dtype)
+    afford("sequence_mask", (max(values.size, 8), math.ceil(limit._array)), 1 + kind.size)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
     mask = apply(Primitive.registry["less"], (positions, expand_dims(given, -1)))
     return mask if dtype is None else cast(mask, dtype)

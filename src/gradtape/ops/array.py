@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
@@ -23,7 +24,7 @@ from ..tensor import Tensor, convert, wrap
 from ..variable import Variable
 from .elementwise import install
 from .indexing import Index, getitem
-from .known import static_number, static_shape
+from .known import afford, static_number, static_shape
 from .reduction import broadcast, one_axis, sum_, unbroadcast
 
 
@@ -383,6 +384,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"broadcast_to: the shape {list(own)} does not broadcast to {list(wanted)}"
         )
+    afford("broadcast_to", wanted, x._array.dtype.itemsize)
     return apply1(broadcast_to_, x, {"shape": wanted})
 
 
@@ -461,6 +463,10 @@ def together(name: str, values: Any) -> list[Tensor]:
     if others and hint is None:
         own = [convert(x)._array.dtype for x in values]
         hint = max(own, key=lambda dtype: "OSUbuiVfc".find(dtype.kind))
+        if any((dtype.kind == "b") != (hint.kind == "b") for dtype in own):
+            raise DTypeError(
+                f"{name}: booleans and numbers do not mix: write 1 for True, or cast(x, 'int32')"
+            )
     for i in others:
         tensors[i] = convert(values[i], None, hint)
     return tensors
@@ -520,6 +526,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"tile: multiples must have one number of at least 0 for each axis of shape {x.shape}, not {list(times)}"
         )
+    afford("tile", tuple(map(operator.mul, x._array.shape, times)), x._array.dtype.itemsize)
     return apply1(tile_, x, {"multiples": times})
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..dtypes import HALF
 from ..indexed_slices import IndexedSlices
-from ..primitive import apply2, rounded
+from ..primitive import apply, apply1, apply2, rounded
 from ..tensor import Tensor, convert
-from .elementwise import clip, divide, divide_no_nan, maximum, multiply
+from .elementwise import clip, divide, divide_no_nan, isfinite, maximum, multiply, number, select
 from .public import ordered
 from .reduction import reduce_euclidean_norm
 
@@ -46,23 +46,22 @@ def _listed(name: str, t_list: Any) -> None:
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """The norm of all tensors taken together; None entries count as nothing.
+    """The norm of all tensors taken together; None entries count as nothing, and nothing at all has the norm 0.
 
     >>> float(global_norm([[3.0], [4.0]]))
     5.0
     """
     _listed("global_norm", t_list)
     rows = [t.values if isinstance(t, IndexedSlices) else convert(t) for t in t_list if t is not None]
-    if not rows:
-        raise ValueError("global_norm: needs at least one tensor that is not None")
-    lengths = [reduce_euclidean_norm(row) for row in rows]
-    return reduce_euclidean_norm(lengths)
+    return reduce_euclidean_norm([reduce_euclidean_norm(row) for row in rows] or 0.0)
 
 
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
     """All tensors scaled down together so that their global norm is at most `clip_norm`; returns them and the norm.
+
+    If the norm is infinite or nan, all elements become nan: finite ones would hide that a gradient was not.
 
     >>> clipped, length = clip_by_global_norm([[3.0], [4.0]], 1.0)
     >>> [t.numpy().tolist() for t in clipped], float(length)
@@ -72,6 +71,7 @@ def clip_by_global_norm(
     length: Any = global_norm(t_list) if use_norm is None else convert(use_norm)
     limit: Any = convert(clip_norm, None, length._array.dtype)
     scale = apply2(divide, limit, apply2(maximum, length, limit))
+    scale = apply(select, (apply1(isfinite, length), scale, number(float("nan"), length)))
 
     def scaled(t: Any) -> Any:
         if t is None:

@@ -9,6 +9,7 @@ from ..primitive import apply
 from ..tensor import Tensor, convert
 from .array import reshape_, static_shape, together, transpose_
 from .convolve import convolve, deconvolve
+from .known import afford
 from .windows import channels_come_first, numbers_of, padding_of, spatial_windows
 
 
@@ -110,6 +111,7 @@ def _transposed(
             f"{shape[-1]} channels to one of {wanted[0]} with {wanted[-1]}"
         )
     space = wanted[1:-1]
+    afford(name, wanted, y._array.dtype.itemsize)
     steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
     windows = spatial_windows(name, kernel[:-2], steps, gaps, padding_of(name, padding), space, first)
     if windows.fit(space) != shape[1:-1]:

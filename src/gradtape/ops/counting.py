@@ -12,7 +12,7 @@ from ..errors import DTypeError, InvalidArgumentError
 from ..primitive import apply, primitive
 from ..tensor import Tensor, convert
 from .array import bounds, cast, reshape, squeeze
-from .known import known, shape_known
+from .known import afford, known, shape_known
 from .scalars import choice, integer
 from .segment import integers, segment_sum_
 
@@ -70,6 +70,7 @@ def bincount(
         None if maxlength is None else integer("bincount", "maxlength", maxlength, 0),
     )
     rows = at.reshape(-1, at.shape[-1]) if axis == -1 and at.ndim > 1 else at.reshape(1, -1)
+    afford("bincount", (len(rows), size), 12)
     inside = (rows >= 0) & (rows < size)
     ids = xp(rows).where(inside, rows + np.arange(len(rows))[:, None] * size, -1).reshape(-1)
     shape = (*at.shape[:-1], size) if axis == -1 and at.ndim > 1 else (size,)
@@ -114,6 +115,7 @@ def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor
         raise InvalidArgumentError(f"{name}: nbins must be a number of at least 1, not {bins.tolist()}")
     if not is_traced(ends._array) and not ends._array[0] < ends._array[1]:
         raise InvalidArgumentError(f"{name}: value_range must be [low, high], not {ends._array.tolist()}")
+    afford(name, (int(bins),), 12)
     return x, ends._array, int(bins)
 
 
@@ -177,6 +179,7 @@ def confusion_matrix(
         n = int(max(true.max(initial=-1), given.max(initial=-1))) + 1
     else:
         n = integer("confusion_matrix", "num_classes", num_classes, 0)
+    afford("confusion_matrix", (n, n), 12)
     bounds("confusion_matrix: labels", true, n)
     bounds("confusion_matrix: predictions", given, n)
     inside = (true >= 0) & (true < n) & (given >= 0) & (given < n)

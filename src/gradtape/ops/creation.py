@@ -13,7 +13,7 @@ from ..primitive import apply, apply2
 from ..tensor import Tensor, convert, wrap
 from .array import broadcast_to, cast, expand_dims
 from .elementwise import add, divide, multiply, select, subtract
-from .known import new_shape, shape_known
+from .known import afford, new_shape, shape_known
 from .reduction import one_axis
 from .scalars import integer
 
@@ -46,9 +46,10 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
 
 def _filled(name: str, lengths: tuple[int, ...], kind: Any, value: Any = None) -> Tensor:
     """Zeros, or one value everywhere: in half the time of np.full."""
+    afford(name, lengths, kind.size)
     try:
         array = (np.zeros if value is None else np.empty)(lengths, kind.numpy_dtype)
-    except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can tell
+    except MemoryError as error:
         raise ResourceExhaustedError(f"{name}: no memory for the shape {list(lengths)}: {error}") from error
     if value is not None:
         array.fill(value)
@@ -146,10 +147,16 @@ def range_(
         raise InvalidArgumentError("range: delta must not be 0")
     if (last < first) if step > 0 else (last > first):
         raise InvalidArgumentError(f"range: {last} is not reached from {first} in steps of {step}")
+    afford("range", (steps(first, last, step),), kind.itemsize)
     try:
         return wrap(np.arange(first, last, step, dtype=kind))
-    except (MemoryError, ValueError) as error:
+    except MemoryError as error:
         raise ResourceExhaustedError(f"range: no memory for {first} to {last} by {step}: {error}") from error
+
+
+def steps(first: Any, last: Any, step: Any) -> int:
+    """How many numbers a range has, about."""
+    return int(min(max(0.0, (float(last) - float(first)) / float(step)), 1e30))
 
 
 def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
@@ -170,7 +177,7 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
             f"linspace: start and stop must have one shape, not {list(first.shape)} and {list(last.shape)}"
         )
     a = one_axis("linspace", axis, first.ndim + 1) + first.ndim + 1
-    new_shape("linspace", (count, *first._array.shape))
+    afford("linspace", (count, *first._array.shape), 4 * first.dtype.size)
     steps = np.arange(count, dtype=first._array.dtype).reshape(*[1] * a, count, *[1] * (first.ndim - a))
     if first.ndim:  # numbers broadcast as they are
         first, last = expand_dims(first, a), expand_dims(last, a)
@@ -202,7 +209,9 @@ def one_hot(
         raise InvalidArgumentError(
             f"one_hot: axis {axis} is out of range for indices of shape {list(at.shape)}"
         )
-    hot = at[..., None] == np.arange(integer("one_hot", "depth", depth, 0))
+    length = integer("one_hot", "depth", depth, 0)
+    afford("one_hot", (max(at.size, 8), length), 1 + (4 if dtype is None else dtypes.as_dtype(dtype).size))
+    hot = at[..., None] == np.arange(length)
     if a != -1:
         hot = xp(at).moveaxis(hot, -1, a)
     values = [v for v in (on_value, off_value) if v is not None]

@@ -21,6 +21,7 @@ from ..tensor import Tensor, convert, wrap
 from . import philox
 from .array import gather_, identity, static_number, static_shape
 from .elementwise import add, divide, maximum, multiply, subtract
+from .known import afford
 from .special import gamma_density, igamma_by_shape
 
 Place = tuple[Any, Any]  # key and counter: see philox
@@ -32,8 +33,7 @@ def sizes(name: str, shape: Any) -> tuple[int, ...]:
     wanted = static_shape(name, shape)
     if min(wanted, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a shape has no negative lengths, as in {list(wanted)}")
-    if math.prod(wanted) >= 1 << 48:
-        raise InvalidArgumentError(f"{name}: the shape {list(wanted)} is too large for any memory")
+    afford(name, wanted, 24)
     return wanted
 
 

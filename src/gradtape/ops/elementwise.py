@@ -127,16 +127,32 @@ def _nonzero_divisor(name: str, y: Any) -> None:
         raise InvalidArgumentError(f"{name}: integer division by zero")
 
 
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, of which an error in the last bit would be one of 1 once it is rounded to whole numbers.
+
+    By one number for all elements XLA divides as by multiplication with 1 / y, so it is not told that y is one.
+    """
+    return x / xp(x, y).where(x != x, x, y) if is_traced(x) or is_traced(y) else x / y
+
+
 @primitive(elementwise=True, settle=numbers)
 def floor_divide(x, y):
-    _nonzero_divisor("floor_divide", y)
-    return x // y
+    """x / y, rounded down. Of floats the quotient is rounded twice, as in TensorFlow: 1 // 0.1 is 10, in Python 9."""
+    if x.dtype.kind in "iu":
+        _nonzero_divisor("floor_divide", y)
+        return x // y
+    return xp(x, y).floor(_quotient(x, y))
 
 
 @primitive(elementwise=True, settle=numbers)
 def floormod(x, y):
-    _nonzero_divisor("floormod", y)
-    return x % y
+    """What x / y, rounded down, leaves over: exact, with the sign of y. A remainder of 0 has the sign of x."""
+    if x.dtype.kind in "iu":
+        _nonzero_divisor("floormod", y)
+        return x % y
+    m = xp(x, y)
+    left = m.fmod(x, y)
+    return m.where((left != 0) & ((left < 0) != (y < 0)), left + y, left)
 
 
 floormod.rules(x=lambda g: g, y=lambda g, x, y: -(g * floor_divide(x, y)))
@@ -148,7 +164,7 @@ def truncatediv(x, y):
     _nonzero_divisor("truncatediv", y)
     if x.dtype.kind in "iu":
         return (x - xp(x, y).fmod(x, y)) // y
-    return xp(x, y).trunc(x / y)
+    return xp(x, y).trunc(_quotient(x, y))
 
 
 @primitive(elementwise=True, settle=numbers)

@@ -20,6 +20,7 @@ from ..tensor import Tensor, convert
 from .array import concat, static_shape
 from .elementwise import conj
 from .indexing import Index, getitem, place
+from .known import afford
 from .reduction import one_axis
 from .scalars import choice
 
@@ -175,6 +176,7 @@ def _lengths(name: str, fft_length: Any, axes: tuple[int, ...], default: list[in
         raise InvalidArgumentError(
             f"{name}: fft_length must hold {len(axes)} length{'s' * (len(axes) > 1)} of at least 0, not {lengths}"
         )
+    afford(name, tuple(lengths), 16)
     return lengths
 
 

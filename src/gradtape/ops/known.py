@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..engine import is_traced
-from ..errors import DTypeError, InvalidArgumentError, NotCompilableError
+from ..errors import DTypeError, InvalidArgumentError, NotCompilableError, ResourceExhaustedError
+from ..memory import available
 from ..shapes import TensorShape
 from ..tensor import Tensor, convert
 from ..traced import where
@@ -64,6 +65,34 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
     if math.prod(lengths) >= 1 << 63 or max(lengths, default=0) >= 1 << 63:
         raise InvalidArgumentError(f"{name}: the shape {list(lengths)} has more than 2**63 - 1 elements")
     return lengths
+
+
+_SMALL = 1 << 24  # elements: so many are nowhere too many
+
+
+def afford(name: str, shape: tuple[int, ...], size: int) -> None:
+    """Raise if there is no memory to make a tensor of this shape, at `size` bytes for an element.
+
+    What is computed on the way counts among the bytes. For whatever takes its shape from numbers that users give: the
+    process would be ended while it fills the memory, which no `except` sees.
+    """
+    count = math.prod(shape)
+    if count <= _SMALL:
+        return
+    free = available()
+    if (free is not None and count * size > free) or count * size >= 1 << 63:
+        raise ResourceExhaustedError(
+            f"{name}: the shape {list(shape)} takes {_gigabytes(count * size)}"
+            + (
+                f" to make, and there are {_gigabytes(free)}"
+                if free is not None
+                else ": no memory holds that"
+            )
+        )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"
 
 
 def static_number(what: str, value: Any) -> int:

@@ -51,17 +51,26 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """How many singular values of each matrix are larger than `tol` (by default what rounding makes of 0).
 
+    `tol` broadcasts against the singular values: a number for each of several matrices needs a last axis of length 1.
+
     >>> int(matrix_rank([[1.0, 1.0], [1.0, 1.0]]))
     1
     """
-    (x,) = matrices("matrix_rank", a, square=False)
+    (x,) = matrices("matrix_rank", convert(a, None, np.dtype(np.float32)), square=False)
     s = singular_values.forward(x._array)
     if tol is None:
         threshold = np.finfo(s.dtype).eps * max(x._array.shape[-2:]) * s.max(-1, keepdims=True, initial=0)
     else:
-        threshold = convert(tol, None, s.dtype)._array[..., None]
+        threshold = convert(tol, None, s.dtype)._array
         if threshold.dtype.kind not in "fiu":
             raise DTypeError(f"matrix_rank: tol must be a number, not {tol!r}")
+        try:
+            np.broadcast_shapes(s.shape, threshold.shape)
+        except ValueError:
+            raise InvalidArgumentError(
+                f"matrix_rank: tol of shape {list(threshold.shape)} does not broadcast against the singular values, "
+                f"of shape {list(s.shape)}: give one number, or one for each matrix with a last axis of length 1"
+            ) from None
     return convert(xp(s, threshold).sum(s > threshold, -1, dtype=np.int32))
 
 

@@ -18,6 +18,7 @@ from ..tensor import Tensor, convert
 from .array import reshape_, static_shape, together
 from .elementwise import conj, select
 from .indexing import Index, getitem, place
+from .known import afford
 from .reduction import sum_, unbroadcast
 from .scalars import choice
 
@@ -334,6 +335,7 @@ def diag(
         )
     options = {"lower": lower, "upper": upper, "align": _alignment("diag", align)}
     _check_diagonals("diag", (rows, columns), lower, upper)
+    afford("diag", (*x._array.shape[: -1 - several], rows, columns), 2 * x._array.dtype.itemsize)
     matrix = apply(diag_, (x,), {**options, "rows": rows, "columns": columns})
     fill = _padding("diag", padding_value, x._array.dtype)
     if fill is None:
@@ -415,6 +417,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     shape = x._array.shape
     if not shape:
         raise InvalidArgumentError("tensor_diag: a scalar has no axes to make a diagonal of")
+    afford("tensor_diag", shape + shape, x._array.dtype.itemsize)
     flat = on_diagonal(apply(reshape_, (x,), {"shape": (math.prod(shape),)}))
     return apply(reshape_, (flat,), {"shape": shape + shape})
 

@@ -14,7 +14,7 @@ from ..tensor import Tensor, convert, wrap
 from .array import gather_
 from .elementwise import select
 from .indexing import Index, place
-from .known import known
+from .known import afford, known
 
 
 def pad(
@@ -31,6 +31,8 @@ def pad(
     x: Any = convert(tensor)
     widths = _widths(paddings, x._array.ndim)
     kind = str(mode).upper()
+    shape = tuple([n + before + after for n, (before, after) in zip(x._array.shape, widths)])
+    afford("pad", shape, x._array.dtype.itemsize)
     if kind == "CONSTANT":
         inside, shape = _around(x._array.shape, widths)
         padded = apply1(place, x, {"index": inside, "shape": shape})

@@ -57,7 +57,8 @@ def _later(show: Callable[[Any], None], inputs: Any) -> None:
     from ..host import call
 
     leaves = nest.flatten(inputs)
-    tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    # Strings are known now: compiled code has none.
+    tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf) and leaf.dtype.name != "string"]
 
     def on_arrays(*arrays: Any) -> tuple[()]:
         known = dict(zip(tensors, map(wrap, arrays), strict=True))

@@ -15,7 +15,7 @@ from ..dtypes import HALF, as_dtype, is_differentiable
 from ..engine import xp
 from ..errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ..primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals, rounded
-from ..tensor import Tensor, convert
+from ..tensor import Tensor, convert, wrap
 from .elementwise import (
     cast_like,
     conj,
@@ -467,6 +467,8 @@ def reduce_all(
 
 def _booleans(name: str, value: Any) -> Tensor:
     x = convert(value)
+    if not x._array.size and isinstance(value, (list, tuple)):  # nothing in it says what it is a list of
+        x = wrap(np.zeros(x._array.shape, bool))
     if x._array.dtype.kind != "b":
         raise DTypeError(f"{name} takes booleans, not {x.dtype.name}: compare first, as in x > 0")
     return x
@@ -567,6 +569,8 @@ def count_nonzero(
 def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
     """The index of the largest element along `axis` (the first axis by default); of equals the first.
 
+    `output_type` is int64 (the default, or None), int32, int16 or uint16.
+
     >>> int(argmax([1.0, 3.0, 2.0]))
     1
     """
@@ -575,6 +579,8 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
 
 def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
     """The index of the smallest element along `axis` (the first axis by default); of equals the first.
+
+    `output_type` is int64 (the default, or None), int32, int16 or uint16.
 
     >>> int(argmin([1.0, 3.0, 2.0]))
     0
@@ -587,4 +593,9 @@ def _arg(which: Primitive, name: str, value: Any, axis: Any, output_type: Any) -
     if x._array.dtype.kind in "cO":
         reals(which, [x._array], None)
     a = one_axis(name, 0 if axis is None else axis, x.ndim)
-    return apply1(which, x, {"axis": a, "dtype": as_dtype(output_type).name})
+    kind = "int64" if output_type is None else as_dtype(output_type).name
+    if kind not in ("int64", "int32", "int16", "uint16"):
+        raise DTypeError(
+            f"{name}: output_type must be int64, int32, int16 or uint16, not {kind}: cast the result"
+        )
+    return apply1(which, x, {"axis": a, "dtype": kind})

@@ -16,6 +16,7 @@ from ..tensor import Tensor, convert
 from .array import bounds, cast, expand_dims, gather_, reshape, static_shape, unstack
 from .elementwise import ceil, floor, select
 from .indexing import Index, getitem
+from .known import afford
 from .padding import pad
 from .resample import KERNELS, nearest, resample, resizing
 from .scalars import choice, integer, number
@@ -69,6 +70,8 @@ def _new_size(x: Any, size: Any, preserve_aspect_ratio: Any) -> tuple[int, int]:
         # In float32, and rounding to even, as TensorFlow has it.
         scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
         height, width = (max(1, int(np.rint(scale * np.float32(n)))) for n in old)
+    afford("resize", (height + width,), 400)  # the weights, see `resample`
+    afford("resize", (*x._array.shape[:-3], height, width, x._array.shape[-1]), 9)
     return height, width
 
 
@@ -260,6 +263,7 @@ def crop_and_resize(
     if corners.dtype.name != "float32":
         raise DTypeError(f"crop_and_resize: boxes must be float32, not {corners.dtype.name}")
     bounds("crop_and_resize", which, x._array.shape[0])
+    afford("crop_and_resize", (len(which), *size, x._array.shape[-1]), 24)
     return _cut(x, corners, which, size, method, outside)
 
 

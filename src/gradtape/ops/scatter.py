@@ -31,7 +31,7 @@ from .array import (
     together,
 )
 from .elementwise import cast_like, equal, select, zero_like
-from .known import shape_known
+from .known import afford, shape_known
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Primitives
@@ -249,6 +249,7 @@ def scatter_nd(
         raise InvalidArgumentError(f"scatter_nd: a shape has no negative lengths, as in {list(wanted)}")
     if values.dtype.name == "string":
         raise DTypeError("scatter_nd: strings cannot be added up")
+    afford("scatter_nd", wanted, values._array.dtype.itemsize)
     places = _Places("scatter_nd", indices, values, wanted, bad_indices_policy)
     rows, at = places.updates(values)
     return places.unfold(apply(scatter_along, (rows, at), {"axis": -rows.ndim, "size": places.count}))

@@ -18,7 +18,7 @@ from ..tensor import Tensor, convert
 from .array import along, bounds, gather_, reshape, run_starts
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv
 from .indexing import getitem, place
-from .known import shape_known
+from .known import afford, shape_known
 from .scalars import integer
 
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -282,6 +282,7 @@ def _in_any_order(
     if not is_traced(at):
         bounds(name, np.maximum(at, 0), size if at.size else 1)
     rest = x._array.shape[at.ndim :]
+    afford(name, (size, *rest), x._array.dtype.itemsize)
     return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
 
 

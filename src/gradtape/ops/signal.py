@@ -16,6 +16,7 @@ from ..tensor import Tensor, convert, wrap
 from .array import concat, reshape_, transpose
 from .elementwise import divide_no_nan, exp, sqrt
 from .fourier import fitted, irfft, rfft
+from .known import afford
 from .padding import pad
 from .reduction import one_axis, reduce_sum
 from .scalars import choice, integer, number
@@ -131,9 +132,15 @@ def _floating(name: str, dtype: Any) -> Any:
     return kind.numpy_dtype
 
 
+def _window_length(name: str, value: Any) -> int:
+    length = integer(name, "window_length", value, 0)
+    afford(name, (length,), 40)
+    return length
+
+
 def _raised_cosine(name: str, window_length: Any, periodic: Any, dtype: Any, mean: float) -> Tensor:
     kind = _floating(name, dtype)
-    length = integer(name, "window_length", window_length, 0)
+    length = _window_length(name, window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
     period = length if bool(periodic) and length % 2 == 0 else length - 1
@@ -171,7 +178,7 @@ def kaiser_window(
     array([0.4387, 1.    , 0.4387], dtype=float32)
     """
     kind = _floating("kaiser_window", dtype)
-    length = integer("kaiser_window", "window_length", window_length, 0)
+    length = _window_length("kaiser_window", window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
     across = np.linspace(-1, 1, length)
@@ -188,7 +195,7 @@ def kaiser_bessel_derived_window(
     >>> kaiser_bessel_derived_window(4, 2.0).numpy().round(4)
     array([0.4834, 0.8754, 0.8754, 0.4834], dtype=float32)
     """
-    length = integer("kaiser_bessel_derived_window", "window_length", window_length, 0)
+    length = _window_length("kaiser_bessel_derived_window", window_length)
     total = cumsum(kaiser_window(length // 2 + 1, beta, dtype))
     rising = apply(sqrt, (total[:-1] / total[-1],))
     return concat([rising, rising[::-1]], 0)
@@ -201,7 +208,7 @@ def vorbis_window(window_length: Any, dtype: Any = "float32", name: str | None =
     array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
     """
     kind = _floating("vorbis_window", dtype)
-    length = integer("vorbis_window", "window_length", window_length, 0)
+    length = _window_length("vorbis_window", window_length)
     rise = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
     return wrap(np.sin(np.pi / 2 * rise * rise).astype(kind))
 
@@ -483,6 +490,7 @@ def linear_to_mel_weight_matrix(
     kind = _floating(name, dtype)
     bands = integer(name, "num_mel_bins", num_mel_bins, 1)
     bins = integer(name, "num_spectrogram_bins", num_spectrogram_bins, 1)
+    afford(name, (bins, bands), 32)
     rate = number(name, "sample_rate", sample_rate)
     low = number(name, "lower_edge_hertz", lower_edge_hertz)
     high = number(name, "upper_edge_hertz", upper_edge_hertz)

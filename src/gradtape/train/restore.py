@@ -2,11 +2,13 @@
 
 All is found and checked before the first value changes. What nobody has claimed yet waits: when an attribute is set on
 an object that is known to lack something, it is looked at again. Python tells that through `__setattr__`, which the
-object's class is given for as long as something waits.
+object's class is given for as long as something waits. Of lists and dictionaries `arrivals` tells, when a new variable
+is first used.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ from ..errors import InvalidArgumentError, OpError
 from ..primitive import local, outside
 from ..tensor import wrap
 from ..variable import Variable, when_made
+from . import arrivals
 from .files import Saved
 from .graph import children, is_value, leading, walk
 
@@ -27,11 +30,16 @@ class Restoration:
         self._names = _names(saved.nodes)
         self._bound: dict[int, weakref.ref[Any]] = {}  # by the number of the node
         self._values = {i for i, node in enumerate(saved.nodes) if "tensor" in node or "state" in node}
+        self._lacking = self._incomplete()
 
     def match(self, thing: Any, number: int) -> None:
         """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
         trace = local.here.trace
-        with outside():  # a @function may make variables while it is traced: this is no part of that
+        with (
+            _one_at_a_time,
+            arrivals.looking(),
+            outside(),
+        ):  # a @function may make variables while it is traced: this is no part of that
             for found in self._match(thing, number):
                 if trace is not None and isinstance(found, Variable):
                     trace.restored(found)
@@ -39,7 +47,6 @@ class Restoration:
     def _match(self, thing: Any, number: int) -> list[Any]:
         """The same; returns the objects that got a value."""
         changes: dict[int, tuple[Any, Callable[[], None]]] = {}
-        lacking = self._lacking()
         waiting, seen, incomplete = [(thing, number)], set(), []
         while waiting:
             thing, number = waiting.pop()
@@ -51,15 +58,19 @@ class Restoration:
                 if number in self._values and number not in self._bound and number not in changes:
                     changes[number] = thing, self._change(thing, node, number)
                 continue
-            if number in lacking and hasattr(thing, "__dict__"):
+            if number in self._lacking and hasattr(thing, "__dict__"):
                 incomplete.append((thing, number))
             waiting += [
-                (part, node["children"][name]) for name, part in children(thing) if name in node["children"]
+                (part, node["children"][name])
+                for name, part in children(thing)
+                if node["children"].get(name) in self._lacking
             ]
         for number, (thing, change) in changes.items():
             change()
             self._bound[number] = weakref.ref(thing)
             self._saved.tensors.pop(self._saved.nodes[number].get("tensor", ""), None)
+        if changes:
+            self._lacking = self._incomplete()
         self._wait(incomplete)
         return [thing for thing, _ in changes.values()]
 
@@ -78,16 +89,16 @@ class Restoration:
             "Nothing was restored"
         )
 
-    def _lacking(self) -> set[int]:
+    def _incomplete(self) -> set[int]:
         """The nodes that lead to values nobody has claimed."""
         return leading([node["children"] for node in self._saved.nodes], self._values - self._bound.keys())
 
     def _wait(self, incomplete: list[tuple[Any, int]]) -> None:
-        lacking = self._lacking()
         for thing, number in incomplete:
-            waiting = _waiting_for(thing) if number in lacking else []
-            if number in lacking and (self, number) not in waiting:
-                waiting.append((self, number))
+            if number in self._lacking:
+                waiting = _waiting_for(thing)
+                if (self, number) not in waiting:
+                    waiting.append((self, number))
 
     # -- what a status asks -------------------------------------------------------------------------------------------
 
@@ -134,6 +145,7 @@ class _Lacking(NamedTuple):
 
 
 _lacking: dict[int, _Lacking] = {}  # by the object's id
+_one_at_a_time = threading.RLock()
 # Of classes whose objects tell us of attributes: how many lack something, and how.
 _told: dict[type, list[Any]] = {}
 
@@ -148,6 +160,7 @@ def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
             return []
         known = _lacking[id(thing)] = _Lacking(weakref.ref(thing), [])
         _tell(type(thing))
+        arrivals.expect(_try_all)
     return known.tries
 
 
@@ -171,6 +184,8 @@ def _forget(number: int, cls: Any) -> None:
     """An object lacks nothing any more; if none of its class does, the class is what it was."""
     if _lacking.pop(number, None) is None:
         return
+    if not _lacking:
+        arrivals.expect_none()
     _told[cls][0] -= 1
     count, ours, before = _told[cls]
     if not count:
@@ -184,20 +199,23 @@ def _forget(number: int, cls: Any) -> None:
 
 
 def _try_again(thing: Any) -> None:
-    waiting = _lacking[id(thing)].tries
-    tries = waiting[:]
-    waiting.clear()
-    for restoration, number in tries:
-        restoration.match(thing, number)
-    if not waiting:
-        _forget(id(thing), type(thing))
+    with _one_at_a_time:
+        if id(thing) not in _lacking:
+            return
+        waiting = _lacking[id(thing)].tries
+        tries = waiting[:]
+        waiting.clear()
+        for restoration, number in tries:
+            restoration.match(thing, number)
+        if not waiting:
+            _forget(id(thing), type(thing))
 
 
 def _try_all() -> None:
-    """A @function has made variables, some of them perhaps in lists and dictionaries, which tell nobody."""
+    """There are new variables, some of them perhaps in lists and dictionaries, which tell nobody."""
     for lacking in list(_lacking.values()):
         thing = lacking.thing()
-        if id(thing) in _lacking:
+        if thing is not None:
             _try_again(thing)
 
 

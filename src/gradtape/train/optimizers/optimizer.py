@@ -248,6 +248,7 @@ class Optimizer:
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the state for variables that have none yet. The first update does so by itself."""
         new = [v for v in _variables("build", variables) if v._key not in self._books.index]
+        _own(new)
         self._check_numbers()
         names = self._names()
         if self.use_ema:
@@ -395,6 +396,7 @@ class Optimizer:
         new = [v for v in variables if v._key not in index]
         if not new:
             return
+        _own(new)
         if self.built and type(self).build is not Optimizer.build:
             raise ValueError(
                 f"{', '.join(v.name for v in new)}: this {type(self).__name__} was built for other variables. Build it "
@@ -625,6 +627,12 @@ def _variables(what: str, values: Any) -> list[Variable]:
         if not isinstance(value, Variable):
             raise TypeError(f"{what} must be variables; one of them is {value!r}")
     return found
+
+
+def _own(variables: list[Variable]) -> None:
+    """Ask which variables these are, as each has state of its own: an argument of a @function may stand for any."""
+    for variable in variables:
+        variable.ref()
 
 
 def _slot_name(variable: Variable, name: str) -> str:

@@ -1,0 +1,81 @@
+"""Variables that are made while a checkpoint waits for some: told of when they are first used.
+
+A list or dictionary tells nobody what is put into it. So the value of a new variable is kept aside until somebody reads
+or assigns it: by then the variable is in its place, where `look` may find it. Python asks `Variable.__getattr__` for
+the value that is missing; as that makes every attribute slower, it is there only as long as a value is aside.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import variable as variables
+from ..tensor import Tensor
+from ..variable import Variable
+
+_aside: dict[int, tuple[weakref.ref[Variable], Tensor]] = {}  # by the variable's id
+_look: Callable[[], None]
+_here = threading.local()  # `looks` is True in a thread that looks, and uses variables for it
+
+# What is asked of a variable before it is in its place, and does not depend on its value.
+_ABOUT = {
+    getattr(what, "fget", what).__code__
+    for what in (Variable.dtype, Variable.ndim, Variable.device, Variable.__len__, Variable.__dlpack_device__)
+}
+
+
+def expect(look: Callable[[], None]) -> None:
+    """Call `look` when a variable that is made from now on is first used."""
+    global _look
+    _look = look
+    variables.when_new = _keep_aside
+
+
+def expect_none() -> None:
+    """Nothing waits for variables any more."""
+    variables.when_new = None
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """A block in which this thread's use of variables is no first use."""
+    before = getattr(_here, "looks", False)
+    _here.looks = True
+    try:
+        yield
+    finally:
+        _here.looks = before
+
+
+def _keep_aside(variable: Variable) -> None:
+    if type(variable) is not Variable:  # an optimizer's own, which it places itself
+        return
+    number = id(variable)
+    _aside[number] = weakref.ref(variable, lambda _: _drop(number)), variable._tensor
+    del variable._tensor
+    Variable.__getattr__ = _first_use  # type: ignore[attr-defined]
+
+
+def _first_use(self: Variable, name: str) -> Any:
+    """A variable has no value: put it in, and look where the variable is."""
+    known = _aside.get(id(self))
+    if name != "_tensor" or known is None:
+        return object.__getattribute__(self, name)  # says what is missing; or another thread has put it in
+    if sys._getframe(1).f_code in _ABOUT:
+        return known[1]
+    self._tensor = known[1]
+    _drop(id(self))
+    if not getattr(_here, "looks", False):
+        _look()
+    return self._tensor
+
+
+def _drop(number: int) -> None:
+    _aside.pop(number, None)
+    if not _aside and "__getattr__" in Variable.__dict__:
+        del Variable.__getattr__  # type: ignore[attr-defined]
