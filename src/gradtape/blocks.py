@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.ad_checkpoint import checkpoint_name
 from jax.extend.core import Var
 
 from . import dtypes, nest
@@ -27,7 +26,7 @@ from .program import cut
 from .sweep import leading_from, sweep_arrays, sweep_tensors
 from .tape import GradientTape
 from .tensor import Tensor, convert, key_of, wrap
-from .trace import NAMED, RANDOM, Trace, read_name
+from .trace import RANDOM, Trace, read_name
 from .variable import Variable
 
 Tensors = list[Tensor]
@@ -121,6 +120,7 @@ class Block:
         tape = _BlockTape(here.tapes)
 
         def flat(*arrays: Any) -> Any:
+            trace.begin()
             self.given = [wrap(a) for a in arrays]
             for tensor in self.given:
                 if dtypes.is_differentiable(tensor._array):
@@ -137,12 +137,12 @@ class Block:
             self.results = [leaf for leaf in self.leaves if type(leaf) is Tensor]
             for tensor in self.results:
                 tape._meet(tensor)
-            level = checkpoint_name(np.zeros((), bool), NAMED + "level")._trace
             self._records_keep = tape.kept()
-            traced = [t for t in self._records_keep if is_traced(t._array)]
-            own = {id(t) for t in traced if t._array._trace is level} | trace.bound
-            self._own = [t for t in traced if id(t) in own]
-            self._outer = [t for t in traced if id(t) not in own]
+            own = {id(t) for t in self._records_keep if trace.is_of_here(t)} | trace.bound
+            self._own = [t for t in self._records_keep if id(t) in own]
+            # What was caught may also be a variable's value of this level. Of that only the key counts.
+            outer = [*self._records_keep, *tape.caught.values()]
+            self._outer = [t for t in outer if id(t) not in own and trace.is_of_around(t)]
             state = [trace.values[key]._array for key in trace.written]
             return [t._array for t in self.results], state, [t._array for t in self._own]
 
@@ -169,7 +169,7 @@ class Block:
 
     @property
     def kept(self) -> Tensors:
-        """The tensors from around that the block's code and its gradient need."""
+        """The tensors from around that the block's code and its gradients of any order need."""
         return [*[c for c in self._given_consts if type(c) is Tensor], *self._outer]
 
     def take(self, variables: dict[int, Variable]) -> Block:

@@ -192,6 +192,7 @@ class Traced:
         kept: dict[str, Any] = {}
 
         def flat(*arrays: Any) -> Any:
+            trace.begin()
             inputs = [wrap(a) for a in arrays]
             answer = run(inputs)
             kept["structure"] = answer

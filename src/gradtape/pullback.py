@@ -98,10 +98,11 @@ class Gradient:
         outside = [*[v._key for v in self.variables], *[t._key for t in self.captured]]
         self.keys = [*[inputs[i]._key for i in self.heard], *outside]  # of the sources
         self.records = tape._records
-        kept = tape.kept()
+        kept = [*[inputs[i] for i in self.heard], *tape.kept()]
         self.moved = [t for t in kept if t._key in tape._known.difference(outside)]
         found = sweep(self.records, self.outputs, seeds, self.keys)
-        self.kept = [t for t in kept if is_traced(t._array)]
+        trace = local.here.trace
+        self.kept = [t for t in kept if trace.is_of_here(t) or id(t) in trace.bound]
         return answer, [_tensor(found.get(key)) for key in self.keys], self.kept
 
     def _split(self) -> None:

@@ -135,6 +135,23 @@ class Trace:
 
     # -- tensors of blocks ---------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """JAX begins to trace this part."""
+        self._level = checkpoint_name(np.zeros((), bool), NAMED + "level")._trace
+
+    def is_of_here(self, tensor: Tensor) -> bool:
+        """Is it a traced tensor of this part?"""
+        return is_traced(tensor._array) and tensor._array._trace is self._level
+
+    def is_of_around(self, tensor: Tensor) -> bool:
+        """Is it a traced tensor of a part around this one? (Else its part has ended.)"""
+        level = self.parent
+        while level is not None:
+            if level.is_of_here(tensor):
+                return True
+            level = level.parent
+        return False
+
     def bind(self, tensor: Tensor, array: Any) -> None:
         """Let a tensor of another trace hold this array until this trace ends: see `blocks`."""
         self._bound.append((tensor, tensor._array))
