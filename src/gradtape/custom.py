@@ -280,12 +280,15 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             result = f(*args, **kwargs)
         for variable in watcher.seen.values():
             variable._read()
-        sources = [x for x in nest.flatten(args) if is_tensor(x)]
 
         def grad(*upstream: Any, variables: Any = ()) -> Any:
+            # A tensor that is given twice has a gradient for each place.
+            identity = Primitive.registry["identity"]
+            given = nest.map_structure(lambda x: identity(x) if type(x) is Tensor else x, args)
+            sources = [x for x in nest.flatten(given) if is_tensor(x)]
             with GradientTape() as tape, draws.repeated():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
-                again = f(*args, **kwargs)
+                again = f(*given, **kwargs)
             outputs = [y for y in nest.flatten(again) if is_tensor(y)]
             gradients = tape.gradient(
                 outputs,

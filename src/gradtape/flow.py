@@ -19,9 +19,11 @@ from .ahead import ahead
 from .blocks import Block, Tensors, call, or_zeros, record, write
 from .engine import is_traced
 from .errors import InvalidArgumentError, NotCompilableError
-from .primitive import Primitive, local
+from .primitive import Primitive, local, recast
 from .program import cut
 from .tensor import Tensor, convert, key_of, wrap
+
+_SINGLE = np.dtype(np.float32)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Choosing
@@ -224,10 +226,11 @@ class _Backwards:
             for j, g in zip(of_held, g_held, strict=True):
                 grads[j] = grads[j] + g if j in grads else g
             carried = [grads[j] if j in grads else or_zeros(None, state[j]._array, ()) for j in range(count)]
-            totals: Any = [a + b for a, b in zip(state[count:], of_caught, strict=True)]
+            totals: Any = [a + _wide(b) for a, b in zip(state[count:], of_caught, strict=True)]
             return [*carried, *totals], [grads[j] for j in self.moving if j >= count]
 
-        zeros = [or_zeros(None, t._array, lead) for t in self.caught.values()]
+        # Totals of half precision add up in float32: in bfloat16 256 + 1 is 256.
+        zeros = [_wide(or_zeros(None, t._array, lead)) for t in self.caught.values()]
         across = [*self.held, *self.saved, *self.rows, *of_out, *of_held.values()]
         state, rows = loop(
             f"gradient of {self.name}",
@@ -240,7 +243,11 @@ class _Backwards:
         )
         found = iter(_to_back(g, extra) for g in rows)
         own = [state[j] if j < count else next(found) for j in self.moving]
-        return [*own, *state[count:]]
+        totals = zip(state[count:], self.caught.values(), strict=True)
+        return [
+            *own,
+            *[recast(total, _SINGLE, t._array.dtype) if _is_half(t) else total for total, t in totals],
+        ]
 
     def _step(self, gradients: Tensors, lead: tuple[int, ...]) -> tuple[dict[int, Any], list[Any]]:
         """The gradients of a step's carry and row, by place, and of what was caught."""
@@ -249,6 +256,15 @@ class _Backwards:
         sources += [(key, t._array) for key, t in self.caught.items()]
         pulled = self.block.pull(gradients, sources, lead)
         return dict(zip(self.moving, pulled, strict=False)), pulled[len(self.moving) :]
+
+
+def _is_half(tensor: Tensor) -> bool:
+    return tensor._array.dtype.char in dtypes.HALF
+
+
+def _wide(tensor: Tensor) -> Any:
+    """Half precision in float32."""
+    return recast(tensor, tensor._array.dtype, _SINGLE) if _is_half(tensor) else tensor
 
 
 def repeat_while(

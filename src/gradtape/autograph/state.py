@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, nest
+from ..errors import NotCompilableError
 from ..indexed_slices import IndexedSlices
 from ..ops.control import cond
 from ..ops.tensor_array import TensorArray
@@ -308,7 +309,8 @@ class Round:
         self._start = [Apart(v) for v in start]
         for name, part in zip(names, self._start, strict=True):
             if part.missing:
-                raise Unstable(ValueError(f"{shown(name)} must be defined before the loop"))
+                kind = NotCompilableError if name.startswith("retval_") else ValueError
+                raise Unstable(kind(f"{shown(name)} must be defined before the loop"))
         self.tensors = [
             leaf if isinstance(leaf, TensorArray) else tensor_of(leaf)
             for p in self._start
