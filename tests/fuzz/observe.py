@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import itertools
 import linecache
 import operator
 import random
@@ -102,17 +103,17 @@ def differentiate(tf: Any, source: Source, names: dict[str, Any], tensors: list[
             outer.watch([x, w, xs])
         with tf.GradientTape(persistent=source.persistent or source.jacobian) as tape:
             tape.watch([x, w, xs])
-            y = names["program"](x, w, xs, n)
-            loss = tf.reduce_sum(y * WEIGHTS)
+            ys = tf.nest.flatten(names["program"](x, w, xs, n))
+            loss = tf.add_n([tf.reduce_sum(y * WEIGHTS) * (k + 1.0) for k, y in enumerate(ys)])
         first = tape.gradient(loss, sources)
         if outer is not None:
             along = tf.add_n([tf.reduce_sum(g * g) for g in first.values() if g is not None])
-    seen["result"] = y.numpy()
+    seen["result"] = np.stack([y.numpy() for y in ys]) if len(ys) > 1 else ys[0].numpy()
     seen.update({f"gradient by {k}": array(tf, g) for k, g in first.items()})
     if source.persistent:
-        seen.update({f"gradient again by {k}": array(tf, g) for k, g in tape.gradient(y, sources).items()})
+        seen.update({f"gradient again by {k}": array(tf, g) for k, g in tape.gradient(ys, sources).items()})
     if source.jacobian:
-        seen["jacobian by x"] = array(tf, tape.jacobian(y, x, experimental_use_pfor=False))
+        seen["jacobian by x"] = array(tf, tape.jacobian(ys[-1], x, experimental_use_pfor=False))
     if outer is not None:
         second = outer.gradient(along, sources)
         seen.update({f"second gradient by {k}": array(tf, g) for k, g in second.items()})
@@ -225,38 +226,37 @@ def kind(report: str) -> str:
 
 def shrink(source: Source, fails: Callable[[Source], bool], attempts: int = 300) -> Source:
     """Leave out statements and parts of expressions as long as the program fails."""
-    progress = True
-    while progress:
-        progress = False
-        for text in smaller(source.text, homogeneous=source.degree > 0):
-            attempts -= 1
-            if attempts < 0:
-                return source
-            candidate = replace(source, text=text)
-            with contextlib.suppress(Exception):
-                if fails(candidate):
-                    source, progress = candidate, True
-                    break
+
+    def still(candidate: Source) -> bool:
+        with contextlib.suppress(Exception):  # it must run eagerly
+            return fails(candidate)
+        return False
+
     for change in ({"persistent": False}, {"jacobian": False}, {"order": 1}):
         candidate = replace(source, **change)  # type: ignore[arg-type]
-        with contextlib.suppress(Exception):
-            if candidate != source and fails(candidate):
-                source = candidate
+        if candidate != source and still(candidate):
+            source = candidate
+    progress = True
+    while progress:
+        progress, number = False, 0
+        while (text := edited(source, number)) is not None and attempts:
+            attempts -= 1
+            candidate = replace(source, text=text)
+            if text != source.text and still(candidate):
+                source, progress = candidate, True
+            else:
+                number += 1
     return source
 
 
-def smaller(text: str, *, homogeneous: bool) -> Iterator[str]:
-    """The program with one thing less, large things first."""
-    tree = ast.parse(text)
-    total = sum(1 for _ in edits(tree, homogeneous))
-    for number in range(total):
-        changed = ast.parse(text)
-        edit = next(edit for k, edit in enumerate(edits(changed, homogeneous)) if k == number)
-        edit()
-        with contextlib.suppress(ValueError):
-            result = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
-            if result != text:
-                yield result
+def edited(source: Source, number: int) -> str | None:
+    """The program with one thing less, the larger things first; None after the last."""
+    tree = ast.parse(source.text)
+    edit = next(itertools.islice(edits(tree, source.degree > 0), number, None), None)
+    if edit is None:
+        return None
+    edit()
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
 def edits(tree: ast.Module, homogeneous: bool) -> Iterator[Callable[[], None]]:
@@ -267,8 +267,10 @@ def edits(tree: ast.Module, homogeneous: bool) -> Iterator[Callable[[], None]]:
                 for i in reversed(range(len(block))):
                     yield from statement_edits(block, i, required=field == "body")
     for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign):
+            continue
         for field, child in ast.iter_fields(node):
-            if isinstance(child, ast.expr):
+            if isinstance(child, ast.expr) and not (isinstance(node, ast.While) and field == "test"):
                 for part in terms(child) if homogeneous else parts(child):
                     yield lambda node=node, field=field, part=part: setattr(node, field, part)
 
@@ -277,11 +279,15 @@ def statement_edits(block: list[ast.stmt], i: int, *, required: bool) -> Iterato
     statement = block[i]
     if isinstance(statement, ast.FunctionDef) and statement.name == "program":
         return
-    if len(block) > 1 or not required:
+    counts = isinstance(statement, ast.AugAssign)  # without it a `while` would never end
+    if (len(block) > 1 or not required) and not counts:
         yield lambda: block.__delitem__(i)
     for field in ("body", "orelse"):
         inner = getattr(statement, field, None)
-        if inner and isinstance(statement, (ast.If, ast.For, ast.While, ast.With)):
+        loops = isinstance(statement, (ast.For, ast.While))
+        if loops and any(isinstance(node, ast.Continue) for node in ast.walk(statement)):
+            continue  # it would continue the loop around this one, perhaps forever
+        if inner and (loops or isinstance(statement, (ast.If, ast.With))):
             yield lambda inner=inner: block.__setitem__(slice(i, i + 1), inner)
 
 
@@ -289,6 +295,8 @@ def terms(node: ast.expr) -> list[ast.expr]:
     """What may take the place of an expression without a change of degree."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return [node.left, node.right]
+    if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant):
+        return [node.right]
     return []
 
 

@@ -20,6 +20,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+LIMIT = "tf.autograph.experimental.set_loop_options(maximum_iterations=4)"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -88,6 +90,7 @@ class Writer:
     order: int = 1
     jacobian: bool = False
     persistent: bool = False
+    results: str = "{}"  # how a result is returned
     several: bool = False  # gradients are taken more than once, or of gradients
     single: bool = False  # TensorFlow can take the gradient only once
 
@@ -104,6 +107,8 @@ class Writer:
         self.order = 2 if rng.random() < 0.15 else 1
         self.jacobian = self.order == 1 and not self.degree and rng.random() < 0.08
         self.persistent = self.order == 1 and rng.random() < 0.15
+        if not self.degree:
+            self.results = rng.choice(("{}", "{}", "{}", "({}, {})", "{{'y': {}, 'z': {}}}"))
         self.several = self.order > 1 or self.jacobian or self.persistent
         self.budget = rng.choice((3, 4, 5, 6, 8))
         self.preamble += [
@@ -116,10 +121,10 @@ class Writer:
         last = [place for place in self.touched if place in block.scope.reads][-4:]
         last = list(dict.fromkeys([*last, *block.scope.reads[-2:]]))
         terms = rng.sample(last, min(len(last), 3))
+        result = " + ".join(terms)
         if self.degree == 2:
-            result = f"({' + '.join(terms)}) * {rng.choice(last)}"
-        else:
-            result = " + ".join(terms)
+            result = f"({result}) * {rng.choice(last)}"
+        result = self.results.format(result, rng.choice(last))
         block.append(f"return {result}")
         if rng.random() < 0.4:  # so that Python's state is another one by the time of the gradient
             block[-1:] = [f"result = {result}", *self.aftermath(block), "return result"]
@@ -170,6 +175,7 @@ class Writer:
                 choices += [(1, self.conditional_expression)]
             if heavy:
                 choices += [(2.5, self.for_loop), (1.2, self.while_loop), (1.5, self.arrays)]
+                choices += [(1, self.counting)]
                 if not self.degree and not self.single:
                     choices += [(1.5, self.tape), (0.7, self.optimizer)]
             if scope.depth == 0:
@@ -401,12 +407,13 @@ class Writer:
                 ("random.Random(5)", "{}.random()"),
             )
         )
-        if not block.scope.tensor and self.rng.random() < 0.3:
-            name, made, draw = "", "", self.rng.choice(("np.random.uniform()", "random.random()"))
-        if made:
+        shared = not block.scope.tensor and self.rng.random() < 0.3
+        if shared:
+            draw = self.rng.choice(("np.random.uniform()", "random.random()"))
+        else:
             self.preamble.append(f"{name} = {made}")
         a = self.vector(block.scope)
-        if not block.scope.repeated and self.rng.random() < 0.5 and block.scope.depth < 2:
+        if not shared and not block.scope.repeated and self.rng.random() < 0.5 and block.scope.depth < 2:
             condition = self.simple_condition(block.scope)
             other = self.expression(block.scope)
             self.put(block, f"tf.cond({condition}, lambda: {a} * {draw.format(name)}, lambda: {other})")
@@ -555,13 +562,16 @@ class Writer:
         if rng.random() < 0.3 and not self.degree:
             header, scope = f"for {i} in xs:", self.loop_scope(block, reads=(*block.scope.reads, i))
         else:
-            header, scope = f"for {i} in tf.range({rng.choice('23')}):", self.loop_scope(block, index=i)
-        body = self.body(scope)
+            header, scope = f"for {i} in tf.range({rng.choice('223n')}):", self.loop_scope(block, index=i)
+        body = Block(scope)
+        if "(n)" in header:
+            body.append(LIMIT)
+        self.fill(body, rng.randint(1, 2))
         self.ensure_change(body, block.scope)
         self.leaving(body)
         if self.rng.random() < 0.08 and block.scope.depth == 0:
             self.beyond = True
-            body.nest(f"if {self.condition(body.scope)}:", [f"return {self.expression(body.scope)}"])
+            body.nest(f"if {self.condition(body.scope)}:", [f"return {self.result(body.scope)}"])
         block.nest(header, body)
 
     def ensure_change(self, body: Block, outer: Scope) -> None:
@@ -573,7 +583,7 @@ class Writer:
         a = self.vector(block.scope)
         block.append(f"{i} = tf.constant(0)")
         body = Block(self.loop_scope(block, index=i))
-        body.append("tf.autograph.experimental.set_loop_options(maximum_iterations=4)")
+        body.append(LIMIT)
         self.fill(body, self.rng.randint(1, 2))
         self.ensure_change(body, block.scope)
         if self.rng.random() < 0.3:
@@ -596,6 +606,25 @@ class Writer:
         self.ensure_change(body, block.scope)
         block.nest(f"for {k} in {over}:", body)
 
+    def counting(self, block: Block) -> None:
+        """A number or a truth value that a loop changes."""
+        rng, i, a = self.rng, self.name("i"), self.vector(block.scope)
+        held = "cell.hits" if self.cell and not block.scope.nested and rng.random() < 0.5 else self.name("c")
+        self.ensure_place(block)
+        loop = self.loop_scope(block, index=i)
+        condition, place = self.condition(loop), rng.choice(block.scope.writes)
+        flag = rng.random() < 0.5
+        block.append(f"{held} = {'False' if flag else '0'}")
+        body = Block(loop)
+        change = f"{held} = True" if flag else f"{held} += 1"
+        body.nest(f"if {condition}:", [*self.perhaps_assign(loop), change, *(["break"] if flag else [])])
+        self.put(body, self.expression(loop), place)
+        block.nest(f"for {i} in tf.range(3):", body)
+        if flag:
+            block.nest(f"if {held}:", [f"{place} = {self.expression(block.scope)}"])
+        else:
+            self.put(block, f"{a} * (0.4 + tf.cast({held}, tf.float32))")
+
     def early_return(self, block: Block) -> None:
         scope = block.scope
         body = [*self.perhaps_assign(scope), f"return {self.result(scope)}"]
@@ -604,8 +633,8 @@ class Writer:
         block.scope = replace(block.scope, tensor=True, lists=())
 
     def result(self, scope: Scope) -> str:
-        e = self.expression(scope)
-        return f"({e}) * {self.vector(scope)}" if self.degree == 2 else e
+        e, a = self.expression(scope), self.vector(scope)
+        return f"({e}) * {a}" if self.degree == 2 else self.results.format(e, a)
 
     def closures(self, block: Block) -> None:
         """Functions that see the variable of a Python loop."""
@@ -716,12 +745,9 @@ class Writer:
                 block.nest(f"for {i} in range(3):", writes)
             elif kind == "while":
                 block.append(f"{i} = tf.constant(0)")
-                limit = "tf.autograph.experimental.set_loop_options(maximum_iterations=4)"
-                block.nest(f"while {i} < {length}:", [limit, *writes, f"{i} += 1"])
+                block.nest(f"while {i} < {length}:", [LIMIT, *writes, f"{i} += 1"])
             else:
-                limit = []
-                if length == "n":
-                    limit = ["tf.autograph.experimental.set_loop_options(maximum_iterations=4)"]
+                limit = [LIMIT] if length == "n" else []
                 change = []
                 if kind == "changing" and scope.writes:
                     change = [f"{rng.choice(scope.writes)} = {self.expression(loop)}"]
