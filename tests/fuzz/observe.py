@@ -49,9 +49,9 @@ def load(tf: Any, source: Source) -> dict[str, Any]:
 def observe(tf: Any, source: Source, *, compiled: bool) -> Seen:
     """Call the program a few times, and look at everything."""
     seen: Seen = {}
+    names: dict[str, Any] = {}
     tf.config.run_functions_eagerly(not compiled)
     try:
-        names: dict[str, Any] = {}
         for call in range(CALLS):
             before = names
             if not (compiled and names):  # each eager call begins with new Python state, as tracing did
@@ -61,6 +61,7 @@ def observe(tf: Any, source: Source, *, compiled: bool) -> Seen:
                 seen[f"call {call + 1}: {name}"] = value
     finally:
         tf.config.run_functions_eagerly(False)
+        names.clear()  # the program's functions refer to it, and it to them
     return seen
 
 

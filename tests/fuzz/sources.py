@@ -110,14 +110,14 @@ class Writer:
         if not self.degree:
             self.results = rng.choice(("{}", "{}", "{}", "({}, {})", "{{'y': {}, 'z': {}}}"))
         self.several = self.order > 1 or self.jacobian or self.persistent
-        self.budget = rng.choice((3, 4, 5, 6, 8))
+        self.budget = rng.choice((4, 5, 6, 8))
         self.preamble += [
             "v = tf.Variable([0.4, -0.3, 0.8])",
             "u = tf.Variable([0.2, 0.7, -0.5])",
         ]
         block = Block(Scope(("x", "w", "xs[0]") if not self.degree else ("x", "x")))
         self.open(block)
-        self.fill(block, 3 if self.budget > 4 else 2)
+        self.fill(block, rng.choice((3, 4, 5)))
         last = [place for place in self.touched if place in block.scope.reads][-4:]
         last = list(dict.fromkeys([*last, *block.scope.reads[-2:]]))
         terms = rng.sample(last, min(len(last), 3))
@@ -142,7 +142,7 @@ class Writer:
     def open(self, block: Block) -> None:
         """A container or object or two to begin with."""
         kinds: list[Callable[[Block], None]] = [self.dict, self.list, self.nested, self.attributes]
-        for kind in self.rng.sample(kinds, self.rng.choice((1, 1, 2))):
+        for kind in self.rng.sample(kinds, self.rng.choice((1, 2))):
             kind(block)
 
     def aftermath(self, block: Block) -> list[str]:
@@ -161,27 +161,27 @@ class Writer:
         scope = block.scope
         flow = scope.depth < 2
         heavy = scope.depth < 1 or (scope.depth < 2 and self.rng.random() < 0.3)
-        choices: list[tuple[float, Callable[[Block], None]]] = [(3, self.assign)]
+        choices: list[tuple[float, Callable[[Block], None]]] = [(2, self.assign)]
         if not scope.function:
             choices += [(2, self.call), (1.2, self.draw_numbers)]
             if not self.degree:
-                choices += [(1, self.assign_variable), (1, self.host)]
+                choices += [(1.5, self.assign_variable), (1, self.host)]
             if not scope.loop and not scope.nested and not (scope.tensor and scope.repeated):
                 choices += [(1.5, self.draw_in_python)]
             if not scope.tensor and not scope.nested:
-                choices += [(3, self.mutate), (0.7, self.dict), (0.7, self.nested)]
+                choices += [(6, self.mutate), (0.5, self.dict), (0.5, self.nested)]
             if flow:
-                choices += [(4, self.branch), (1, self.python_branch), (1.2, self.python_loop)]
+                choices += [(3, self.branch), (1, self.python_branch), (1, self.python_loop)]
                 choices += [(1, self.conditional_expression)]
             if heavy:
-                choices += [(2.5, self.for_loop), (1.2, self.while_loop), (1.5, self.arrays)]
+                choices += [(2.5, self.for_loop), (1.2, self.while_loop), (3, self.arrays)]
                 choices += [(1, self.counting)]
                 if not self.degree and not self.single:
                     choices += [(1.5, self.tape), (0.7, self.optimizer)]
             if scope.depth == 0:
                 choices += [(1, self.early_return), (1, self.closures)]
         if flow:
-            choices += [(2.5, self.cond), (0.8, self.case), (0.8, self.switch)]
+            choices += [(1.8, self.cond), (0.5, self.case), (0.5, self.switch)]
         if heavy:
             choices += [(0.8, self.loop_function), (0.8, self.scan), (0.8, self.map), (0.6, self.fold)]
         weights, makers = zip(*choices, strict=True)
@@ -364,7 +364,7 @@ class Writer:
         if scope.lists:
             forms += [append, append, insert, take]
         if self.cell:
-            forms += [flip, count, step, memo]
+            forms += [flip, count, step, memo, memo]
         rng.choice(forms or [lambda: self.assign(block)])()
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -437,7 +437,10 @@ class Writer:
             self.assign(block)
 
     def nested_function(self) -> str:
-        name, scope = self.name("inner"), Scope(("a", "b"), ("a", "b"), depth=1, nested=True)
+        name, scope = (
+            self.name("inner"),
+            Scope(("a", "b"), ("a", "b"), depth=1, nested=True, entered=("a", "b")),
+        )
         block = Block(scope)
         cell, self.cell = self.cell, False
         kinds: list[Callable[[Block], None]] = [self.assign, self.branch, self.for_loop, self.cond]
@@ -630,7 +633,7 @@ class Writer:
         body = [*self.perhaps_assign(scope), f"return {self.result(scope)}"]
         block.nest(f"if {self.condition(scope)}:", body)
         # What follows is a branch by then.
-        block.scope = replace(block.scope, tensor=True, lists=())
+        block.scope = replace(block.scope, tensor=True, lists=(), entered=block.scope.reads)
 
     def result(self, scope: Scope) -> str:
         e, a = self.expression(scope), self.vector(scope)
@@ -723,7 +726,7 @@ class Writer:
     def arrays(self, block: Block) -> None:
         rng, scope = self.rng, block.scope
         ta, i = self.name("ta"), self.name("i")
-        size = rng.choice(("size=3", "size=3", "size=n", "size=0, dynamic_size=True", "3"))
+        size = rng.choice(("size=3", "3", "size=n", "size=0, dynamic_size=True"))
         shape = rng.choice(("", ", element_shape=[3]"))
         keep = ", clear_after_read=False"
         many = rng.random() < 0.25
@@ -731,7 +734,7 @@ class Writer:
         block.append(f"{ta} = [{made}, {made}]" if many else f"{ta} = {made}")
         places = [f"{ta}[0]", f"{ta}[1]"] if many else [ta]
         length = "n" if size == "size=n" else "3"
-        if rng.random() < 0.15 and not self.degree and not many:
+        if rng.random() < 0.1 and not self.degree and not many:
             block[-1] = f"{ta} = tf.TensorArray(tf.float32, size=3).unstack(xs)"
         else:
             loop = self.loop_scope(block, index=i)
