@@ -612,7 +612,8 @@ class Writer:
     def counting(self, block: Block) -> None:
         """A number or a truth value that a loop changes."""
         rng, i, a = self.rng, self.name("i"), self.vector(block.scope)
-        held = "cell.hits" if self.cell and not block.scope.nested and rng.random() < 0.5 else self.name("c")
+        outside = self.cell and not block.scope.tensor and not block.scope.nested
+        held = "cell.hits" if outside and rng.random() < 0.5 else self.name("c")
         self.ensure_place(block)
         loop = self.loop_scope(block, index=i)
         condition, place = self.condition(loop), rng.choice(block.scope.writes)
