@@ -51,11 +51,12 @@ class Scope:
     nested: bool = False  # inside a nested @tf.function, which is traced once for several calls
     function: bool = False  # inside a function given to cond, scan, ...
     depth: int = 0
-    entered: tuple[str, ...] = ()  # what was defined before the block
+    entered: tuple[str, ...] = ()  # what was defined before a tensor decided
 
     def inner(self, **changes: object) -> Scope:
-        """One block further in."""
-        return replace(self, depth=self.depth + 1, entered=self.reads, **changes)  # type: ignore[arg-type]
+        """One block further in. What a tensor decides begins with the outermost such block."""
+        entered = self.entered if self.tensor else self.reads
+        return replace(self, depth=self.depth + 1, entered=entered, **changes)  # type: ignore[arg-type]
 
 
 class Block(list):
@@ -110,7 +111,7 @@ class Writer:
         if not self.degree:
             self.results = rng.choice(("{}", "{}", "{}", "({}, {})", "{{'y': {}, 'z': {}}}"))
         self.several = self.order > 1 or self.jacobian or self.persistent
-        self.budget = rng.choice((4, 5, 6, 8))
+        self.budget = rng.choice((3, 4, 5, 6, 7))
         self.preamble += [
             "v = tf.Variable([0.4, -0.3, 0.8])",
             "u = tf.Variable([0.2, 0.7, -0.5])",
