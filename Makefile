@@ -31,8 +31,8 @@ test: .venv/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	.venv/bin/mypy
 	.venv/bin/pytest
 
-fuzz: .venv/.installed-dev ## N random programs (10000 by default) against JAX
-	GRADTAPE_FUZZ=$(or $(N),10000) .venv/bin/pytest tests/fuzz
+fuzz: .venv/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager
+	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) .venv/bin/pytest tests/fuzz
 
 bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
 	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)

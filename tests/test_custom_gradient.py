@@ -558,6 +558,17 @@ def test_recompute_grad_knows_variables_keywords_structures_and_several_outputs(
     assert [float(g) for g in tape.gradient(z, [x, y, v])] == [135.0, 5.0, 31.0]
 
 
+@pytest.mark.parametrize("made", [tf.constant, tf.Variable])
+@pytest.mark.parametrize("wrapped", [lambda f: f, tf.function])
+def test_what_is_given_twice_to_be_recomputed_counts_once_for_each_place(made, wrapped):
+    x = made([2.0, 3.0])
+    f = tf.recompute_grad(lambda a, rest: 0.5 * a + rest[0] * rest[1])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = wrapped(lambda x: f(x, [x, x]))(x)
+    assert tape.gradient(y, x).numpy().tolist() == [4.5, 6.5]
+
+
 def test_a_variable_is_recomputed_with_the_value_it_has_then():
     """As in TensorFlow: nothing of the forward pass is kept, not even what the variable was."""
     v = tf.Variable(5.0)

@@ -297,6 +297,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 unconnected_gradients=UnconnectedGradients.NONE,
             )
             own, of_variables = gradients[: len(sources)], gradients[len(sources) :]
+            # Each is the gradient by the tensor wherever it was given, so only its first place gets it.
+            keys = [x._key for x in sources]
+            own = [g if keys.index(key) == i else None for i, (g, key) in enumerate(zip(own, keys))]
             return (own, of_variables) if variables else own
 
         return result, grad
