@@ -292,7 +292,8 @@ class Writer:
     def attributes(self, block: Block) -> None:
         """The object `cell`; eagerly and compiled it is new at each call."""
         if self.open_size:
-            return self.assign(block)
+            self.assign(block)
+            return
         if not self.cell:
             self.cell = True
             self.preamble += [
