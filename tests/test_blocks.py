@@ -278,6 +278,28 @@ def test_the_gradient_belongs_to_the_numbers_of_the_value(program, compiled):
     np.testing.assert_allclose(g * X, y, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "python_function",
+    [
+        lambda: tf.map_fn(lambda e: e * e, X),
+        lambda: tf.vectorized_map(lambda e: e * e, X),
+        lambda: tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), (0, X), maximum_iterations=3
+        )[1],
+        lambda: tf.py_function(lambda a: a * a, [X], tf.TensorSpec((2,))),
+    ],
+    ids=["map_fn", "vectorized_map", "while_loop", "py_function"],
+)
+def test_a_tensor_from_outside_that_only_a_loop_uses_has_a_gradient(python_function):
+    gradients = []
+    for function in (python_function, tf.function(python_function, autograph=False)):
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = function()
+        gradients.append(tape.gradient(y, X))
+    np.testing.assert_allclose(*gradients, rtol=1e-5)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Calls to the host
 

@@ -10,7 +10,7 @@ saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -153,7 +153,7 @@ class Block:
         finally:
             here.tapes, here.trace = before
             trace.unbind()
-        self._tape = tape
+        self._records, self._known = tape._records, tape._known
         self.written: dict[int, Variable] = trace.written
         self.like = results  # shape and dtype of each result
         # What is not traced any more once we are back outside must not be looked at by accident.
@@ -229,7 +229,7 @@ class Block:
     def connected(self) -> set[int]:
         """The keys of all tensors that a result depends on."""
         keys = {key_of(t) for t in self.results}
-        for made, _, into, _ in reversed(self._tape._records):
+        for made, _, into, _ in reversed(self._records):
             if not keys.isdisjoint(made if type(made) is tuple else (made,)):
                 keys.update(into)
         return keys
@@ -245,12 +245,12 @@ class Block:
             self._own, jax.core.eval_jaxpr(self._again, self.consts, *given), strict=True
         ):
             local.here.trace.bind(tensor, array)
-        known = self._tape._known - self.caught.keys()
+        known = self._known - self.caught.keys()
         moved = [t for t in self._records_keep if t._key in known]
         if not moved or not local.here.tapes:
             return
 
-        records, sources = self._tape._records, [*map(key_of, self.given), *self.caught]
+        records, sources = self._records, [*map(key_of, self.given), *self.caught]
 
         def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
             found = sweep(records, moved, gradients, sources)
@@ -260,7 +260,7 @@ class Block:
 
     def pull(self, gradients: list[Any], sources: list[tuple[int, Any]], lead: tuple[int, ...]) -> Tensors:
         """The gradients of the sources, given as (key, array like it), for those of the results: zeros for none."""
-        found = sweep(self._tape._records, self.results, gradients, [key for key, _ in sources])
+        found = sweep(self._records, self.results, gradients, [key for key, _ in sources])
         return [or_zeros(found.get(key), array, lead) for key, array in sources]
 
 
@@ -354,6 +354,16 @@ def once(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any
 
     block = Block(run, inputs)
     return block.pack(call(name, block, inputs))
+
+
+def heard(tensors: Iterable[Tensor]) -> bool:
+    """Does an open tape know one of the tensors? Those from outside of the function it meets here."""
+    known = False
+    for tape in local.here.tapes:
+        for tensor in tensors:
+            tape._meet(tensor)
+            known |= tensor._key != 0 and tape._knows(tensor._key)
+    return known
 
 
 def write(variables: dict[int, Variable], arrays: list[Any]) -> None:

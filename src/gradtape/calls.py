@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import host
+from .blocks import heard
 from .custom import CustomPlan
 from .dtypes import is_differentiable
 from .errors import InvalidArgumentError
@@ -35,8 +36,7 @@ def call(
     name: str, function: Function, inputs: list[Tensor], kinds: list[host.Kind], *, differentiable: bool
 ) -> list[Tensor]:
     """What a function of Python's will return: tensors of these shapes and dtypes. It is called once a run."""
-    tapes = local.here.tapes
-    if not differentiable or not any(tape._knows(x._key) for tape in tapes for x in inputs if x._key):
+    if not differentiable or not heard(inputs):
         return _called(name, function, inputs, kinds, pure=False)
     run = _recording(name, function)
     ticket, *outputs = _called(name, run, inputs, [_TICKET, *kinds], pure=False)

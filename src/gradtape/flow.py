@@ -16,7 +16,7 @@ from jax import lax
 
 from . import dtypes, nest
 from .ahead import ahead
-from .blocks import Block, Tensors, call, or_zeros, record, write
+from .blocks import Block, Tensors, call, heard, or_zeros, record, write
 from .engine import is_traced
 from .errors import InvalidArgumentError, NotCompilableError
 from .primitive import Primitive, local, recast
@@ -135,14 +135,11 @@ def loop(
     block = Block(flat, [step, *carry, *first], turn=0, ranges=ranges(length, count, rows))
     block.take(block.written)
     _must_stay(name, carry, block)
-    tapes = local.here.tapes
-    heard = bool(tapes) and (
-        bool(block.caught) or any(tape._knows(t._key) for t in (*carry, *rows) for tape in tapes)
-    )
+    is_heard = heard([*carry, *rows]) or bool(block.caught)
 
     given = [jax.numpy.arange(length, dtype=np.int32), *[t._array for t in rows]]
     places = [0, *range(count + 1, count + len(given))]
-    parts = ahead(block.code, block.consts, places, count) if backwards and not heard else None
+    parts = ahead(block.code, block.consts, places, count) if backwards and not is_heard else None
     known = parts.before(given) if parts else []
 
     def turn(held: Any, row: Any) -> Any:
@@ -153,7 +150,7 @@ def loop(
             results, state, saved = cut(out, [len(block.like), len(block.written), 0])
         else:
             (results, state, saved), factors = block(inputs, held[count:]), []
-        keep = (held, saved) if heard else None
+        keep = (held, saved) if is_heard else None
         return [*results[:count], *state], (results[count:], keep, factors)
 
     start = [t._array for t in carry] + [trace.read(v)._array for v in block.written.values()]
@@ -162,7 +159,7 @@ def loop(
     last = parts.after(last, known, factors) if parts else last
     write(block.written, last[count:])
     finals, stacked = [wrap(a) for a in last[:count]], [wrap(a) for a in out]
-    if not heard:
+    if not is_heard:
         return finals, stacked
     held, saved = ([wrap(a) for a in part] for part in kept)
     pull = _Backwards(name, block, carry, rows, stacked, held, saved, length, reverse)
@@ -301,9 +298,8 @@ def repeat_while(
     block.take(block.written)
     going.take(block.written)
     caught = {**block.caught, **going.caught}
-    tapes = local.here.tapes
-    heard = bool(tapes) and (bool(block.caught) or any(tape._knows(t._key) for t in carry for tape in tapes))
-    if heard and limit is not None:
+    is_heard = heard(carry) or bool(block.caught)
+    if is_heard and limit is not None:
         return _bounded(name, going, block, carry, limit)
 
     def parted(held: Any) -> tuple[Any, Any]:

@@ -377,7 +377,7 @@ def _literal(value: Any, frame: FrameType | None) -> bool:
 
 
 # What leaves inside one of our own functions leaves through that.
-_INSIDE = {"constant": "tf.constant()", "numpy_function.<locals>.<lambda>": "tf.numpy_function"}
+_INSIDE = {"constant": "tf.constant()", "_on_arrays": "tf.numpy_function"}
 
 
 def _ours_inside() -> str:
