@@ -88,7 +88,7 @@ def list_filled_after_restore(tf):
         target = Stack()
         tf.train.Checkpoint(stack=target).restore(path)
         target.build([0.0, 0.0])
-    return list(target.layers), dict(target.named)
+    return [v + 0.0 for v in target.layers], {name: v + 0.0 for name, v in target.named.items()}
 
 
 def manager_keeps_the_last(tf):

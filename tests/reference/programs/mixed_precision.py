@@ -64,7 +64,7 @@ def master_weights_in_bfloat16(tf, function):
 
 
 def mean_of_many_in_float16(tf, function):
-    x = tf.constant(np.full((300, 200), 2.0), tf.float16)
+    x = tf.constant(np.full((300, 100), 2.0), tf.float16)
 
     @function
     def f(x):
