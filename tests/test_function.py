@@ -739,3 +739,14 @@ def test_what_a_program_is_for_is_tried_once_only(monkeypatch):
         if step == 4:
             computed.clear()
     assert not computed
+
+
+def test_the_first_compiled_call_leaves_numpys_random_numbers_alone():
+    program = (
+        "import numpy as np, gradtape as tf\n"
+        "np.random.seed(0)\n"
+        "tf.function(lambda x: x + 1.0, autograph=False)(tf.constant(1.0))\n"
+        "print(np.random.rand())"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert float(shown) == np.random.RandomState(0).rand()

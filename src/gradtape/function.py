@@ -17,6 +17,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import nest
 from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
 from .errors import NotCompilableError
@@ -522,6 +524,10 @@ def _is_like(own: Any, leaf: Any) -> bool:
 def _can_compile() -> bool:
     """Is JAX there? Says so once if it is not."""
     if find_spec("jax") is not None:
+        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
+        import jax  # noqa: F401
+
+        np.random.set_state(state)  # noqa: NPY002
         return True
     logger.warning(
         "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"

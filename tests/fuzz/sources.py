@@ -88,6 +88,7 @@ class Writer:
     degree: int = 0
     beyond: bool = False
     cell: bool = False
+    drawn: bool = False  # is there a Python draw?
     open_size: bool = False  # is there a TensorArray whose size is a tensor?
     order: int = 1
     jacobian: bool = False
@@ -403,6 +404,10 @@ class Writer:
 
     def draw_in_python(self, block: Block) -> None:
         """A Python draw from a source of its own."""
+        if self.open_size:
+            self.assign(block)
+            return
+        self.drawn = True
         name = self.name("source")
         made, draw = self.rng.choice(
             (
@@ -734,8 +739,9 @@ class Writer:
         ta, i = self.name("ta"), self.name("i")
         size = rng.choice(("size=3", "3", "size=n", "size=0, dynamic_size=True"))
         if size == "size=n":
-            # XLA cannot compile it. A function that is found out has left its traced tensors in attributes by then.
-            if self.cell:
+            # XLA cannot compile it, so the function's Python runs at every call, and the first time until this line
+            # with traced tensors, which it may have left in attributes by then.
+            if self.cell or self.drawn:
                 size = "size=3"
             else:
                 self.open_size = True
