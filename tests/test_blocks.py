@@ -163,7 +163,22 @@ def captured_and_row(x, w):
     return tf.map_fn(lambda e: e**3 * x[0] * w, x)
 
 
+def tape_around_a_loop(x, w):
+    total = w
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        z = x * w
+        for i in tf.range(3):
+            y = x * x * z * tf.cast(i, "float32")
+            if z[0] > 0.0:
+                total = total + tape.gradient(y * z, x)
+            else:
+                total = total * tape.gradient(z, x)
+    return total
+
+
 STATE = [
+    tape_around_a_loop,
     dict_after_a_branch,
     list_appended_afterwards,
     list_that_a_loop_reads,

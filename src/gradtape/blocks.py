@@ -82,6 +82,13 @@ class _BlockTape(Recording):
     def _knows(self, key: int) -> bool:
         return key in self._known or any(tape._knows(key) for tape in self._around)
 
+    def _inside(self, tape: Listener) -> list[Any] | None:
+        for around in self._around:
+            records = [] if around is tape else around._inside(tape)
+            if records is not None:
+                return [*records, *self._records]
+        return None
+
     def _meet(self, tensor: Tensor) -> None:
         super()._meet(tensor)
         for tape in self._around:

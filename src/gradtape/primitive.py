@@ -63,6 +63,10 @@ class Listener:
         """Would an operation on what has this key be noted?"""
         return False
 
+    def _inside(self, tape: Listener) -> list[Any] | None:
+        """The records of a part of the program that has a tape around it; None for any other."""
+        return None
+
 
 class _Local(threading.local):
     def __init__(self) -> None:

@@ -439,6 +439,11 @@ class GradientTape(Listener):
                 "Make it with GradientTape(persistent=True) to ask again"
             )
         records = self._records
+        if (
+            here.trace is not None
+        ):  # asked inside a branch or loop, it also goes back through what that has done
+            for listener in here.tapes:
+                records = [*records, *(listener._inside(self) or ())]
         keys = set(wanted)
         consume = last and not self._persistent
         if consume:
