@@ -142,6 +142,11 @@ def variable_that_a_nested_choice_writes(x, w):
     return x * w
 
 
+def variable_written_before_it_is_read(x, w):
+    v.assign(x * 2.0)
+    return x * v * v * w
+
+
 def dead_value(x, w):
     b = x
     for row in ROWS:
@@ -188,6 +193,7 @@ STATE = [
     states_in_a_list,
     momentum_in_a_dict,
     variable_that_a_nested_choice_writes,
+    variable_written_before_it_is_read,
     dead_value,
     custom_gradient_in_a_branch,
     captured_and_row,

@@ -215,7 +215,11 @@ class Gradient:
             found = sweep(self.records, self.moved, gradients, self.keys)
             return [found.get(key) for key in self.keys]
 
-        sources = [*[given[i] for i in self.heard], *[v._read() for v in self.variables], *self.captured]
+        for variable in self.variables:
+            for tape in local.here.tapes:
+                tape._access(variable)
+        # Of variables only the key counts: the function may never have read what they hold outside.
+        sources = [*[given[i] for i in self.heard], *[v._tensor for v in self.variables], *self.captured]
         if self.moved:
             record(self.program.name, sources, self.moved, pull, [*self.kept, *self.moved])
 
