@@ -33,6 +33,12 @@ Tensors = list[Tensor]
 Pull = Callable[[list[Any], tuple[int, ...]], list[Any]]
 
 
+def kept_by(records: list[Any]) -> Tensors:
+    """The tensors that records keep, each once."""
+    parts = [part for *_, kept in records for x in kept for part in (x if type(x) is tuple else (x,))]
+    return list({id(t): t for t in parts if type(t) is Tensor}.values())
+
+
 class Recording(GradientTape):
     """A tape inside a trace that is swept after the trace has ended."""
 
@@ -59,14 +65,9 @@ class Recording(GradientTape):
 
     def kept(self) -> Tensors:
         """The tensors that the records need. A user's own gradient function may use any that it has seen."""
-        found: dict[int, Tensor] = {}
-        for _, plan, _, kept in self._records:
-            if getattr(plan, "is_users", False):
-                found.update(self._heard)
-            for x in kept:
-                for tensor in x if type(x) is tuple else (x,):
-                    if type(tensor) is Tensor:
-                        found[id(tensor)] = tensor
+        found = {id(t): t for t in kept_by(self._records)}
+        if any(getattr(plan, "is_users", False) for _, plan, _, _ in self._records):
+            found.update(self._heard)
         return list(found.values())
 
 

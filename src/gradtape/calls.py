@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from . import host
-from .blocks import heard
+from .blocks import heard, kept_by, sweep
 from .custom import CustomPlan
 from .dtypes import is_differentiable
 from .errors import InvalidArgumentError
 from .primitive import local, outside
-from .sweep import leading_from, sweep_arrays, sweep_tensors
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert_to_tensor, key_of, wrap
 
@@ -118,21 +117,11 @@ def _gradient_of_a_call(name: str, count: int) -> Function:
 
 def _stand_for(tape: GradientTape, before: list[Tensor], now: list[Tensor]) -> None:
     """To the tapes that are open now, what a tape recorded of some tensors before depends on the tensors of now."""
-    kept = {
-        id(t): t for _, _, _, kept in tape._records for x in kept for t in (x if type(x) is tuple else (x,))
-    }
-    outputs = [t for t in kept.values() if type(t) is Tensor and t._key in tape._known]
+    outputs = [t for t in kept_by(tape._records) if t._key in tape._known]
     keys = [key_of(t) for t in before]
 
     def pull(*gradients: Any) -> list[Any]:
-        seeds: dict[int, Any] = {}
-        listening = bool(local.here.tapes)
-        for t, g in zip(outputs, gradients, strict=True):
-            seeds[t._key] = seeds[t._key] + g if t._key in seeds else g
-        if not listening:
-            seeds = {key: g._array for key, g in seeds.items()}
-        records = leading_from(set(keys), tape._records)
-        found = (sweep_tensors if listening else sweep_arrays)(seeds, records, set(keys))
+        found = sweep(tape._records, outputs, list(gradients), keys)
         return [g if g is None or type(g) is Tensor else wrap(g) for g in map(found.get, keys)]
 
     like = [(t._array.shape, t._array.dtype) for t in outputs]

@@ -137,14 +137,19 @@ class TensorArray:
     def laid_out(self, after: TensorArray) -> TensorArray:
         """A copy of the size, and with elements of the shape, that a turn of a loop has found."""
         result = self.copy()
-        missing = len(after) - len(self)
         if self._whole is None:
             result._element_shape = self._element_shape.merge_with(after._element_shape)
-            result._elements += [None] * missing
+        result._grow(len(after))
+        return result
+
+    def _grow(self, size: int) -> None:
+        """Make room for `size` elements."""
+        missing = size - len(self)
+        if self._whole is None:
+            self._elements += [None] * missing
         elif missing > 0:
             zeros = wrap(np.zeros((missing, *self._whole.shape[1:]), self._dtype.numpy_dtype))
-            result._whole = concat([self._whole, zeros], 0)
-        return result
+            self._whole = concat([self._whole, zeros], 0)
 
     def holding(self, whole: Tensor) -> TensorArray:
         """An array like this one that holds the slices of a tensor."""
@@ -195,12 +200,7 @@ class TensorArray:
                     "known while a @function is traced: give it its size"
                 )
             if known is not None and grows:
-                missing = known[1] + 1 - size
-                if self._whole is None:
-                    self._elements += [None] * missing
-                else:
-                    zeros = wrap(np.zeros((missing, *self._whole.shape[1:]), self._dtype.numpy_dtype))
-                    self._whole = concat([self._whole, zeros], 0)
+                self._grow(known[1] + 1)
         self._whole = tensor_scatter_nd_update(self.stack(), reshape(index, (1, 1)), expand_dims(tensor, 0))
 
     # -- one element --------------------------------------------------------------------------------------------------
