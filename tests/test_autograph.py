@@ -866,3 +866,37 @@ def test_an_object_with_a_function_is_let_go():
     del model
     gc.collect()
     assert gone() is None
+
+
+def test_after_an_early_return_a_python_loop_is_not_asked_again_whether_to_go_on():
+    """Inside `if not returned:` the flag is known, so growing arrays in Python loops have a known length."""
+
+    @tf.function
+    def f(x, n):
+        for i in tf.range(n):
+            if i > 1:
+                return x
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in range(3):
+            array = array.write(i, x * (i + 1.0))
+        return tf.reduce_sum(array.stack(), 0)
+
+    x = tf.constant([1.0, 2.0])
+    assert np.allclose(f(x, tf.constant(1)), [6, 12])
+    assert np.allclose(f(x, tf.constant(5)), [1, 2])
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_a_variable_as_condition_may_change_in_its_branch():
+    on = tf.Variable(True)
+
+    @tf.function
+    def f(x):
+        if on:
+            on.assign(False)
+            if not on:
+                x = x * 2
+        return x
+
+    assert f(tf.constant(3.0)) == 6
+    assert f(tf.constant(3.0)) == 3

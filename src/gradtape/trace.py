@@ -6,6 +6,7 @@ them by `program` when the compiled function has run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -62,6 +63,10 @@ class Trace:
         self.unused: list[
             Any
         ] = []  # TensorArrays that a write in this part returned, and nobody has used yet
+        # Conditions whose outcome is known in this branch, and negations with what they negate. Both by id, and with
+        # the tensor, so that the id stays its own; the key of a tensor read of a variable is the variable's.
+        self._decided: dict[int, tuple[Any, bool]] = {}
+        self._negated: dict[int, tuple[Tensor, Any]] = {}
         self._bound: list[tuple[Tensor, Any]] = []  # tensors of other traces, and the arrays they had there
         if parent is None:
             self.may_create = may_create
@@ -126,12 +131,35 @@ class Trace:
 
     def range_of(self, array: Any) -> tuple[int, int] | None:
         """Between which numbers an integer lies, if that is known."""
+        return next(
+            (level._ranges[id(array)][1] for level in self._levels() if id(array) in level._ranges), None
+        )
+
+    def note_negation(self, result: Tensor, condition: Any) -> None:
+        """Note that `result` is `not condition`."""
+        self._negated[id(result)] = result, condition
+
+    def decide(self, condition: Any, outcome: bool) -> None:
+        """Note that this branch is taken only if the condition has this outcome."""
+        if type(condition) is not Tensor:  # a variable, whose value may change
+            return
+        self._decided[id(condition)] = condition, outcome
+        for level in self._levels():
+            if id(condition) in level._negated:
+                self.decide(level._negated[id(condition)][1], not outcome)
+                return
+
+    def decided(self, condition: Any) -> bool | None:
+        """The outcome of a condition, if a branch around this point was taken because of it."""
+        found = (level._decided.get(id(condition)) for level in self._levels())
+        return next((entry[1] for entry in found if entry is not None), None)
+
+    def _levels(self) -> Iterator[Trace]:
+        """This trace and those around it."""
         level: Trace | None = self
         while level is not None:
-            if id(array) in level._ranges:
-                return level._ranges[id(array)][1]
+            yield level
             level = level.parent
-        return None
 
     # -- tensors of blocks ---------------------------------------------------------------------------------------------
 
@@ -145,12 +173,7 @@ class Trace:
 
     def is_of_around(self, tensor: Tensor) -> bool:
         """Is it a traced tensor of a part around this one? (Else its part has ended.)"""
-        level = self.parent
-        while level is not None:
-            if level.is_of_here(tensor):
-                return True
-            level = level.parent
-        return False
+        return any(level.is_of_here(tensor) for level in self._levels() if level is not self)
 
     def bind(self, tensor: Tensor, array: Any) -> None:
         """Let a tensor of another trace hold this array until this trace ends: see `blocks`."""
@@ -187,11 +210,9 @@ class Trace:
 
     def _held(self, variable: Variable) -> Any:
         """An array like the one that a variable holds here."""
-        level: Trace | None = self
-        while level is not None:
+        for level in self._levels():
             if variable._key in level.values:
                 return level.values[variable._key]._array
-            level = level.parent
         return array_of(variable._tensor)
 
     def _given(self, what: Any, like: Any) -> Any:
@@ -244,11 +265,9 @@ class Trace:
 
     def restored(self, variable: Variable) -> None:
         """A variable has got a value from a checkpoint, from outside: that is what it holds from here on."""
-        level: Trace | None = self
-        while level is not None:
+        for level in self._levels():
             level.values.pop(variable._key, None)
             level.written.pop(variable._key, None)
-            level = level.parent
 
     def fail(self) -> bool:
         """The function failed: what it was to compute for new variables will never be there. Were there any?"""

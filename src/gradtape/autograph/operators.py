@@ -93,8 +93,16 @@ def truth(x: Any) -> Tensor:
 
 
 def not_(x: Any) -> Any:
-    """`not x`"""
-    return logical_not(truth(x)) if is_unknown(x) else not x
+    """`not x`. Inside a branch that was taken because of x, the answer is known."""
+    if not is_unknown(x):
+        return not x
+    trace = local.here.trace
+    decided = trace.decided(x)
+    if decided is not None:
+        return not decided
+    result = logical_not(truth(x))
+    trace.note_negation(result, x)
+    return result
 
 
 def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
@@ -223,8 +231,9 @@ def if_stmt(
         return body() if condition else orelse()
     start = get_state()
 
-    def way(block: Block) -> Callable[[], Values]:
+    def way(block: Block, taken_if: bool) -> Callable[[], Values]:
         def run() -> Values:
+            local.here.trace.decide(condition, taken_if)
             before = get_state()
             try:
                 set_state(own(start))
@@ -235,18 +244,17 @@ def if_stmt(
 
         return run
 
-    condition = truth(condition)
     branches = Branches(names[:outputs], ("the main branch", "the else branch"), fill)
     try:
-        after = branches.choose(condition, way(body), way(orelse))
+        after = branches.choose(truth(condition), way(body, True), way(orelse, False))
     except Exception as error:
         if not _is_raised(error):
             raise
         # Who comes out of a branch that raises, comes out of the other one.
         if branches.running == 0:
-            _demand(logical_not(condition), error)
+            _demand(logical_not(truth(condition)), error)
             return orelse()
-        _demand(condition, error)
+        _demand(truth(condition), error)
         return body()
     return set_state((*after, *start[outputs:]))
 
