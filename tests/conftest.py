@@ -17,6 +17,6 @@ os.environ.setdefault(
 @pytest.fixture(autouse=True)
 def warnings_anew():
     """What is logged once in a process is logged once in a test."""
-    from gradtape.tape import warn_once
+    from gradtape.core.tape import warn_once
 
     warn_once.cache_clear()

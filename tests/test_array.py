@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors
+from gradtape.core import errors
 
 CUBE = np.arange(24.0).reshape(2, 3, 4).astype(np.float32)
 IMAGES = np.arange(2 * 4 * 6 * 3.0).reshape(2, 4, 6, 3).astype(np.float32)

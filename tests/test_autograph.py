@@ -830,7 +830,7 @@ def test_code_without_branches_needs_no_malt(tmp_path):
         "import sys, gradtape as tf\n"
         "f = tf.function(lambda x: tf.exp(x) * 2.0)\n"
         "assert float(f(tf.constant(0.0))) == 2.0\n"
-        "assert 'gradtape.autograph.syntax' in sys.modules and 'malt' not in sys.modules\n"
+        "assert 'gradtape.compiled.autograph.syntax' in sys.modules and 'malt' not in sys.modules\n"
     )
     where = {**os.environ, "PYTHONPATH": str(Path(tf.__file__).parent.parent)}
     result = subprocess.run([sys.executable, program], check=False, env=where, capture_output=True, text=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors
+from gradtape.core import errors
 
 Invalid = errors.InvalidArgumentError
 FLOAT, DOUBLE, INT = tf.constant([1.0, 2.0]), tf.constant([1.0, 2.0], tf.float64), tf.constant([1, 2])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gradtape
-from gradtape import checking, cli, notebooks
+from gradtape.command import checking, cli, notebooks
 
 SOURCE = str(Path(gradtape.__file__).parents[1])
 
@@ -343,7 +343,7 @@ DRIVER = """
             return types.SimpleNamespace(text=f"report: {type(error).__name__}", json=self.asked)
     fake.session = Session
     sys.modules["gradtape.explain"] = fake
-    from gradtape.cli import main
+    from gradtape.command.cli import main
     main(["run", *sys.argv[1:]])
 """
 

@@ -10,8 +10,9 @@ import types
 import pytest
 
 import gradtape as tf
-from gradtape import compat, missing, surface
+from gradtape import compat
 from gradtape.compat import internals, v1, views
+from gradtape.names import missing, surface
 
 
 @pytest.fixture

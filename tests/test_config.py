@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import devices, errors
-from gradtape.settings import settings
+from gradtape.core import errors
+from gradtape.core.settings import settings
+from gradtape.engine import devices
 
 config, experimental = tf.config, tf.config.experimental
 CPU = config.PhysicalDevice("/physical_device:CPU:0", "CPU")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors
+from gradtape.core import errors
 
 c = tf.constant
 Pair = collections.namedtuple("Pair", "a b")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors, nn
-from gradtape.ops import convolve
+from gradtape import nn
+from gradtape.core import errors
+from gradtape.ops.nn import convolve
 
 RNG = np.random.default_rng(0)
 

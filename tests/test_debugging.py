@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors
+from gradtape.core import errors
 
 d, c = tf.debugging, tf.constant
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import engine
-from gradtape.primitive import local
+from gradtape.core.primitive import local
+from gradtape.engine import arrays
 
 SLOW = ["exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"]
 
 
 @pytest.mark.parametrize("name", SLOW)
-@pytest.mark.parametrize("shape", [(engine.LARGE + 3,), (2, engine.LARGE)])
+@pytest.mark.parametrize("shape", [(arrays.LARGE + 3,), (2, arrays.LARGE)])
 def test_large_arrays_give_what_numpy_gives(name, shape):
     x = np.linspace(0.1, 2.0, int(np.prod(shape)), dtype=np.float32).reshape(shape)
     function = getattr(tf.math, name)
@@ -25,11 +25,11 @@ def test_large_arrays_give_what_numpy_gives(name, shape):
 
 
 def test_a_large_array_that_is_no_single_block_of_memory_works_too():
-    x = np.linspace(0.0, 1.0, 4 * engine.LARGE).reshape(2, -1).T[::2]
+    x = np.linspace(0.0, 1.0, 4 * arrays.LARGE).reshape(2, -1).T[::2]
     np.testing.assert_array_equal(tf.exp(x), np.exp(x))
 
 
-@pytest.mark.parametrize("size", [3, 2 * engine.LARGE])
+@pytest.mark.parametrize("size", [3, 2 * arrays.LARGE])
 def test_infinities_are_computed_in_silence(size):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -83,7 +83,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def test_omp_num_threads_is_heeded():
-    program = "from gradtape.engine import cores; print(cores())"
+    program = "from gradtape.engine.arrays import cores; print(cores())"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -96,7 +96,7 @@ def test_omp_num_threads_is_heeded():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="this is glibc's")
 def test_memory_is_kept_unless_the_user_has_said_how():
-    program = "from gradtape.engine import keep_freed_memory; print(keep_freed_memory())"
+    program = "from gradtape.engine.arrays import keep_freed_memory; print(keep_freed_memory())"
     for setting, kept in (({}, "True"), ({"MALLOC_ARENA_MAX": "2"}, "False")):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")} | setting
         done = subprocess.run(

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
-from gradtape.primitive import local
+from gradtape.core.primitive import local
 
 Forward = tf.autodiff.ForwardAccumulator
 

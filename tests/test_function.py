@@ -722,7 +722,7 @@ def test_another_kind_of_tensor_costs_no_random_numbers():
 
 
 def test_what_a_program_is_for_is_tried_once_only(monkeypatch):
-    from gradtape.program import Values
+    from gradtape.compiled.program import Values
 
     compute, computed = Values._compute, []
     monkeypatch.setattr(Values, "_compute", lambda *arrays: computed.append(1) or compute(*arrays))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
-from gradtape.ops import array as array_ops
+from gradtape.ops.array import movement as array_ops
 
 TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 

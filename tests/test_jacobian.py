@@ -169,7 +169,7 @@ class Rows:
 @pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
 def test_parallel_iterations_bounds_the_rows_swept_at_once(monkeypatch, method, sweep, sizes):
     """Counted at a primitive that each sweep calls once: the first axis of what it is given."""
-    from gradtape.ops import elementwise
+    from gradtape.ops.math import elementwise
 
     seen = []
     rule = elementwise.sin.rule["x"]

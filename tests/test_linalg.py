@@ -6,7 +6,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 import gradtape as tf
-from gradtape import blas
+from gradtape.engine import blas
 
 la = tf.linalg
 RANDOM = np.random.default_rng(0)

@@ -3,7 +3,6 @@
 Gradients are proved in tests/gradients. Numbers that are no one's definition were taken from TensorFlow 2.21.
 """
 
-import doctest
 import functools
 import inspect
 
@@ -464,19 +463,6 @@ SIGNATURES = {
 def test_arguments_have_tensorflows_names(name):
     parameters = tuple(inspect.signature(getattr(tf.math, name)).parameters)
     assert parameters[: len(SIGNATURES[name]) + 1] == (*SIGNATURES[name], "name")
-
-
-@pytest.mark.parametrize("module", [tf.math, tf.math.special, tf.bitwise], ids=lambda m: m.__name__)
-def test_examples_of_functions_that_are_made(module):
-    """doctest finds functions in the file they are written in, but not those made by `public`."""
-    functions = {name: f for name, f in vars(module).items() if callable(f) and name != "public"}
-    made = {name: f for name, f in functions.items() if f.__module__ == "gradtape.ops.public"}
-    assert len(made) > 5
-    for name, function in made.items():
-        examples = doctest.DocTestParser().get_doctest(function.__doc__, {name: function}, name, None, 0)
-        assert examples.examples
-        assert function.__name__ == name
-        assert doctest.DocTestRunner().run(examples).failed == 0, name
 
 
 # ---------------------------------------------------------------------------------------------------------------------

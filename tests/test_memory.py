@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import memory
+from gradtape.engine import memory
 from gradtape.ops import known
 
 Exhausted = tf.errors.ResourceExhaustedError

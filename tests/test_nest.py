@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 import pytest
 
-from gradtape import nest
-from gradtape.shapes import TensorShape
+from gradtape.core import nest
+from gradtape.core.shapes import TensorShape
 
 
 class Point(NamedTuple):

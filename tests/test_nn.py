@@ -10,8 +10,9 @@ import pytest
 import scipy.special
 
 import gradtape as tf
-from gradtape import errors, nn
-from gradtape.ops.embedding import Sparse
+from gradtape import nn
+from gradtape.core import errors
+from gradtape.ops.nn.embedding import Sparse
 
 Invalid = errors.InvalidArgumentError
 RNG = np.random.default_rng(0)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors, nn
+from gradtape import nn
+from gradtape.core import errors
 
 RNG = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
-from gradtape.products import Products
+from gradtape.core.deferred_products import Products
 
 STEPS, ROWS, WIDTH = 30, 2, 12
 

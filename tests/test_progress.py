@@ -57,7 +57,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(sys.modules["gradtape.bars"], "perf_counter", clock)
+    monkeypatch.setattr(sys.modules["gradtape.train.progress"], "perf_counter", clock)
     return clock
 
 
@@ -209,7 +209,7 @@ def test_a_loop_that_ends_early_leaves_the_terminal_clean(terminal, clock, end):
     (line,) = terminal.screen()
     assert line.startswith("early ") and line.endswith("3/9 stopped after 4.0 s · 1/s")
     assert cursor_is_visible(terminal)
-    assert not sys.modules["gradtape.bars"]._screens
+    assert not sys.modules["gradtape.train.progress"]._screens
 
 
 def test_bars_may_be_nested(terminal, clock):
@@ -221,7 +221,7 @@ def test_bars_may_be_nested(terminal, clock):
     assert [line.split("━")[0].strip() for line in both] == ["epochs", "epoch 1"]
     (line,) = terminal.screen()
     assert line.startswith("epochs ") and "2/2 in 6.0 s" in line
-    assert not sys.modules["gradtape.bars"]._screens
+    assert not sys.modules["gradtape.train.progress"]._screens
 
 
 def test_nested_bars_on_the_standard_streams_share_the_screen(terminal, clock, monkeypatch):
@@ -262,7 +262,7 @@ def test_a_dumb_terminal_gets_lines(terminal, monkeypatch):
 
 def test_the_picture_is_not_drawn_at_each_step(terminal, clock, monkeypatch):
     drawn = []
-    module = sys.modules["gradtape.bars"]
+    module = sys.modules["gradtape.train.progress"]
     monkeypatch.setattr(module._Bar, "show", lambda self, loop: drawn.append(1))
     for _ in tf.progress(range(1000), file=terminal):
         clock.now += 0.001
@@ -321,7 +321,7 @@ def test_in_a_notebook_there_is_one_output_that_changes(notebook, clock, capsys)
     )
     assert notebook.changes == 5, "three steps, the end, and the last picture"
     assert capsys.readouterr() == ("", "")
-    assert not sys.modules["gradtape.bars"]._screens
+    assert not sys.modules["gradtape.train.progress"]._screens
 
 
 def test_bars_in_a_row_have_an_output_each_and_nested_ones_share_theirs(notebook, clock):
@@ -386,7 +386,7 @@ def test_a_program_that_has_ipykernel_but_is_no_notebook_gets_lines(notebook, ca
 def test_rich_is_imported_for_a_bar_only():
     program = (
         "import gradtape as tf, sys\n"
-        "assert 'gradtape.bars' not in sys.modules\n"
+        "assert 'gradtape.train.progress' not in sys.modules\n"
         "list(tf.progress(range(3)))\n"
         "print('rich' in sys.modules)"
     )

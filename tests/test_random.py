@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import gradtape as tf
-from gradtape import errors
-from gradtape.ops import philox
+from gradtape.core import errors
+from gradtape.ops.random import philox
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What TensorFlow 2.21 gives, each after set_seed(3)
@@ -154,7 +154,7 @@ def test_threads_share_the_global_sequence_without_repeating():
 
 
 def test_determinism_asks_for_a_seed(monkeypatch):
-    monkeypatch.setattr("gradtape.settings.settings.op_determinism", False)
+    monkeypatch.setattr("gradtape.core.settings.settings.op_determinism", False)
     tf.config.experimental.enable_op_determinism()
     tf.random.set_seed(None)
     with pytest.raises(RuntimeError, match=r"call random.set_seed"):

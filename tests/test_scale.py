@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
-from gradtape.primitive import local
+from gradtape.core.primitive import local
 
 LARGE = 1 << 20  # bytes: more than anything that is not an array of the test
 
@@ -116,7 +116,7 @@ def test_the_sweep_walks_only_what_was_recorded():
 
 def test_a_gradient_nobody_asked_for_is_not_computed(monkeypatch):
     """The batch in `batch @ weights` costs nothing backwards."""
-    from gradtape.ops import elementwise
+    from gradtape.ops.math import elementwise
 
     calls = []
     rule = elementwise.multiply.rule["y"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import errors
+from gradtape.core import errors
 
 PAIRS = [[1.0, 2.0], [3.0, 4.0]]
 CUBE = np.arange(24.0).reshape(2, 3, 4).astype(np.float32)

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from gradtape.shapes import TensorShape
+from gradtape.core.shapes import TensorShape
 
 UNKNOWN = TensorShape(None)
 

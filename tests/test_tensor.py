@@ -929,7 +929,7 @@ def test_augmented_assignment_rebinds_the_name():
 
 def test_an_operation_may_run_inside_another(monkeypatch):
     """As in a finalizer: it finds NumPy as silent as outside."""
-    from gradtape.ops import elementwise
+    from gradtape.ops.math import elementwise
 
     sine = elementwise.sin.forward
 

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import autodiff, debugging, dtypes, errors, math, nest, random
-from .custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
-from .debugging import Assert, assert_equal, assert_greater, assert_less, assert_rank
-from .dtypes import (
+from .compiled.function import function
+from .core.custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
+from .core.dtypes import (
     DType,
     as_dtype,
     bfloat16,
@@ -28,8 +28,23 @@ from .dtypes import (
     uint32,
     uint64,
 )
-from .function import function
-from .indexed_slices import IndexedSlices
+from .core.indexed_slices import IndexedSlices
+from .core.scopes import (
+    Graph,
+    control_dependencies,
+    device,
+    executing_eagerly,
+    get_current_name_scope,
+    get_logger,
+    init_scope,
+    inside_function,
+    name_scope,
+)
+from .core.shapes import TensorShape
+from .core.spec import TensorSpec
+from .core.tape import GradientTape, UnconnectedGradients
+from .core.tensor import Tensor, constant, convert_to_tensor, is_tensor
+from .core.variable import Variable
 from .math import (
     abs,
     acos,
@@ -85,8 +100,7 @@ from .math import (
     truediv,
     where,
 )
-from .ops.arithmetic import truncatediv, truncatemod
-from .ops.arrange import (
+from .ops.array.arrange import (
     batch_to_space,
     bitcast,
     boolean_mask,
@@ -102,8 +116,11 @@ from .ops.arrange import (
     strided_slice,
     unravel_index,
 )
-from .ops.arrange import slice_ as slice
-from .ops.array import (
+from .ops.array.arrange import slice_ as slice
+from .ops.array.creation import eye, fill, one_hot, ones, ones_like, zeros, zeros_like
+from .ops.array.creation import linspace_nd as linspace
+from .ops.array.creation import range_ as range
+from .ops.array.movement import (
     broadcast_to,
     cast,
     concat,
@@ -118,21 +135,8 @@ from .ops.array import (
     transpose,
     unstack,
 )
-from .ops.clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from .ops.complexes import complex
-from .ops.control import case, cond, group, no_op, switch_case, while_loop
-from .ops.control import tuple_ as tuple
-from .ops.counting import histogram_fixed_width, histogram_fixed_width_bins
-from .ops.creation import eye, fill, one_hot, ones, ones_like, zeros, zeros_like
-from .ops.creation import linspace_nd as linspace
-from .ops.creation import range_ as range
-from .ops.einsum import einsum, tensordot
-from .ops.linalg import matmul, norm
-from .ops.loops import foldl, foldr, map_fn, scan, vectorized_map
-from .ops.padding import pad
-from .ops.printing import print_ as print
-from .ops.python import numpy_function, py_function
-from .ops.scatter import (
+from .ops.array.padding import pad
+from .ops.array.scatter import (
     dynamic_partition,
     dynamic_stitch,
     gather_nd,
@@ -143,7 +147,7 @@ from .ops.scatter import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
-from .ops.shape import (
+from .ops.array.shape import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     ensure_shape,
@@ -155,28 +159,24 @@ from .ops.shape import (
     shape_n,
     size,
 )
-from .ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
-from .ops.tensor_array import TensorArray
-from .scopes import (
-    Graph,
-    control_dependencies,
-    device,
-    executing_eagerly,
-    get_current_name_scope,
-    get_logger,
-    init_scope,
-    inside_function,
-    name_scope,
-)
-from .shapes import TensorShape
-from .spec import TensorSpec
-from .tape import GradientTape, UnconnectedGradients
-from .tensor import Tensor, constant, convert_to_tensor, is_tensor
-from .variable import Variable
+from .ops.assertions import assert_equal, assert_greater, assert_less, assert_rank
+from .ops.control.branching import case, cond, group, no_op, switch_case, while_loop
+from .ops.control.branching import tuple_ as tuple
+from .ops.control.loops import foldl, foldr, map_fn, scan, vectorized_map
+from .ops.control.printing import Assert
+from .ops.control.printing import print_ as print
+from .ops.control.python import numpy_function, py_function
+from .ops.control.tensor_array import TensorArray
+from .ops.linalg.einsum import einsum, tensordot
+from .ops.linalg.products import matmul, norm
+from .ops.math.clip import clip_by_global_norm, clip_by_norm, clip_by_value
+from .ops.math.complexes import complex
+from .ops.math.counting import histogram_fixed_width, histogram_fixed_width_bins
+from .ops.math.functions import truncatediv, truncatemod
+from .ops.math.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 
 __version__ = "0.1.0"
 newaxis = None
-dtypes.cast, dtypes.complex = cast, complex  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from . import (
@@ -187,7 +187,6 @@ if TYPE_CHECKING:
         data,
         experimental,
         image,
-        initializers,
         keras,
         linalg,
         losses,
@@ -198,16 +197,17 @@ if TYPE_CHECKING:
         test,
         train,
     )
-    from .bars import progress
-    from .initializers import (
+    from .core.replicas import VariableAggregation, VariableSynchronization
+    from .ops.random import initializers
+    from .ops.random.initializers import (
         constant_initializer,
         ones_initializer,
         random_normal_initializer,
         random_uniform_initializer,
         zeros_initializer,
     )
-    from .replicas import VariableAggregation, VariableSynchronization
     from .train.module import Module
+    from .train.progress import progress
 
 # Namespaces, and names with the module they are in, that are imported when first used: `import gradtape` stays quick.
 _LATER = frozenset(
@@ -233,11 +233,11 @@ _LATER = frozenset(
 )
 _LATER_FROM = {
     "Module": ".train.module",
-    "VariableAggregation": ".replicas",
-    "VariableSynchronization": ".replicas",
+    "VariableAggregation": ".core.replicas",
+    "VariableSynchronization": ".core.replicas",
     "constant_initializer": ".initializers",
     "ones_initializer": ".initializers",
-    "progress": ".bars",
+    "progress": ".train.progress",
     "random_normal_initializer": ".initializers",
     "random_uniform_initializer": ".initializers",
     "zeros_initializer": ".initializers",
@@ -251,7 +251,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_LATER_FROM[name], __name__), name)
     if name in ("load_ipython_extension", "unload_ipython_extension"):  # for `%load_ext gradtape`
         return getattr(import_module(".compat", __name__), name)
-    from .missing import missing
+    from .names.missing import missing
 
     raise missing(name)
 

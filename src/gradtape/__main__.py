@@ -1,5 +1,5 @@
 """`python -m gradtape`: the command."""
 
-from .cli import main
+from .command.cli import main
 
 main()

@@ -1,8 +1,8 @@
 """The public namespace `gradtape.autodiff`."""
 
-from .forward import ForwardAccumulator
-from .missing import closed
-from .tape import GradientTape
+from .core.forward import ForwardAccumulator
+from .core.tape import GradientTape
+from .names.missing import closed
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 

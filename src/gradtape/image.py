@@ -1,8 +1,25 @@
 """The public namespace `gradtape.image`."""
 
-from .missing import closed
-from .ops.boxes import non_max_suppression, non_max_suppression_overlaps, non_max_suppression_with_scores
-from .ops.colour import (
+from .names.missing import closed
+from .ops.image.augment import (
+    extract_patches,
+    flip_left_right,
+    flip_up_down,
+    random_crop,
+    random_flip_left_right,
+    random_flip_up_down,
+    rot90,
+    stateless_random_crop,
+    stateless_random_flip_left_right,
+    stateless_random_flip_up_down,
+    transpose,
+)
+from .ops.image.boxes import (
+    non_max_suppression,
+    non_max_suppression_overlaps,
+    non_max_suppression_with_scores,
+)
+from .ops.image.colour import (
     adjust_brightness,
     adjust_contrast,
     adjust_gamma,
@@ -26,20 +43,7 @@ from .ops.colour import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
-from .ops.image import (
-    extract_patches,
-    flip_left_right,
-    flip_up_down,
-    random_crop,
-    random_flip_left_right,
-    random_flip_up_down,
-    rot90,
-    stateless_random_crop,
-    stateless_random_flip_left_right,
-    stateless_random_flip_up_down,
-    transpose,
-)
-from .ops.quality import (
+from .ops.image.quality import (
     image_gradients,
     per_image_standardization,
     psnr,
@@ -48,7 +52,7 @@ from .ops.quality import (
     ssim_multiscale,
     total_variation,
 )
-from .ops.resize import (
+from .ops.image.resize import (
     ResizeMethod,
     central_crop,
     crop_and_resize,

@@ -6,13 +6,11 @@ from typing import Any
 
 import gradtape
 
-from .missing import missing
+from .names.missing import KERAS, missing
 
 __path__: list[
     str
 ] = []  # `import tensorflow.keras.layers` is then answered by a sentence, not by "not a package"
-
-_PARTS = ("optimizers", "losses", "metrics", "initializers", "regularizers", "constraints", "activations")
 
 
 def parts() -> list[str]:
@@ -21,13 +19,13 @@ def parts() -> list[str]:
     >>> "optimizers" in parts()
     True
     """
-    return [part for part in _PARTS if hasattr(gradtape, part)]
+    return [part for part in KERAS if hasattr(gradtape, part)]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return parts()
-    if name in _PARTS and hasattr(gradtape, name):
+    if name in KERAS and hasattr(gradtape, name):
         return getattr(gradtape, name)
     raise missing(f"keras.{name}")
 

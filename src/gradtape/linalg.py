@@ -1,14 +1,12 @@
 """The public namespace `gradtape.linalg`."""
 
-from .missing import closed
-from .ops.clip import global_norm
-from .ops.creation import eye
-from .ops.determinants import det, logdet, slogdet
-from .ops.einsum import einsum, tensordot
-from .ops.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
-from .ops.least_squares import lstsq, matrix_rank, pinv
-from .ops.linalg import l2_normalize, matmul, matvec, norm, normalize
-from .ops.matrix import (
+from .names.missing import closed
+from .ops.array.creation import eye
+from .ops.linalg.determinants import det, logdet, slogdet
+from .ops.linalg.einsum import einsum, tensordot
+from .ops.linalg.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
+from .ops.linalg.least_squares import lstsq, matrix_rank, pinv
+from .ops.linalg.matrix import (
     adjoint,
     band_part,
     cross,
@@ -20,8 +18,9 @@ from .ops.matrix import (
     tensor_diag_part,
     trace,
 )
-from .ops.matrix_functions import expm, logm, sqrtm
-from .ops.solving import (
+from .ops.linalg.matrix_functions import expm, logm, sqrtm
+from .ops.linalg.products import l2_normalize, matmul, matvec, norm, normalize
+from .ops.linalg.solving import (
     cholesky_solve,
     inv,
     lu_matrix_inverse,
@@ -30,6 +29,7 @@ from .ops.solving import (
     solve,
     triangular_solve,
 )
-from .ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+from .ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+from .ops.math.clip import global_norm
 
 closed(__name__)

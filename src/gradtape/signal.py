@@ -1,7 +1,7 @@
 """The public namespace `gradtape.signal`."""
 
-from .missing import closed
-from .ops.fourier import (
+from .names.missing import closed
+from .ops.signal.fourier import (
     fft,
     fft2d,
     fft3d,
@@ -21,7 +21,7 @@ from .ops.fourier import (
     rfft3d,
     rfftnd,
 )
-from .ops.signal import (
+from .ops.signal.spectral import (
     dct,
     frame,
     hamming_window,

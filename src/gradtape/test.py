@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
-from .missing import closed
+from .core import dtypes
+from .core.tape import GradientTape, UnconnectedGradients
+from .core.tensor import Tensor, convert, convert_to_tensor, wrap
+from .names.missing import closed
 from .ops.scalars import number
-from .tape import GradientTape, UnconnectedGradients
-from .tensor import Tensor, convert, convert_to_tensor, wrap
 
 __all__ = [
     "compute_gradient",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 
 import gradtape as tf
-from gradtape.tensor import wrap
+from gradtape.core.tensor import wrap
 
 from .programs import Program, listing, programs
 

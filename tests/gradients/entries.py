@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 import gradtape
-from gradtape.primitive import Primitive, apply
+from gradtape.core.primitive import Primitive, apply
 
 from .derivatives import Sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from gradtape.ops.resample import Weights, filtering, halving, reflected, resizing
+from gradtape.ops.image.resample import Weights, filtering, halving, reflected, resizing
 
 from .entries import case, of
 

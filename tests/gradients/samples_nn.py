@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gradtape.ops.windows import Windows
+from gradtape.ops.nn.windows import Windows
 
 from .entries import binary, case, of, unary
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.primitive import Listener, Primitive, local
-from gradtape.tensor import wrap
+from gradtape.core.primitive import Listener, Primitive, local
+from gradtape.core.tensor import wrap
 
 from .derivatives import Sample, dense, listed
 from .reductions import ONLY_EAGER, TABLE, N

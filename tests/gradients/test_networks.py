@@ -10,7 +10,7 @@ import pytest
 
 import gradtape as tf
 from gradtape import nn
-from gradtape.ops.embedding import Sparse
+from gradtape.ops.nn.embedding import Sparse
 
 from . import checks
 from .composed import on, on_each

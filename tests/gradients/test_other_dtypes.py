@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.primitive import Primitive
+from gradtape.core.primitive import Primitive
 
 from . import checks
 from .derivatives import Sample, dense, flat, unflat

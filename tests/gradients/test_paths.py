@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gradtape as tf
-from gradtape.primitive import Listener, Primitive, local
+from gradtape.core.primitive import Listener, Primitive, local
 
 from .derivatives import unflat
 from .paths import Program, kind

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import gradtape as tf
-from gradtape.primitive import Primitive
+from gradtape.core.primitive import Primitive
 
 from . import checks
 from .derivatives import flat
@@ -22,7 +22,7 @@ for name in dir(gradtape):
     value = getattr(gradtape, name)
     if isinstance(value, types.ModuleType):
         [getattr(value, inner) for inner in dir(value)]
-print(*gradtape.primitive.Primitive.registry)
+print(*gradtape.core.primitive.Primitive.registry)
 """
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.tensor import wrap
+from gradtape.core.tensor import wrap
 
 from .checks import agree
 from .composed import COMPOSED

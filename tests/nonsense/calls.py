@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import gradtape as tf
-from gradtape.primitive import Primitive
+from gradtape.core.primitive import Primitive
 
 NAMESPACES = [
     "", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",

@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape import devices
-from gradtape.settings import settings
+from gradtape.core.settings import settings
+from gradtape.engine import devices
 
 from .calls import EXAMPLE, Call, calls
 from .values import nonsense

@@ -1,8 +1,8 @@
 """The public namespace `gradtape.autograph`: how the Python of a `function` becomes part of the program.
 
 `function` converts what it compiles, and what that calls: then `if`, `while` and `for` on tensors whose values are not
-known yet become choices and loops of the program. `syntax` and `lowering` rewrite functions, `calls` says which ones,
-`operators` is what the rewritten code calls, `state` takes its variables through.
+known yet become choices and loops of the program. The work is done in
+`compiled.autograph`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..missing import closed
+from ..names.missing import closed
 from . import experimental
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
@@ -25,8 +25,8 @@ def to_graph(
     >>> to_graph(tf.function(lambda x: x if x > 0 else -x))(-3)
     3
     """
-    from .calls import converted
-    from .syntax import CannotConvert
+    from ..compiled.autograph.conversion import converted
+    from ..compiled.autograph.syntax import CannotConvert
 
     function = _plain("to_graph", entity)
     try:
@@ -42,7 +42,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     >>> print(to_code(lambda x: x if x > 0 else -x))
     lambda x: ag__...if_exp(x > 0, lambda: x, lambda: -x, 'x > 0')...
     """
-    from .syntax import Factory
+    from ..compiled.autograph.syntax import Factory
 
     return Factory(_plain("to_code", entity)).source
 
@@ -60,9 +60,9 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
     >>> set_verbosity(0)
     """
-    from . import calls
+    from ..compiled.autograph import conversion
 
-    calls.verbosity = (level, alsologtostdout)
+    conversion.verbosity = (level, alsologtostdout)
 
 
 def trace(*args: Any) -> None:

@@ -1,53 +1,8 @@
 """The public namespace `gradtape.autograph.experimental`."""
 
-from __future__ import annotations
-
-import functools
-from collections.abc import Callable
-from typing import Any
-
-from ..missing import closed
+from ..compiled.autograph.directives import do_not_convert, set_loop_options
+from ..names.missing import closed
 
 __all__ = ["do_not_convert", "set_loop_options"]
-
-
-def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Decorator: leave this function as it is inside a `function`, with what it calls.
-
-    >>> do_not_convert(lambda x: x + 1)(1)
-    2
-    """
-    if func is None:
-        return do_not_convert
-
-    # This one belongs to gradtape, whose functions are not converted.
-    @functools.wraps(func)
-    def left_alone(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
-
-    return left_alone
-
-
-def set_loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
-) -> None:
-    """As the first statement of a loop: how often it may repeat at most, when it is compiled.
-
-    A compiled `while` needs `maximum_iterations` for its gradient. The other options mean nothing here.
-
-    >>> import gradtape as tf
-    >>> @tf.function
-    ... def halved(x):
-    ...     while x > 1.0:
-    ...         tf.autograph.experimental.set_loop_options(maximum_iterations=100)
-    ...         x = x / 2.0
-    ...     return x
-    >>> float(halved(tf.constant(12.0)))
-    0.75
-    """
-
 
 closed(__name__)

@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..missing import missing
+from ..names.missing import missing
 from .views import Finder, View
 
 if TYPE_CHECKING:

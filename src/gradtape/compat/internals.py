@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import surface
-from ..missing import RENAMED, missing
+from ..names import surface
+from ..names.missing import RENAMED, missing
 
 # What each module shows: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` another name for x.
 _SHOWS = {

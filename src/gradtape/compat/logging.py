@@ -5,8 +5,8 @@ from __future__ import annotations
 from logging import DEBUG, ERROR, FATAL, INFO, WARN
 from typing import Any
 
-from ..missing import closed
-from ..scopes import get_logger
+from ..core.scopes import get_logger
+from ..names.missing import closed
 
 __all__ = [
     "DEBUG",

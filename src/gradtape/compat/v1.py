@@ -13,9 +13,9 @@ from typing import Any
 
 import gradtape
 
-from .. import surface
-from ..errors import UnimplementedError
-from ..missing import ADVICE, RENAMED, missing
+from ..core.errors import UnimplementedError
+from ..names import surface
+from ..names.missing import ADVICE, RENAMED, missing
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Functions with other arguments: their old order; `old=new` is a name that changed, `old=` one without an effect.

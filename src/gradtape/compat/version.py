@@ -1,6 +1,6 @@
 """`tensorflow.version`: which TensorFlow gradtape takes for its specification. Scripts ask, and compare numbers."""
 
-from ..missing import closed
+from ..names.missing import closed
 
 __all__ = ["COMPILER_VERSION", "GIT_VERSION", "VERSION"]
 

@@ -12,8 +12,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from .. import surface
-from ..missing import missing, sentence
+from ..names import surface
+from ..names.missing import missing, sentence
 from . import version
 from .internals import internals
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from ..devices import (
+from ..core.errors import UnimplementedError
+from ..core.settings import settings
+from ..engine.devices import (
     LogicalDevice,
     LogicalDeviceConfiguration,
     PhysicalDevice,
@@ -16,9 +18,7 @@ from ..devices import (
     set_logical_device_configuration,
     set_visible_devices,
 )
-from ..errors import UnimplementedError
-from ..missing import closed
-from ..settings import settings
+from ..names.missing import closed
 from . import experimental, optimizer, threading
 
 __all__ = [

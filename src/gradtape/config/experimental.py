@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..devices import LogicalDeviceConfiguration as VirtualDeviceConfiguration
-from ..devices import (
+from ..core.settings import settings
+from ..engine.devices import LogicalDeviceConfiguration as VirtualDeviceConfiguration
+from ..engine.devices import (
     PhysicalDevice,
     check_known,
     get_visible_devices,
@@ -13,11 +14,10 @@ from ..devices import (
     list_physical_devices,
     set_visible_devices,
 )
-from ..devices import get_logical_device_configuration as get_virtual_device_configuration
-from ..devices import set_logical_device_configuration as set_virtual_device_configuration
-from ..missing import closed
+from ..engine.devices import get_logical_device_configuration as get_virtual_device_configuration
+from ..engine.devices import set_logical_device_configuration as set_virtual_device_configuration
+from ..names.missing import closed
 from ..ops.scalars import choice
-from ..settings import settings
 
 __all__ = [
     "VirtualDeviceConfiguration",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..missing import closed
-from ..settings import settings
+from ..core.settings import settings
+from ..names.missing import closed
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 

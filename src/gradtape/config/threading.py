@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..missing import closed
+from ..core.settings import settings
+from ..names.missing import closed
 from ..ops.scalars import integer
-from ..settings import settings
 
 __all__ = [
     "get_inter_op_parallelism_threads",

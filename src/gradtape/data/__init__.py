@@ -1,6 +1,6 @@
 """The public namespace `gradtape.data`: datasets, and loops over them."""
 
-from ..missing import closed
+from ..names.missing import closed
 from . import experimental
 from .dataset import Dataset, TextLineDataset
 from .iterator import Iterator

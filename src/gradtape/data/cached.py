@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes, nest, storage
-from ..errors import DTypeError, InvalidArgumentError
-from ..spec import TensorSpec
-from ..tensor import Tensor, wrap
+from ..core import dtypes, nest, storage
+from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, wrap
 from .order import joined
 from .sources import ArrayRows, Gather, Numbers
 from .stage import Cursor, Listed, Session, Stage, Stream

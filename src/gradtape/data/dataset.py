@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import nest
-from ..engine import cores
-from ..errors import InvalidArgumentError
-from ..ops.array import static_number as whole
+from ..core import nest
+from ..core.errors import InvalidArgumentError
+from ..core.tensor import Tensor, wrap
+from ..engine.arrays import cores
+from ..ops.array.movement import static_number as whole
 from ..ops.scalars import choice
-from ..tensor import Tensor, wrap
-from . import arguments, nested, order, sources, threads, transform
+from . import checks as arguments
+from . import nested, order, sources, threads, transform
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers

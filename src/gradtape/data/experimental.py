@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import FailedPreconditionError
-from ..missing import closed
-from ..ops.array import static_number as whole
-from ..optional import Optional
-from ..tensor import Tensor
-from . import arguments
+from ..core.errors import FailedPreconditionError
+from ..core.tensor import Tensor
+from ..names.missing import closed
+from ..ops.array.movement import static_number as whole
+from . import checks
 from .dataset import Dataset
 from .iterator import Iterator as DatasetIterator
+from .optional import Optional
 from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
@@ -41,7 +41,7 @@ def cardinality(dataset: Dataset) -> Tensor:
     >>> int(cardinality(Dataset.range(4)))
     4
     """
-    arguments.stage("cardinality: dataset must be", dataset)
+    checks.stage("cardinality: dataset must be", dataset)
     return dataset.cardinality()
 
 
@@ -51,7 +51,7 @@ def get_single_element(dataset: Dataset) -> Any:
     >>> int(get_single_element(Dataset.from_tensors(5)))
     5
     """
-    arguments.stage("get_single_element: dataset must be", dataset)
+    checks.stage("get_single_element: dataset must be", dataset)
     return dataset.get_single_element()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InvalidArgumentError, OutOfRangeError
-from ..optional import Optional
-from ..primitive import local
+from ..core.errors import InvalidArgumentError, OutOfRangeError
+from ..core.primitive import local
+from .optional import Optional
 from .stage import Cursor, Session, Stage, resume
 
 
@@ -55,7 +55,7 @@ class Iterator:
 
     def _traced(self) -> Any:
         """The next element inside a @function. One made in there goes ahead while tracing, to see what comes."""
-        from .traced import element
+        from .in_function import element
 
         if self._loop is None:
             return element(self.get_next, self.element_spec)
@@ -108,6 +108,6 @@ class Iterator:
 
 
 def _loop(stage: Stage) -> Any:
-    from .traced import Loop
+    from .in_function import Loop
 
     return Loop(lambda: Iterator(stage))

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import nest
-from ..errors import InvalidArgumentError
-from ..ops.array import static_number as whole
-from ..shapes import TensorShape
-from ..spec import TensorSpec
-from ..tensor import convert
-from .arguments import function, stage, wholes
+from ..core import nest
+from ..core.errors import InvalidArgumentError
+from ..core.shapes import TensorShape
+from ..core.spec import TensorSpec
+from ..core.tensor import convert
+from ..ops.array.movement import static_number as whole
+from .checks import function, stage, wholes
 from .sources import Elements
 from .stage import Cursor, Session, Stage
 from .structure import DatasetSpec, infer, map_specs

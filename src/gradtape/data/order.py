@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import nest
-from ..errors import InvalidArgumentError
-from ..ops.array import static_number as whole
-from ..ops.random import seed_pair
-from ..spec import TensorSpec
-from ..tensor import wrap
+from ..core import nest
+from ..core.errors import InvalidArgumentError
+from ..core.spec import TensorSpec
+from ..core.tensor import wrap
+from ..ops.array.movement import static_number as whole
+from ..ops.random.stateful import seed_pair
 from .stage import INFINITE, UNKNOWN, Cursor, Listed, Random, Session, Stage
 from .structure import map_specs
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, nest
-from ..errors import DTypeError, InvalidArgumentError, NotFoundError
-from ..shapes import TensorShape
-from ..spec import TensorSpec
-from ..tensor import Tensor, convert, convert_to_tensor, wrap
-from .arguments import listed, texts
+from ..core import dtypes, nest
+from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..core.shapes import TensorShape
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, convert, convert_to_tensor, wrap
+from .checks import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
 

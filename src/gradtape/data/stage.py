@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..core.errors import InvalidArgumentError
 from .structure import stack
 
 INFINITE = -1

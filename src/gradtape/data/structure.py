@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, nest
-from ..errors import DataLossError, DTypeError, InvalidArgumentError
-from ..shapes import TensorShape
-from ..spec import TensorSpec
-from ..tensor import Tensor, convert_to_tensor, wrap
+from ..core import dtypes, nest
+from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
+from ..core.shapes import TensorShape
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, convert_to_tensor, wrap
 
 
 class DatasetSpec:

@@ -15,8 +15,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from time import perf_counter
 from typing import Any
 
-from ..engine import cores
-from ..errors import InvalidArgumentError
+from ..core.errors import InvalidArgumentError
+from ..engine.arrays import cores
 from .stage import Cursor, Session, Stage
 from .transform import Map
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import dtypes, nest
-from ..errors import DTypeError, InvalidArgumentError
-from ..shapes import TensorShape
-from ..spec import TensorSpec
-from ..tensor import Tensor, wrap
-from .arguments import function as checked
-from .arguments import shape as one_shape
+from ..core import dtypes, nest
+from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.shapes import TensorShape
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, wrap
+from .checks import function as checked
+from .checks import shape as one_shape
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
-from .structure import (
-    array_of,
-    as_element,
-    batched_spec,
-    infer,
-    map_specs,
-    packer,
-    pad,
-)
+from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad
 
 Function = Callable[..., Any]
 

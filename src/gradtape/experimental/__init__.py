@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..missing import missing
-from ..optional import Optional
+from ..data.optional import Optional
+from ..names.missing import missing
 from . import dlpack
 
 __all__ = ["Optional", "dlpack", "numpy"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, InvalidArgumentError
-from ..missing import closed
-from ..tensor import Tensor, convert
+from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.tensor import Tensor, convert
+from ..names.missing import closed
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

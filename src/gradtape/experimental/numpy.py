@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .. import math as _tf
-from ..errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
-from ..missing import closed
-from ..ops import array as _array
-from ..ops.arrange import repeat as _repeat
-from ..ops.arrange import reverse as _reverse
-from ..ops.creation import linspace_nd as _linspace
-from ..ops.creation import ones as _ones
-from ..ops.creation import steps as _steps
-from ..ops.creation import zeros as _zeros
+from ..core import dtypes
+from ..core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from ..core.tensor import Tensor, convert, is_tensor
+from ..names.missing import closed
+from ..ops.array import movement as _movement
+from ..ops.array.arrange import repeat as _repeat
+from ..ops.array.arrange import reverse as _reverse
+from ..ops.array.creation import linspace_nd as _linspace
+from ..ops.array.creation import ones as _ones
+from ..ops.array.creation import steps as _steps
+from ..ops.array.creation import zeros as _zeros
 from ..ops.known import afford as _afford
-from ..ops.linalg import matmul as _matmul
+from ..ops.linalg.products import matmul as _matmul
 from ..ops.scalars import integer as _integer
-from ..tensor import Tensor, convert, is_tensor
 
 ndarray = Tensor
 newaxis = None
@@ -68,7 +68,7 @@ def _inexact(x: Any) -> Tensor:
     """As a tensor; integers become float64."""
     tensor = array(x)
     exact = tensor.dtype.is_integer or tensor.dtype.is_bool
-    return _array.cast(tensor, "float64") if exact else tensor
+    return _movement.cast(tensor, "float64") if exact else tensor
 
 
 def finfo(dtype: Any) -> Any:
@@ -124,12 +124,12 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     else:
         tensor = convert(_plain(val))
     if dtype is not None:
-        tensor = _array.cast(tensor, dtypes.as_dtype(dtype))
+        tensor = _movement.cast(tensor, dtypes.as_dtype(dtype))
     rank = _integer("array", "ndmin", ndmin)
     if not rank <= _MOST_AXES:
         raise InvalidArgumentError(f"array: ndmin must be at most {_MOST_AXES}, not {rank}")
     missing = rank - tensor.ndim
-    return _array.reshape(tensor, (1,) * missing + tuple(tensor.shape)) if missing > 0 else tensor
+    return _movement.reshape(tensor, (1,) * missing + tuple(tensor.shape)) if missing > 0 else tensor
 
 
 def _plain(value: Any) -> Any:
@@ -178,7 +178,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     >>> full(2, 3).numpy()
     array([3, 3])
     """
-    return _array.broadcast_to(array(fill_value, dtype), shape)
+    return _movement.broadcast_to(array(fill_value, dtype), shape)
 
 
 def zeros_like(a: Any, dtype: Any = None) -> Tensor:
@@ -239,7 +239,7 @@ def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = float) -> Tensor
     >>> linspace(0, 1, 3).numpy()
     array([0. , 0.5, 1. ])
     """
-    return _array.cast(_linspace(array(start, float64), array(stop, float64), num), _float64(dtype))
+    return _movement.cast(_linspace(array(start, float64), array(stop, float64), num), _float64(dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
@@ -269,7 +269,7 @@ def identity(n: int, dtype: Any = float) -> Tensor:
 
 
 def _at_least(x: Tensor, ndim: int) -> Tensor:
-    return _array.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
+    return _movement.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
 
 
 def concatenate(arys: Any, axis: int = 0) -> Tensor:
@@ -278,7 +278,7 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
     >>> concatenate([[1], [2.5]]).numpy()
     array([1. , 2.5])
     """
-    return _array.concat(_together(*arys), axis)
+    return _movement.concat(_together(*arys), axis)
 
 
 def stack(arrays: Any, axis: int = 0) -> Tensor:
@@ -287,7 +287,7 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     >>> stack([1, 2]).numpy()
     array([1, 2])
     """
-    return _array.stack(_together(*arrays), axis)
+    return _movement.stack(_together(*arrays), axis)
 
 
 def hstack(tup: Any) -> Tensor:
@@ -297,7 +297,7 @@ def hstack(tup: Any) -> Tensor:
     array([[1., 3.], [2., 4.]], dtype=float32)
     """
     xs = [_at_least(x, 1) for x in _together(*tup)]
-    return _array.concat(xs, 0 if xs[0].ndim == 1 else 1)
+    return _movement.concat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 def vstack(tup: Any) -> Tensor:
@@ -306,7 +306,7 @@ def vstack(tup: Any) -> Tensor:
     >>> vstack([[1, 2], [3, 4]]).numpy()
     array([[1, 2], [3, 4]])
     """
-    return _array.concat([_at_least(x, 2) for x in _together(*tup)], 0)
+    return _movement.concat([_at_least(x, 2) for x in _together(*tup)], 0)
 
 
 def dstack(tup: Any) -> Tensor:
@@ -316,7 +316,7 @@ def dstack(tup: Any) -> Tensor:
     TensorShape([1, 2, 2])
     """
     xs = [_at_least(x, 2) for x in _together(*tup)]
-    return _array.concat([_array.expand_dims(x, 2) if x.ndim == 2 else x for x in xs], 2)
+    return _movement.concat([_movement.expand_dims(x, 2) if x.ndim == 2 else x for x in xs], 2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ def reshape(a: Any, newshape: Any) -> Tensor:
     >>> reshape([1, 2], (2, 1)).shape
     TensorShape([2, 1])
     """
-    return _array.reshape(array(a), newshape)
+    return _movement.reshape(array(a), newshape)
 
 
 def ravel(a: Any) -> Tensor:
@@ -365,7 +365,7 @@ def ravel(a: Any) -> Tensor:
     >>> ravel([[1, 2]]).numpy()
     array([1, 2])
     """
-    return _array.reshape(array(a), (-1,))
+    return _movement.reshape(array(a), (-1,))
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
@@ -374,7 +374,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     >>> transpose([[1, 2]]).shape
     TensorShape([2, 1])
     """
-    return _array.transpose(array(a), axes)
+    return _movement.transpose(array(a), axes)
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
@@ -383,7 +383,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
     >>> expand_dims([1], 0).shape
     TensorShape([1, 1])
     """
-    return _array.expand_dims(array(a), axis)
+    return _movement.expand_dims(array(a), axis)
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
@@ -392,7 +392,7 @@ def squeeze(a: Any, axis: Any = None) -> Tensor:
     >>> squeeze([[1]]).shape
     TensorShape([])
     """
-    return _array.squeeze(array(a), axis)
+    return _movement.squeeze(array(a), axis)
 
 
 def broadcast_to(array_: Any, shape: Any) -> Tensor:
@@ -401,7 +401,7 @@ def broadcast_to(array_: Any, shape: Any) -> Tensor:
     >>> broadcast_to([1], (2,)).numpy()
     array([1, 1])
     """
-    return _array.broadcast_to(array(array_), shape)
+    return _movement.broadcast_to(array(array_), shape)
 
 
 def tile(a: Any, reps: Any) -> Tensor:
@@ -410,9 +410,9 @@ def tile(a: Any, reps: Any) -> Tensor:
     >>> tile([1, 2], 2).numpy()
     array([1, 2, 1, 2])
     """
-    times = list(_array.static_shape("tile", reps))
+    times = list(_movement.static_shape("tile", reps))
     x = _at_least(array(a), len(times))
-    return _array.tile(x, [1] * (x.ndim - len(times)) + times)
+    return _movement.tile(x, [1] * (x.ndim - len(times)) + times)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
@@ -446,7 +446,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """
     chosen = array(condition, bool)
     if x is None and y is None:
-        return _array.unstack(_tf.where(chosen), axis=1)
+        return _movement.unstack(_tf.where(chosen), axis=1)
     taken, other = _together(x, y)
     return _tf.where(chosen, taken, other)
 
@@ -541,7 +541,7 @@ def _summable(a: Any) -> Tensor:
     """As NumPy sums it: small integers and booleans as int64."""
     x = array(a)
     short = x.dtype.is_bool or (x.dtype.is_integer and x.dtype.size < 8)
-    return _array.cast(x, "uint64" if x.dtype.is_unsigned else "int64") if short else x
+    return _movement.cast(x, "uint64" if x.dtype.is_unsigned else "int64") if short else x
 
 
 def _truth(a: Any) -> Tensor:
@@ -587,10 +587,10 @@ def matmul(x1: Any, x2: Any) -> Tensor:
     if not a.ndim or not b.ndim:
         raise ValueError("matmul: scalars have no matrix product: use multiply")
     product = _matmul(
-        _array.expand_dims(a, 0) if a.ndim == 1 else a, _array.expand_dims(b, 1) if b.ndim == 1 else b
+        _movement.expand_dims(a, 0) if a.ndim == 1 else a, _movement.expand_dims(b, 1) if b.ndim == 1 else b
     )
     gone = ([-2] if a.ndim == 1 else []) + ([-1] if b.ndim == 1 else [])
-    return _array.squeeze(product, gone) if gone else product
+    return _movement.squeeze(product, gone) if gone else product
 
 
 def dot(a: Any, b: Any) -> Tensor:

@@ -5,11 +5,11 @@ Nothing here runs unless it is asked for: `tape.explain`, `tape.summary`, `tape.
 """
 
 from .judge import call, explain, explain_call
+from .listening import Tracing
 from .nan import NanReport, find_nan
 from .reasons import Reason
 from .report import Report, Reports, Step
 from .sessions import Session, session
-from .tracing import Tracing
 
 __all__ = [
     "NanReport",

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..tape import GradientTape
-from ..tensor import Tensor, key_of
-from ..variable import Variable
+from ..core import dtypes
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor, key_of
+from ..core.variable import Variable
 from .origins import Event, History, Origin, history_of
 from .reasons import COMPARISONS, Reason
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, nest
-from ..tape import GradientTape
+from ..core import dtypes, nest
+from ..core.tape import GradientTape
 from . import reasons
 from .evidence import Evidence, Hop, Subject, Trail, name_in, subject
+from .observed_sweep import probe, size_of
 from .origins import Call, Event, Origin, history_of, origin, user_frame
 from .reasons import HINTS, Reason, public_name
 from .report import Report, Reports, Step
-from .sweep import probe, size_of
 
 
 def explain(tape: GradientTape, target: Any, sources: Any) -> Any:

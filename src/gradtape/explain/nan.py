@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import nest
-from ..indexed_slices import IndexedSlices
-from ..ops.numerics import not_finite
-from ..tape import GradientTape
-from ..tensor import Tensor
-from ..variable import Variable
+from ..core import nest
+from ..core.indexed_slices import IndexedSlices
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor
+from ..core.variable import Variable
+from ..ops.math.numerics import not_finite
 from .evidence import Evidence, Trail, name_of
+from .observed_sweep import probe
 from .origins import Event, Origin
 from .reasons import public_name
-from .sweep import probe
 
 WHERE = (
     "the derivative is infinite at values that tf.where does not take, and 0 times infinity is nan: make those safe "

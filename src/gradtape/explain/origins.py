@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ops.numerics import not_finite
-from ..primitive import Listener, Primitive, local
-from ..tape import GradientTape
-from ..tensor import Tensor, key_of
-from ..variable import Variable
+from ..core.primitive import Listener, Primitive, local
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor, key_of
+from ..core.variable import Variable
+from ..ops.math.numerics import not_finite
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIMIT = 200_000  # events remembered: some 100 MB; the oldest go first

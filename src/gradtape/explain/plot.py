@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, nest
-from ..tape import GradientTape
-from ..tensor import wrap
+from ..core import dtypes, nest
+from ..core.tape import GradientTape
+from ..core.tensor import wrap
 from .evidence import Evidence, Trail, _told_by, name_in
 from .judge import try_out
 from .layout import Spot, place

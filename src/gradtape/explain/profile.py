@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .origins import Origin
 from .reasons import public_name
 from .report import aligned

@@ -7,9 +7,9 @@ from typing import Any
 
 from .evidence import Evidence, Trail
 from .judge import explain_call
+from .listening import Tracing
 from .nan import NanReport, forward_report
 from .origins import Witness
-from .tracing import Tracing
 
 
 @dataclass(frozen=True)

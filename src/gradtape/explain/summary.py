@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..primitive import Plan
-from ..tape import GradientTape
+from ..core import dtypes
+from ..core.primitive import Plan
+from ..core.tape import GradientTape
 from .evidence import name_of
 from .nan import _tensors
 from .origins import Event, history_of

@@ -1,6 +1,6 @@
 """The public namespace `gradtape.losses`: how far predictions are from what is true."""
 
-from ..missing import closed
+from ..names.missing import closed
 from .classes import (
     BinaryCrossentropy,
     BinaryFocalCrossentropy,
@@ -24,7 +24,7 @@ from .classes import (
     SquaredHinge,
     Tversky,
 )
-from .functions import (
+from .per_sample import (
     KLD,
     MAE,
     MAPE,

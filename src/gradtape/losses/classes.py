@@ -6,14 +6,15 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, ClassVar
 
-from ..dtypes import HALF, as_dtype
-from ..math import divide_no_nan, not_equal, reduce_mean, reduce_sum
-from ..ops.array import cast
-from ..primitive import rounded
-from ..scopes import snake_case
-from ..tensor import Tensor
-from . import functions
-from .functions import of_one_rank
+from ..core.dtypes import HALF, as_dtype
+from ..core.primitive import rounded
+from ..core.scopes import snake_case
+from ..core.tensor import Tensor
+from ..ops.array.movement import cast
+from ..ops.math.functions import divide_no_nan, not_equal
+from ..ops.math.reduction import reduce_mean, reduce_sum
+from . import per_sample
+from .per_sample import of_one_rank
 
 _REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None, "auto")
 
@@ -137,7 +138,7 @@ class MeanSquaredError(_OfFunction):
     2.0
     """
 
-    _function = functions.mean_squared_error
+    _function = per_sample.mean_squared_error
 
 
 class MeanAbsoluteError(_OfFunction):
@@ -147,7 +148,7 @@ class MeanAbsoluteError(_OfFunction):
     1.0
     """
 
-    _function = functions.mean_absolute_error
+    _function = per_sample.mean_absolute_error
 
 
 class MeanAbsolutePercentageError(_OfFunction):
@@ -157,7 +158,7 @@ class MeanAbsolutePercentageError(_OfFunction):
     25.0
     """
 
-    _function = functions.mean_absolute_percentage_error
+    _function = per_sample.mean_absolute_percentage_error
 
 
 class MeanSquaredLogarithmicError(_OfFunction):
@@ -167,7 +168,7 @@ class MeanSquaredLogarithmicError(_OfFunction):
     0.0
     """
 
-    _function = functions.mean_squared_logarithmic_error
+    _function = per_sample.mean_squared_logarithmic_error
 
 
 class LogCosh(_OfFunction):
@@ -177,7 +178,7 @@ class LogCosh(_OfFunction):
     0.0
     """
 
-    _function = functions.log_cosh
+    _function = per_sample.log_cosh
 
 
 class Hinge(_OfFunction):
@@ -187,7 +188,7 @@ class Hinge(_OfFunction):
     0.25
     """
 
-    _function = functions.hinge
+    _function = per_sample.hinge
 
 
 class SquaredHinge(_OfFunction):
@@ -197,7 +198,7 @@ class SquaredHinge(_OfFunction):
     0.125
     """
 
-    _function = functions.squared_hinge
+    _function = per_sample.squared_hinge
 
 
 class CategoricalHinge(_OfFunction):
@@ -207,7 +208,7 @@ class CategoricalHinge(_OfFunction):
     0.5
     """
 
-    _function = functions.categorical_hinge
+    _function = per_sample.categorical_hinge
 
 
 class KLDivergence(_OfFunction):
@@ -217,7 +218,7 @@ class KLDivergence(_OfFunction):
     0.0
     """
 
-    _function = functions.kl_divergence
+    _function = per_sample.kl_divergence
     _name = "kl_divergence"
 
 
@@ -228,7 +229,7 @@ class Poisson(_OfFunction):
     1.0
     """
 
-    _function = functions.poisson
+    _function = per_sample.poisson
 
 
 class CosineSimilarity(_OfFunction):
@@ -238,7 +239,7 @@ class CosineSimilarity(_OfFunction):
     -1.0
     """
 
-    _function = functions.cosine_similarity
+    _function = per_sample.cosine_similarity
     _settings = ("axis",)
 
     def __init__(
@@ -259,7 +260,7 @@ class Huber(_OfFunction):
     1.5
     """
 
-    _function = functions.huber
+    _function = per_sample.huber
     _settings = ("delta",)
 
     def __init__(
@@ -280,7 +281,7 @@ class BinaryCrossentropy(_OfFunction):
     0.6931
     """
 
-    _function = functions.binary_crossentropy
+    _function = per_sample.binary_crossentropy
     _settings = ("from_logits", "label_smoothing", "axis")
 
     def __init__(
@@ -303,7 +304,7 @@ class BinaryFocalCrossentropy(_OfFunction):
     0.1733
     """
 
-    _function = functions.binary_focal_crossentropy
+    _function = per_sample.binary_focal_crossentropy
     _settings = ("apply_class_balancing", "alpha", "gamma", "from_logits", "label_smoothing", "axis")
 
     def __init__(
@@ -330,7 +331,7 @@ class CategoricalCrossentropy(_OfFunction):
     0.6931
     """
 
-    _function = functions.categorical_crossentropy
+    _function = per_sample.categorical_crossentropy
     _settings = ("from_logits", "label_smoothing", "axis")
 
     def __init__(
@@ -353,7 +354,7 @@ class CategoricalFocalCrossentropy(_OfFunction):
     0.0433
     """
 
-    _function = functions.categorical_focal_crossentropy
+    _function = per_sample.categorical_focal_crossentropy
     _settings = ("alpha", "gamma", "from_logits", "label_smoothing", "axis")
 
     def __init__(
@@ -381,7 +382,7 @@ class SparseCategoricalCrossentropy(_OfFunction):
     0.6931
     """
 
-    _function = functions.sparse_categorical_crossentropy
+    _function = per_sample.sparse_categorical_crossentropy
     _settings = ("from_logits", "ignore_class", "axis")
 
     def __init__(
@@ -407,7 +408,7 @@ class Dice(_OfFunction):
     0.0
     """
 
-    _function = functions.dice
+    _function = per_sample.dice
     _settings = ("axis",)
 
     def __init__(
@@ -428,7 +429,7 @@ class Tversky(_OfFunction):
     0.0
     """
 
-    _function = functions.tversky
+    _function = per_sample.tversky
     _settings = ("alpha", "beta", "axis")
 
     def __init__(

@@ -1,6 +1,6 @@
 """The public namespace `gradtape.metrics`: numbers that sum up many batches."""
 
-from ..losses.functions import (
+from ..losses.per_sample import (
     KLD,
     MAE,
     MAPE,
@@ -30,7 +30,7 @@ from ..losses.functions import (
     sparse_categorical_crossentropy,
     squared_hinge,
 )
-from ..missing import closed
+from ..names.missing import closed
 from .accuracy import (
     Accuracy,
     BinaryAccuracy,
@@ -55,7 +55,7 @@ from .confusion import (
     TrueNegatives,
     TruePositives,
 )
-from .errors import (
+from .mean_errors import (
     BinaryCrossentropy,
     CategoricalCrossentropy,
     CategoricalHinge,
@@ -72,17 +72,8 @@ from .errors import (
     SparseCategoricalCrossentropy,
     SquaredHinge,
 )
-from .metric import (
-    Mean,
-    MeanMetricWrapper,
-    Metric,
-    Sum,
-)
-from .overlap import (
-    BinaryIoU,
-    IoU,
-    MeanIoU,
-)
+from .metric import Mean, MeanMetricWrapper, Metric, Sum
+from .overlap import BinaryIoU, IoU, MeanIoU
 
 __all__ = [
     "AUC",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..losses.functions import of_one_rank
-from ..math import argmax, equal, greater, in_top_k, reduce_any
-from ..ops.array import cast, expand_dims, reshape, squeeze
-from ..tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor, convert_to_tensor
+from ..losses.per_sample import of_one_rank
+from ..ops.array.movement import cast, expand_dims, reshape, squeeze
+from ..ops.math.functions import equal, greater
+from ..ops.math.reduction import argmax, reduce_any
+from ..ops.math.sorting import in_top_k
 from .metric import MeanOf
 
 

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..losses.functions import EPSILON, of_one_rank
-from ..math import (
+from ..core.tensor import Tensor, convert_to_tensor
+from ..core.variable import Variable
+from ..losses.per_sample import EPSILON, of_one_rank
+from ..ops.array.creation import one_hot, zeros_like
+from ..ops.array.movement import broadcast_to, cast, expand_dims, reshape, stack
+from ..ops.math.cumulative import cumsum
+from ..ops.math.functions import (
     ceil,
-    cumsum,
     divide_no_nan,
     equal,
     greater,
@@ -17,19 +21,13 @@ from ..math import (
     logical_and,
     maximum,
     minimum,
-    reduce_max,
-    reduce_mean,
-    reduce_sum,
     sigmoid,
-    top_k,
-    unsorted_segment_sum,
     where,
 )
-from ..ops.array import broadcast_to, cast, expand_dims, reshape, stack
-from ..ops.creation import one_hot, zeros_like
+from ..ops.math.reduction import reduce_max, reduce_mean, reduce_sum
+from ..ops.math.segment import unsorted_segment_sum
+from ..ops.math.sorting import top_k
 from ..ops.scalars import choice, integer, number
-from ..tensor import Tensor, convert_to_tensor
-from ..variable import Variable
 from .metric import Metric
 
 _NOWHERE = -1e10  # below every prediction

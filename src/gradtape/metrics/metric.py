@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .. import dtypes, initializers
-from ..losses.functions import of_one_rank
-from ..math import divide_no_nan, reduce_mean, reduce_sum
-from ..ops.array import broadcast_to, cast
-from ..ops.creation import zeros
-from ..scopes import snake_case
-from ..tensor import Tensor
-from ..variable import Variable
+from ..core import dtypes
+from ..core.scopes import snake_case
+from ..core.tensor import Tensor
+from ..core.variable import Variable
+from ..losses.per_sample import of_one_rank
+from ..ops.array.creation import zeros
+from ..ops.array.movement import broadcast_to, cast
+from ..ops.math.functions import divide_no_nan
+from ..ops.math.reduction import reduce_mean, reduce_sum
+from ..ops.random import initializers
 
 
 class Metric:

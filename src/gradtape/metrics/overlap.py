@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..losses.functions import EPSILON
-from ..math import argmax, confusion_matrix, greater, logical_and, not_equal, reduce_sum, where
-from ..ops.array import broadcast_to, cast, gather, reshape
-from ..ops.creation import zeros_like
-from ..ops.matrix import diag_part
+from ..core.tensor import Tensor
+from ..losses.per_sample import EPSILON
+from ..ops.array.creation import zeros_like
+from ..ops.array.movement import broadcast_to, cast, gather, reshape
+from ..ops.linalg.matrix import diag_part
+from ..ops.math.counting import confusion_matrix
+from ..ops.math.functions import greater, logical_and, not_equal, where
+from ..ops.math.reduction import argmax, reduce_sum
 from ..ops.scalars import integer
-from ..tensor import Tensor
 from .metric import Metric
 
 

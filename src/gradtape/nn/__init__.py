@@ -1,18 +1,20 @@
 """The public namespace `gradtape.nn`."""
 
-from ..math import sigmoid, softplus, softsign, tanh
-from ..missing import closed
-from ..ops.activations import crelu, elu, gelu, leaky_relu, relu6, selu, silu
-from ..ops.activations import relu_ as relu
-from ..ops.activations import silu as swish
-from ..ops.arrange import depth_to_space, space_to_batch, space_to_depth
-from ..ops.candidates import (
+from ..names.missing import closed
+from ..ops.array.arrange import depth_to_space, space_to_batch, space_to_depth
+from ..ops.linalg.products import l2_normalize
+from ..ops.math.functions import sigmoid, softplus, softsign, tanh
+from ..ops.math.sorting import in_top_k, top_k
+from ..ops.nn.activations import crelu, elu, gelu, leaky_relu, relu6, selu, silu
+from ..ops.nn.activations import relu_ as relu
+from ..ops.nn.activations import silu as swish
+from ..ops.nn.candidates import (
     all_candidate_sampler,
     compute_accidental_hits,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
-from ..ops.conv import (
+from ..ops.nn.conv import (
     atrous_conv2d,
     atrous_conv2d_transpose,
     conv1d,
@@ -26,17 +28,16 @@ from ..ops.conv import (
     depthwise_conv2d,
     separable_conv2d,
 )
-from ..ops.ctc import (
+from ..ops.nn.ctc import (
     collapse_repeated,
     ctc_beam_search_decoder,
     ctc_greedy_decoder,
     ctc_loss,
     ctc_unique_labels,
 )
-from ..ops.dropout import dropout
-from ..ops.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
-from ..ops.linalg import l2_normalize
-from ..ops.losses import (
+from ..ops.nn.dropout import dropout
+from ..ops.nn.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
+from ..ops.nn.losses import (
     compute_average_loss,
     l2_loss,
     log_poisson_loss,
@@ -46,13 +47,7 @@ from ..ops.losses import (
     sigmoid_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from ..ops.nn import (
-    log_softmax,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-)
-from ..ops.normalization import (
+from ..ops.nn.normalization import (
     batch_normalization,
     bias_add,
     local_response_normalization,
@@ -62,8 +57,8 @@ from ..ops.normalization import (
     weighted_moments,
     zero_fraction,
 )
-from ..ops.normalization import local_response_normalization as lrn
-from ..ops.pool import (
+from ..ops.nn.normalization import local_response_normalization as lrn
+from ..ops.nn.pool import (
     avg_pool,
     avg_pool1d,
     avg_pool2d,
@@ -75,7 +70,12 @@ from ..ops.pool import (
     max_pool_with_argmax,
     pool,
 )
-from ..ops.sorting import in_top_k, top_k
+from ..ops.nn.softmax import (
+    log_softmax,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
 from . import experimental
 
 __all__ = [

@@ -1,7 +1,7 @@
 """The public namespace `gradtape.nn.experimental`."""
 
-from ..missing import closed
-from ..ops.dropout import general_dropout, stateless_dropout
+from ..names.missing import closed
+from ..ops.nn.dropout import general_dropout, stateless_dropout
 
 __all__ = ["general_dropout", "stateless_dropout"]
 

@@ -3,6 +3,20 @@
 Importing this completes the core: it puts operators on tensors and variables, and lends broadcasting its transpose.
 """
 
-from . import array, clip, creation, elementwise, indexing, linalg, nn, random, reduction
+from .array import creation, indexing, movement
+from .linalg import products
+from .math import clip, elementwise, reduction
+from .nn import softmax
+from .random import stateful
 
-__all__ = ["array", "clip", "creation", "elementwise", "indexing", "linalg", "nn", "random", "reduction"]
+__all__ = [
+    "clip",
+    "creation",
+    "elementwise",
+    "indexing",
+    "movement",
+    "products",
+    "reduction",
+    "softmax",
+    "stateful",
+]

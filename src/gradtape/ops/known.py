@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import is_traced
-from ..errors import DTypeError, InvalidArgumentError, NotCompilableError, ResourceExhaustedError
-from ..memory import available
-from ..shapes import TensorShape
-from ..tensor import Tensor, convert
-from ..traced import where
+from ..core.errors import DTypeError, InvalidArgumentError, NotCompilableError, ResourceExhaustedError
+from ..core.shapes import TensorShape
+from ..core.tensor import Tensor, convert
+from ..core.trace_errors import where
+from ..engine.arrays import is_traced
+from ..engine.memory import available
 
 
 def known(name: str, what: str, array: Any) -> Any:

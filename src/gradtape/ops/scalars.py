@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import DTypeError, InvalidArgumentError
-from ..tensor import convert
+from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.tensor import convert
 from .known import known
 
 

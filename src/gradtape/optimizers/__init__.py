@@ -1,6 +1,6 @@
 """The public namespace `gradtape.optimizers`."""
 
-from ..missing import closed
+from ..names.missing import closed
 from ..train.optimizers import (
     SGD,
     Adadelta,

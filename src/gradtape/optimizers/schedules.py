@@ -1,6 +1,6 @@
 """The public namespace `gradtape.optimizers.schedules`."""
 
-from ..missing import closed
+from ..names.missing import closed
 from ..train.schedules import (
     CosineDecay,
     CosineDecayRestarts,

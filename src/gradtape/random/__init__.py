@@ -1,10 +1,23 @@
 """The public namespace `gradtape.random`."""
 
-from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
-from ..missing import closed
-from ..ops.candidates import all_candidate_sampler, log_uniform_candidate_sampler, uniform_candidate_sampler
-from ..ops.random import categorical, gamma, normal, poisson, set_seed, shuffle, truncated_normal, uniform
-from ..ops.stateless import (
+from ..names.missing import closed
+from ..ops.nn.candidates import (
+    all_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
+from ..ops.random.generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..ops.random.stateful import (
+    categorical,
+    gamma,
+    normal,
+    poisson,
+    set_seed,
+    shuffle,
+    truncated_normal,
+    uniform,
+)
+from ..ops.random.stateless import (
     Algorithm,
     fold_in,
     split,

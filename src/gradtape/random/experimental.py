@@ -1,10 +1,10 @@
 """The public namespace `gradtape.random.experimental`: earlier names, and `stateless_shuffle`."""
 
-from ..generator import Generator, create_rng_state, get_global_generator, set_global_generator
-from ..missing import closed
-from ..ops.stateless import Algorithm, stateless_shuffle
-from ..ops.stateless import fold_in as stateless_fold_in
-from ..ops.stateless import split as stateless_split
+from ..names.missing import closed
+from ..ops.random.generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..ops.random.stateless import Algorithm, stateless_shuffle
+from ..ops.random.stateless import fold_in as stateless_fold_in
+from ..ops.random.stateless import split as stateless_split
 
 __all__ = [
     "Algorithm",

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
+    from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
-    from .state import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
 
 _WHERE = {
     "Checkpoint": "checkpoint",
     "CheckpointManager": "manager",
-    "checkpoints_iterator": "state",
-    "get_checkpoint_state": "state",
-    "latest_checkpoint": "state",
+    "checkpoints_iterator": "latest",
+    "get_checkpoint_state": "latest",
+    "latest_checkpoint": "latest",
     "list_variables": "checkpoint",
     "load_checkpoint": "checkpoint",
     "load_variable": "checkpoint",
@@ -34,6 +34,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    from ..missing import missing
+    from ..names.missing import missing
 
     raise missing(f"train.{name}")

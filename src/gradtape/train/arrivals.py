@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import variable as variables
-from ..tensor import Tensor
-from ..variable import Variable
+from ..core import variable as variables
+from ..core.tensor import Tensor
+from ..core.variable import Variable
 
 _aside: dict[int, tuple[weakref.ref[Variable], Tensor]] = {}  # by the variable's id
 _look: Callable[[], None]

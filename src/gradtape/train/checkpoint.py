@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..errors import NotFoundError
-from ..variable import Variable
-from . import files, state
+from ..core import dtypes
+from ..core.errors import NotFoundError
+from ..core.variable import Variable
+from . import files, latest
 from .graph import children, is_trackable, walk
 from .restore import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
 
@@ -74,7 +74,7 @@ class Checkpoint:
         prefix = os.fspath(file_prefix)
 
         def is_latest(path: str) -> None:
-            state.update(os.path.dirname(path), state.State(os.path.basename(path)))
+            latest.update(os.path.dirname(path), latest.State(os.path.basename(path)))
 
         return self._counted(lambda number: f"{prefix}-{number}", is_latest)
 
@@ -185,10 +185,10 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """
     path = os.fspath(ckpt_dir_or_file)
     if os.path.isdir(path):
-        latest = state.latest_checkpoint(path)
-        if latest is None:
+        found = latest.latest_checkpoint(path)
+        if found is None:
             raise NotFoundError(f"there is no checkpoint in the directory {path!r}")
-        path = latest
+        path = found
     return CheckpointReader(path)
 
 

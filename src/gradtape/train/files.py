@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import storage
-from ..errors import InvalidArgumentError, NotFoundError
+from ..core import storage
+from ..core.errors import InvalidArgumentError, NotFoundError
 
 SUFFIX = ".safetensors"
 CHECKPOINT = storage.Kind("checkpoint", "Nothing was restored")

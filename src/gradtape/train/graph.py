@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ..tensor import Tensor
-from ..variable import Variable
+from ..core.tensor import Tensor
+from ..core.variable import Variable
 
 # Classes of these modules hold no variables of the user's, and lead far away. Containers are treated before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DataLossError
-from . import files, state
+from ..core.errors import DataLossError
+from . import files, latest
 from .checkpoint import Checkpoint
 
 
@@ -69,7 +69,7 @@ class CheckpointManager:
 
     def _resume(self) -> None:
         """Take over what an earlier manager left."""
-        said = state.read(self._directory)
+        said = latest.read(self._directory)
         if said is None:
             return
         for path, saved in said.times().items():
@@ -131,15 +131,15 @@ class CheckpointManager:
 
     def _enter(self, path: str) -> None:
         """Enter a new checkpoint in the books, first those on the disk; then remove what is too old."""
-        latest = os.path.basename(path)
-        times = {old: saved for old, saved in self._times.items() if old != latest} | {latest: time.time()}
+        newest = os.path.basename(path)
+        times = {old: saved for old, saved in self._times.items() if old != newest} | {newest: time.time()}
         surplus, preserved = self._surplus(times)
         everything = self._others() | times
-        state.update(
+        latest.update(
             self._directory,
-            state.State(latest, list(everything), list(everything.values()), preserved),
+            latest.State(newest, list(everything), list(everything.values()), preserved),
         )
-        self._latest, self._times, self._last_preserved = latest, times, preserved
+        self._latest, self._times, self._last_preserved = newest, times, preserved
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
         for old in surplus:
@@ -169,7 +169,7 @@ class CheckpointManager:
     def _others(self) -> dict[str, float]:
         """The checkpoints that somebody else keeps in the directory, under another name."""
         try:
-            said = state.read(self._directory)
+            said = latest.read(self._directory)
         except DataLossError:
             return {}
         return {} if said is None else {path: t for path, t in said.times().items() if not self._is_own(path)}

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ..scopes import name_scope, snake_case
-from ..variable import Variable
+from ..core.scopes import name_scope, snake_case
+from ..core.variable import Variable
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import InvalidArgumentError, OpError
-from ..primitive import local, outside
-from ..tensor import wrap
-from ..variable import Variable, when_made
+from ..core.errors import InvalidArgumentError, OpError
+from ..core.primitive import local, outside
+from ..core.tensor import wrap
+from ..core.variable import Variable, when_made
 from . import arrivals
 from .files import Saved
 from .graph import children, is_value, leading, walk

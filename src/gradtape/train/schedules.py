@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from ..math import ceil, cos, equal, floor, log, minimum, pow, where
-from ..ops.array import cast
+from ..core.tensor import Tensor, convert_to_tensor
+from ..ops.array.movement import cast
+from ..ops.math.arithmetic import pow
+from ..ops.math.functions import ceil, cos, equal, floor, log, minimum, where
 from ..ops.scalars import number
-from ..tensor import Tensor, convert_to_tensor
 
 
 class LearningRateSchedule:

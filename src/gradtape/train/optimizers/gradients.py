@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...engine import xp
-from ...errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...indexed_slices import IndexedSlices
-from ...tensor import Tensor, convert
-from ...variable import Variable
+from ...core import dtypes
+from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ...core.indexed_slices import IndexedSlices
+from ...core.tensor import Tensor, convert
+from ...core.variable import Variable
+from ...engine.arrays import xp
 
 
 def checked(gradient: Any, variable: Any) -> Any:

@@ -15,16 +15,16 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from ...custom import no_recording
-from ...engine import is_traced, xp
-from ...indexed_slices import IndexedSlices
+from ...core.custom import no_recording
+from ...core.indexed_slices import IndexedSlices
+from ...core.scopes import snake_case
+from ...core.tensor import Tensor, convert, wrap
+from ...core.variable import Variable
+from ...engine.arrays import is_traced, xp
 from ...ops.scalars import integer, number
-from ...scopes import snake_case
-from ...tensor import Tensor, convert, wrap
-from ...variable import Variable
 from .. import schedules
 from . import gradients as g
-from .state import MANY, SMALL, Advance, Pack, Slot, step_traced, write
+from .slots import MANY, SMALL, Advance, Pack, Slot, step_traced, write
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -273,7 +273,7 @@ class Optimizer:
         self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None
     ) -> Variable:
         """A variable of the optimizer's own, for `build`."""
-        from ... import initializers
+        from ...ops.random import initializers
 
         first = initializers.get("zeros" if initializer is None else initializer)
         value = first(shape, dtype="float32" if dtype is None else dtype)
@@ -322,7 +322,7 @@ class Optimizer:
 
     def compute_gradients(self, loss: Any, var_list: Any, tape: Any = None) -> list[tuple[Any, Variable]]:
         """Pairs of gradient and variable, for `apply_gradients`; the arguments are those of `minimize`."""
-        from ...tape import GradientTape
+        from ...core.tape import GradientTape
 
         if callable(loss):
             with GradientTape() as tape:

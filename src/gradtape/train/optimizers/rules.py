@@ -12,9 +12,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ...engine import xp
+from ...core.variable import Variable
+from ...engine.arrays import xp
 from ...ops.scalars import number
-from ...variable import Variable
 from .optimizer import Optimizer, Options
 
 State = list[Any]

@@ -1,0 +1,1 @@
+"""The command `gradtape`. Imports anything."""

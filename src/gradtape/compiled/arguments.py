@@ -1,0 +1,281 @@
+"""The arguments of a @function: tensors and variables apart, and a key by which the program for a call is found.
+
+Of tensors and variables shapes and dtypes are part of the key; of the rest, value and type. Objects are held weakly: a
+function keeps none alive.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core import nest
+from ..core.errors import DTypeError
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, array_of, convert, wrap
+from ..core.variable import Variable
+from .placeholders import Parameter, Text, VariableSpec
+
+PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are their own key
+_PYTHON = PLAIN | {float, complex}
+
+
+class _Place:
+    """Where a tensor stands in a structure of arguments."""
+
+
+_TENSOR = _Place()
+
+
+class Arguments:
+    """The arguments of a call: tensors and variables apart, and a key for those like them and for all the rest.
+
+    If variables, or texts, are `particular`, those very ones are part of the key: see `parameters`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        particular: Collection[type] = (),
+    ) -> None:
+        self.leaves: list[Any] = []  # tensors and variables, each of these once
+        self.variables: dict[int, int] = {}  # by their keys: where they are among the leaves
+        self._rest: list[Any] = []  # every leaf: `_TENSOR` for a tensor, a spec for a variable
+        self._parts: list[Any] = []  # of the key: two for each leaf
+        self._structure: Any = args, kwargs
+        self._particular = particular
+        for leaf in nest.flatten(self._structure):
+            self._add(name, _as_leaf(leaf))
+        nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
+        if nested:
+            self._parts.append(nest.structure_of(self._structure))
+        self.key = tuple(self._parts)
+
+    def _add(self, name: str, leaf: Any) -> None:
+        if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
+            array = array_of(leaf)
+            self.leaves.append(leaf)
+            self._rest.append(_TENSOR)
+            self._parts += (array.shape, array.dtype)
+        elif type(leaf) is Variable and Variable not in self._particular and leaf._constraint is None:
+            self._add_variable(leaf)
+        elif type(leaf) is Tensor and Text not in self._particular:
+            self._rest.append(Text(leaf._array.shape, leaf._array))
+            self._parts += (Text, leaf._array.shape)
+        else:
+            held = _held(leaf)
+            self._rest.append(held)
+            self._parts += (type(leaf), _hashable(name, leaf, held))
+
+    def _add_variable(self, variable: Variable) -> None:
+        position = self.variables.setdefault(variable._key, len(self.leaves))
+        if position == len(self.leaves):
+            self.leaves.append(variable)
+        array, shape = array_of(variable._tensor), variable._shape
+        declared = None if shape.rank is None else tuple(shape)
+        spec = VariableSpec(array.shape, array.dtype, declared, variable._trainable, position)
+        self._rest.append(spec)
+        self._parts += (VariableSpec, spec)
+
+    def of(self, inputs: list[Tensor]) -> Any:
+        """The arguments with these traced tensors, and variables that hold them, in the others' places."""
+        parameters: dict[int, Parameter] = {}
+        tensors = iter([t for i, t in enumerate(inputs) if i not in self.variables.values()])
+
+        def stand_in(leaf: Any) -> Any:
+            if leaf is _TENSOR:
+                return next(tensors)
+            if type(leaf) is Text:
+                return leaf.tensor()
+            if type(leaf) is not VariableSpec:
+                return _value(leaf)
+            if leaf.number not in parameters:
+                parameters[leaf.number] = Parameter(inputs[leaf.number], leaf, leaf.number)
+            return parameters[leaf.number]
+
+        return nest.pack_sequence_as(self._structure, [stand_in(leaf) for leaf in self._rest])
+
+    def with_texts(self) -> bool:
+        """Make the texts part of the key, if the function that was traced has looked at one of them."""
+        if not any(type(leaf) is Text and leaf.was_seen for leaf in self._rest):
+            return False
+        for i, leaf in enumerate(self._rest):
+            if type(leaf) is Text:
+                tensor = self._rest[i] = wrap(leaf.array)
+                self._parts[2 * i : 2 * i + 2] = Tensor, _hashable("", tensor, tensor)
+        self.key = tuple(self._parts)
+        return True
+
+    def forget(self) -> None:
+        """Let go of tensors and objects: nothing of them is needed to know the call again."""
+        self.leaves = []
+        self._rest = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._rest]
+        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._rest))
+
+    @property
+    def is_dead(self) -> bool:
+        """Is an object among them gone? Then no call can have these arguments again."""
+        return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._rest)
+
+    def described(self, names: list[str]) -> list[tuple[str, str]]:
+        """Each argument's name, and what it is, in words."""
+        tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
+        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._rest]
+        args, kwargs = nest.pack_sequence_as(self._structure, leaves)
+        numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
+        return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
+
+
+def _as_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
+        return convert(leaf)
+    if isinstance(leaf, Variable) or type(leaf) in _PYTHON or type(leaf) is Tensor:
+        return leaf
+    return leaf._read() if hasattr(type(leaf), "_read") else leaf
+
+
+def _held(leaf: Any) -> Any:
+    """How a leaf that is no tensor is kept: an object weakly, if it can be."""
+    if type(leaf) in _PYTHON or type(leaf) is Tensor:
+        return leaf
+    try:
+        return weakref.ref(leaf)
+    except TypeError:
+        return leaf
+
+
+def _value(leaf: Any) -> Any:
+    return leaf() if type(leaf) is weakref.ref else leaf
+
+
+def _hashable(name: str, leaf: Any, held: Any) -> Any:
+    if type(leaf) is float:
+        return leaf.hex()  # tells 0.0 from -0.0, and finds nan again
+    if type(leaf) is complex:
+        return leaf.real.hex(), leaf.imag.hex()
+    if isinstance(leaf, Variable):
+        return leaf._key
+    if type(leaf) is Tensor:  # of strings: part of the signature
+        return leaf._array.shape, tuple(leaf._array.flat)
+    try:
+        hash(held)
+    except TypeError:
+        raise TypeError(
+            f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
+            "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
+        ) from None
+    return held
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, TensorSpec):
+        return f"a tensor of shape {value.shape} and dtype {value.dtype.name}"
+    if type(value) is Text:
+        return f"a tensor of strings of shape {value.shape}"
+    if type(value) is VariableSpec:
+        return f"a variable of shape {value.declared} and dtype {value.dtype}"
+    return repr(value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Signatures
+
+
+def checked_signature(name: str, specs: Any, signature: inspect.Signature | None) -> tuple[Any, ...]:
+    """An `input_signature` as given to `function`, if it is one for this function."""
+    if not isinstance(specs, (list, tuple)):
+        raise TypeError(
+            f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
+        )
+    for spec in nest.flatten(specs):
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
+    if signature is not None and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        count = sum(p.kind is not p.VAR_KEYWORD for p in signature.parameters.values())
+        if len(specs) > count:
+            raise TypeError(
+                f"the input_signature of {name} has {len(specs)} entries, and the function takes {count} arguments"
+            )
+    return tuple(specs)
+
+
+def bind(
+    name: str, signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments in the order of the parameters, defaults filled in: f(1), f(x=1) and f(1, y=default) are one."""
+    if signature is None:
+        return args, kwargs
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"the function {name}{signature} was called otherwise: {error}") from None
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def fit(
+    name: str, specs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], defaults: list[Any]
+) -> tuple[Any, ...]:
+    """The arguments as tensors that fit the specs; those behind must be what they are by default."""
+    extra = [*args[len(specs) :], *kwargs.values()]
+    if len(args) < len(specs) or not _same(extra, defaults):
+        raise TypeError(
+            f"the input_signature of {name} has {len(specs)} entries, and it was called with {len(args) + len(kwargs)} "
+            "arguments: give exactly those; others keep their defaults"
+        )
+    return (*_fitting(name, specs, args[: len(specs)]), *args[len(specs) :])
+
+
+def _same(values: list[Any], defaults: list[Any]) -> bool:
+    return len(values) == len(defaults) and all(a is b or a == b for a, b in zip(values, defaults))
+
+
+def _fitting(name: str, specs: Any, args: Any) -> Any:
+    try:
+        leaves = nest.flatten_up_to(specs, args)
+    except ValueError as error:
+        raise TypeError(
+            f"{name}: the arguments are nested otherwise than the input_signature: {error}"
+        ) from None
+    tensors = [fit_one(name, spec, value) for spec, value in zip(nest.flatten(specs), leaves, strict=True)]
+    return nest.pack_sequence_as(specs, tensors)
+
+
+def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:
+    """A value as a tensor that is what a spec says."""
+    try:
+        tensor = (
+            value._as_tensor()
+            if isinstance(value, Variable)
+            else convert(value, None, spec.dtype.numpy_dtype)
+        )
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {spec} was asked for, and {value!r} is no tensor: {error}") from None
+    array = array_of(tensor)
+    if array.dtype != spec.dtype.numpy_dtype or not spec.shape.is_compatible_with(array.shape):
+        raise DTypeError(
+            f"{name}: {spec} was asked for, and the argument has shape {tuple(array.shape)} and dtype "
+            f"{tensor.dtype.name}. Cast or reshape it, or leave lengths open with None in the signature"
+        )
+    return tensor
+
+
+def example(spec: Any) -> Any:
+    """A tensor like a spec; anything else as it is."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    return wrap(np.broadcast_to(np.zeros((), spec.dtype.numpy_dtype), tuple(spec.shape)))
+
+
+def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
+    """By what name each leaf that is a spec can be given to a concrete function: the spec's, or the argument's."""
+    for name, value in (*zip(names, args), *sorted(kwargs.items())):
+        for leaf in nest.flatten(value):
+            if isinstance(leaf, TensorSpec):
+                yield leaf.name or name

@@ -1,0 +1,383 @@
+"""The variables of a block of converted code, as what goes through a choice or round in a loop of the program.
+
+Tensors go; so do Python's numbers, as tensors, unless they turn out the same on all ways. Everything else (None,
+strings, objects) must be the same, since the program that is compiled has no words for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes, nest
+from ...core.errors import NotCompilableError
+from ...core.indexed_slices import IndexedSlices
+from ...core.tensor import Tensor, convert, wrap
+from ...core.variable import Variable
+from ...ops.control.branching import cond
+from ...ops.control.tensor_array import TensorArray
+
+FLAGS = ("do_return", "break_", "continue_")  # the variables that stand for `return`, `break` and `continue`
+
+_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+_GOING = (Tensor, TensorArray, Variable, IndexedSlices, *_NUMBERS)
+
+Values = tuple[Any, ...]
+
+
+class Undefined:
+    """What a variable holds that has no value yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} without a value>"
+
+
+class UndefinedReturnValue:
+    """What a function returns that has not returned yet."""
+
+
+def ld(value: Any) -> Any:
+    """The value of a variable that is read."""
+    if isinstance(value, Undefined):
+        raise UnboundLocalError(f"'{value.name}' is used before it is given a value")
+    return value
+
+
+def ldu(load: Callable[[], Any], name: str) -> Any:
+    """The value of `self.x` or `d["x"]`, if it has one."""
+    try:
+        return load()
+    except (AttributeError, IndexError, KeyError, NameError, TypeError):
+        return Undefined(name)
+
+
+def is_missing(value: Any) -> bool:
+    """Has the variable no value yet?"""
+    return isinstance(value, (Undefined, UndefinedReturnValue))
+
+
+class Apart:
+    """A value as tensors that go, and the rest."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.missing = is_missing(value)
+        self.leaves: list[Any] = [] if self.missing else nest.flatten(value)
+
+    def going(self) -> list[Any]:
+        """The leaves that go."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, _GOING)]
+
+    def together(self, going: list[Any]) -> Any:
+        """The value with other leaves in the places of those that go; takes them off the front of the list."""
+        if not self.going():
+            return self.value
+        leaves = [going.pop(0) if isinstance(leaf, _GOING) else leaf for leaf in self.leaves]
+        return nest.pack_sequence_as(self.value, leaves)
+
+
+def tensor_of(leaf: Any, dtype: Any = None) -> Tensor:
+    """A leaf that goes, as a tensor; a number of Python's in the dtype that is wanted, if it can have it."""
+    if isinstance(leaf, TensorArray):
+        return leaf.stack()
+    if dtype is not None and _is_number(leaf) and dtype.kind != "b":
+        try:
+            return convert(leaf, None, dtype)
+        except (TypeError, ValueError):
+            return convert(leaf)
+    return leaf._read() if isinstance(leaf, (Variable, IndexedSlices)) else convert(leaf)
+
+
+def kind_of(leaf: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """The shape and dtype of `tensor_of(leaf, dtype)`. Nothing is computed: the leaf may be of another block."""
+    if isinstance(leaf, TensorArray):
+        return leaf.stacked_shape, leaf.dtype.numpy_dtype
+    array = leaf._array if isinstance(leaf, (Tensor, Variable)) else tensor_of(leaf, dtype)._array
+    return array.shape, array.dtype
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool)
+
+
+def back_as(leaf: Any, tensor: Tensor) -> Any:
+    """A tensor that has gone, as the kind of thing it went as."""
+    return leaf.holding(tensor) if isinstance(leaf, TensorArray) else tensor
+
+
+def own(values: Values) -> Values:
+    """The values for a block to work on: what is written in place is copied."""
+    return tuple(
+        nest.map_structure(lambda x: x.copy() if isinstance(x, TensorArray) else x, v)
+        if any(isinstance(x, TensorArray) for x in Apart(v).leaves)
+        else v
+        for v in values
+    )
+
+
+def shown(name: str) -> str:
+    """A variable's name for a message."""
+    return "the value that is returned" if name.startswith("retval_") else f"'{name}'"
+
+
+def described(leaf: Any) -> str:
+    """A leaf in words."""
+    if isinstance(leaf, _GOING):
+        shape, dtype = kind_of(leaf)
+        return f"{dtypes.as_dtype(dtype).name}{list(shape)}"
+    return repr(leaf)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Choosing
+
+
+class _Again(Exception):
+    """The branches can be made to agree, now that both are known."""
+
+
+class Branches:
+    """Two ways through a block, of which a traced condition takes one.
+
+    Each gives the values of the variables `names`. With `fill`, one may leave a variable without a value, because
+    nobody asks for it then.
+    """
+
+    def __init__(self, names: tuple[str, ...], ways: tuple[str, str], fill: bool) -> None:
+        self._names = names
+        self._ways = ways
+        self._fill = fill
+        self.running = 0  # the way that was taken last
+        self._ends: list[list[Apart] | None] = [None, None]
+        self._kinds: dict[tuple[int, int], Any] = {}  # the dtype a leaf must have
+        self._fillings: dict[int, Any] = {}  # what stands for a variable without a value
+
+    def choose(self, condition: Any, first: Callable[[], Values], second: Callable[[], Values]) -> list[Any]:
+        """The values of the variables after it."""
+        enter, leave = self._enter, self._leave
+        while True:
+            self._ends = [None, None]
+            try:
+                tensors = cond(
+                    condition,
+                    lambda: leave(0, (enter(0), first())[1]),
+                    lambda: leave(1, (enter(1), second())[1]),
+                )
+            except _Again:
+                continue
+            return self._values(list(tensors))
+
+    def _enter(self, way: int) -> None:
+        self.running = way
+
+    def _leave(self, way: int, values: Values) -> list[Tensor]:
+        """At the end of a branch: its tensors, if they agree with those of the other one."""
+        ends = [
+            Apart(self._fillings[i] if is_missing(v) and i in self._fillings else v)
+            for i, v in enumerate(values)
+        ]
+        self._ends[way] = ends
+        other = self._ends[1 - way]
+        if other is not None:
+            pair = (ends, other) if way == 0 else (other, ends)
+            for i, (a, b) in enumerate(zip(*pair, strict=True)):
+                self._agree(i, a, b)
+        return [
+            tensor_of(leaf, self._kinds.get((i, j)))
+            for i, end in enumerate(ends)
+            for j, leaf in enumerate(end.leaves)
+            if isinstance(leaf, _GOING)
+        ]
+
+    def _agree(self, i: int, a: Apart, b: Apart) -> None:
+        name = shown(self._names[i])
+        if a.missing or b.missing:
+            if a.missing and b.missing:
+                return
+            left = self._leaves_early(0 if a.missing else 1)
+            if not self._fill and not left and not self._names[i].startswith("retval_"):
+                raise ValueError(
+                    f"{name} must also be initialized in {self._ways[0 if a.missing else 1]}, because it is used "
+                    "afterwards and which way is taken is known only when the compiled function runs"
+                )
+            self._fillings[i] = _filling(b if a.missing else a)
+            raise _Again
+        try:
+            nest.assert_same_structure(a.value, b.value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{name} is nested differently in {' and in '.join(self._ways)}: {error}"
+            ) from None
+        for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
+            self._agree_leaf(i, j, x, y)
+
+    def _leaves_early(self, way: int) -> bool:
+        """Does a way end in `return`, `break` or `continue`, so that nobody asks for what it leaves without a value?"""
+        ends = self._ends[way] or []
+        return any(n.startswith(FLAGS) and end.value is True for n, end in zip(self._names, ends))
+
+    def _agree_leaf(self, i: int, j: int, x: Any, y: Any) -> None:
+        if not isinstance(x, _GOING) and not isinstance(y, _GOING):
+            if not _same(x, y):
+                raise self._differ(i, x, y, "only tensors and numbers can")
+            return
+        if x is None or y is None:
+            way = self._ways[0 if x is None else 1]
+            if self._names[i].startswith("retval_"):
+                raise ValueError(
+                    f"{way} must also return a value: whether it is taken is known only when the compiled function runs"
+                )
+            raise ValueError(
+                f"{shown(self._names[i])} is None at the end of {way}, and a tensor on the other way. Which way is "
+                "taken is known only when the compiled function runs, so both must give a tensor"
+            )
+        if not isinstance(x, _GOING) or not isinstance(y, _GOING):
+            raise self._differ(i, x, y, "assign tensors on both ways")
+        kind = self._kinds.get((i, j))
+        (shape, a), (other_shape, b) = kind_of(x, kind), kind_of(y, kind)
+        if a != b:
+            # A number of Python's takes the dtype of what is on the other way; an int that of a float.
+            known = [dtype for dtype, leaf in ((a, x), (b, y)) if not _is_number(leaf)]
+            if kind is None and len(known) < 2:
+                self._kinds[i, j] = known[0] if known else max(a, b, key=lambda d: d.kind == "f")
+                raise _Again
+        if a != b or shape != other_shape:
+            raise self._differ(i, x, y, "make them agree with cast, broadcast_to or zeros of the same shape")
+
+    def _differ(self, i: int, x: Any, y: Any, hint: str) -> TypeError:
+        return TypeError(
+            f"{shown(self._names[i])} is {described(x)} in {self._ways[0]} and {described(y)} in {self._ways[1]}. "
+            f"Which way is taken is known only when the compiled function runs, so both must give the same kind: {hint}"
+        )
+
+    def _values(self, tensors: list[Tensor]) -> list[Any]:
+        first, second = self._ends
+        assert first is not None and second is not None
+        values = []
+        for a, b in zip(first, second, strict=True):
+            leaves = [
+                x if _same(x, y) else back_as(x, t)
+                for x, y, t in zip(a.going(), b.going(), _taken(tensors, len(a.going())), strict=True)
+            ]
+            values.append(a.together(leaves))
+        return values
+
+
+def _taken(tensors: list[Any], count: int) -> list[Any]:
+    front = tensors[:count]
+    del tensors[:count]
+    return front
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Are two leaves the same, so that it does not matter which way was taken?"""
+    if x is y:
+        return True
+    return type(x) is type(y) and isinstance(x, (bool, int, float, complex, str, bytes)) and x == y
+
+
+def _filling(end: Apart) -> Any:
+    """Something of the kind of a value, for where nobody asks for it: zeros."""
+    zeros: list[Any] = []
+    for leaf in end.going():
+        zeros.append(back_as(leaf, wrap(np.zeros(*kind_of(leaf)))))
+    return end.together(zeros)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Looping
+
+
+class Unstable(Exception):
+    """A variable comes out of the first turn of a loop as another kind than it went in."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Round:
+    """The variables that go round in a loop."""
+
+    def __init__(self, names: tuple[str, ...], start: Values) -> None:
+        self._names = names
+        self._start = [Apart(v) for v in start]
+        for name, part in zip(names, self._start, strict=True):
+            if part.missing:
+                kind = NotCompilableError if name.startswith("retval_") else ValueError
+                raise Unstable(kind(f"{shown(name)} must be defined before the loop"))
+        self.tensors = [
+            leaf if isinstance(leaf, TensorArray) else tensor_of(leaf)
+            for p in self._start
+            for leaf in p.going()
+        ]
+        self._kept = [True] * len(self.tensors)  # is it the same after the body as before?
+        self.numbers = [
+            shown(n) for n, part in zip(names, self._start, strict=True) if any(map(_is_number, part.leaves))
+        ]
+
+    def values(self, tensors: Any) -> Values:
+        """The variables, from what goes round."""
+        going = list(tensors)
+        return tuple(part.together(going) for part in self._start)
+
+    def after(self, before: Any, values: Values) -> list[Any]:
+        """What goes round, from the variables at the end of a turn."""
+        result: list[Any] = []
+        for name, start, value in zip(self._names, self._start, values, strict=True):
+            end = Apart(value)
+            if end.missing:
+                raise ValueError(f"{shown(name)} is deleted in the loop, and a compiled loop needs its value")
+            try:
+                nest.assert_same_structure(start.value, end.value)
+            except (TypeError, ValueError) as error:
+                raise Unstable(TypeError(f"{shown(name)} changes in the loop: {error}")) from None
+            for x, y in zip(start.leaves, end.leaves, strict=True):
+                if isinstance(x, _GOING):
+                    place = len(result)
+                    self._kept[place] &= y is before[place] and not getattr(y, "is_written", False)
+                    result.append(self._fitting(name, before[place], y))
+                elif not _same(x, y):
+                    raise Unstable(_changes(name, x, y))
+        return result
+
+    def _fitting(self, name: str, before: Any, leaf: Any) -> Any:
+        if isinstance(before, TensorArray) or isinstance(leaf, TensorArray):
+            if type(before) is not type(leaf):
+                raise Unstable(_changes(name, before, leaf))
+            return leaf
+        if not isinstance(leaf, _GOING):
+            raise Unstable(_changes(name, before, leaf))
+        tensor = tensor_of(leaf, before._array.dtype)
+        if tensor._array.dtype != before._array.dtype or tensor._array.shape != before._array.shape:
+            raise Unstable(_changes(name, before, tensor))
+        return tensor
+
+    def final(self, tensors: Any) -> Values:
+        """The variables after the loop: what no turn has changed is what it was."""
+        started = [leaf for part in self._start for leaf in part.going()]
+        return self.values([old if kept else new for old, new, kept in zip(started, tensors, self._kept)])
+
+
+def _changes(name: str, before: Any, after: Any) -> Exception:
+    hint = "start with a value of that kind, such as zeros(shape, dtype), or cast inside the loop"
+    if isinstance(before, Tensor) and isinstance(after, Tensor):
+        a, b = before._array, after._array
+        if a.dtype != b.dtype:
+            return TypeError(
+                f"{shown(name)} has dtype {dtypes.of(a).name} before the loop, but dtype {dtypes.of(b).name} after one "
+                f"iteration: {hint}"
+            )
+        return ValueError(
+            f"{shown(name)} has shape {before.shape} before the loop, but shape {after.shape} after one iteration, and "
+            f"a compiled loop cannot let it grow: {hint}; or collect values in a TensorArray"
+        )
+    return TypeError(
+        f"{shown(name)} is {described(before)} before the loop, but {described(after)} after one iteration, and only "
+        f"tensors and numbers can change in a compiled loop: {hint}"
+    )

@@ -1,0 +1,535 @@
+"""@function: the same Python, run once with traced tensors and compiled by XLA.
+
+A call is sorted by its signature (shapes and dtypes of tensors, values of everything else: see `arguments`); each
+signature has one `program.Program`. Without JAX everything runs as plain Python, and says so once.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import logging
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import nest
+from ..core.errors import NotCompilableError
+from ..core.primitive import local
+from ..core.settings import settings
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, array_of, device_of
+from ..core.trace_errors import OtherInputs
+from ..core.variable import Variable
+from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
+from .placeholders import Particular, Text
+
+if TYPE_CHECKING:
+    from .program import Program
+
+logger = logging.getLogger("gradtape")
+
+_MANY = 5  # traces of one function, at which it warns
+
+
+def function(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """Decorator: compile a function on tensors with XLA, for each signature it is called with.
+
+    The Python of the function runs once for a signature, with tensors whose values are not known; what it computes, the
+    gradients it asks a tape for and the variables it assigns included, becomes one program.
+
+    Args:
+        func: the function; without it, a decorator is returned.
+        input_signature: a `TensorSpec` for each argument: others are refused.
+        autograph: whether `if`, `while` and `for` on tensors become part of the program.
+        jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
+            and says so once: if shapes depend on values, or the gradient of a loop of any length is asked for.
+        reduce_retracing: accepted; XLA compiles for fixed shapes.
+
+    >>> import gradtape as tf
+    >>> @tf.function
+    ... def square(x):
+    ...     return x * x
+    >>> float(square(tf.constant(3.0)))
+    9.0
+    """
+    if func is None:
+        return lambda f: Function(f, input_signature, autograph, jit_compile)
+    return Function(func, input_signature, autograph, jit_compile)
+
+
+class Function:
+    """A Python function that is compiled for each signature it is called with. Made by `function`."""
+
+    def __init__(
+        self,
+        python_function: Any,
+        input_signature: Any = None,
+        autograph: bool = True,
+        jit_compile: bool | None = None,
+    ) -> None:
+        if isinstance(python_function, Function):
+            python_function = python_function.python_function
+        if not callable(python_function):
+            raise TypeError(f"function takes a function to compile, not {python_function!r}")
+        self._python_function = python_function
+        self._autograph = autograph
+        self._jit_compile = jit_compile
+        functools.update_wrapper(self, python_function)
+        self.__name__ = _name_of(python_function)
+        self._input_signature = (
+            None
+            if input_signature is None
+            else checked_signature(self.__name__, input_signature, self._signature)
+        )
+        self._programs: dict[Any, Program] = {}  # by the key of the arguments
+        self._found: dict[Any, Program] = {}  # the same by the key that `_call` makes of a simple call
+        # What runs the only one of these, if it is given tensors alone: JAX checks which. False if there are more.
+        self._only: Any = None
+        self._not_compilable = False  # does it do what XLA cannot compile?
+        self._traces = 0
+        self._made_variables = False
+        self._particular: frozenset[type] = frozenset()  # see `parameters`
+        self._lock = threading.RLock()
+        self._methods: dict[
+            int, tuple[Any, Function]
+        ] = {}  # by the id of an object, to which there is a reference
+        self._last: list[tuple[str, str]] = []  # the arguments of the last trace, in words
+
+    # -- calling ------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function: compiled, or as part of the function that is being traced now."""
+        here = local.here
+        if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
+            return self._call(args, kwargs)
+        arrays: list[Any] = []
+        try:
+            for a in args:
+                arrays.append(device_of(a))
+            run = self._only or self._found[tuple([a.aval for a in arrays])].values.quick  # type: ignore[union-attr]
+        except (AttributeError, TypeError, KeyError):  # not only tensors, or not in compiled code before
+            run = None
+        if run is not None:
+            try:
+                return run(arrays)
+            except OtherInputs:
+                self._only = False
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Sort tensors and plain values, which takes 1 us for each. The rest takes ten times that."""
+        if local.here.trace is not None:
+            return self._traceable(*args, **kwargs)
+        if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
+            return self._python_function(*args, **kwargs)
+        try:
+            return self._compiled(args, kwargs)
+        except NotCompilableError as error:
+            if self._jit_compile:
+                raise
+            self._give_up(error)
+        return self._python_function(*args, **kwargs)
+
+    def _give_up(self, error: NotCompilableError) -> None:
+        """From now on, run operation by operation."""
+        self._not_compilable = True
+        self._programs, self._found, self._only = {}, {}, None
+        logger.warning("the function %s runs operation by operation: %s", self.__name__, error)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs:
+            return self._sort(args, kwargs)
+        from .buffers import on_device
+
+        key: list[Any] = []
+        leaves = []
+        for a in args:
+            kind = type(a)
+            if kind is Tensor and array_of(a).dtype.kind != "O":
+                leaves.append(a)
+                key.append(on_device(a).aval)
+            elif kind in PLAIN:
+                key += (kind, a)
+            elif kind is float:
+                key += (kind, a.hex())
+            else:
+                return self._sort(args, {})
+        program = self._found.get(tuple(key))
+        if program is None:
+            return self._sort(args, {}, tuple(key))
+        values = program.values
+        if (
+            self._only is None
+            and values is not None
+            and len(leaves) == len(args)
+            and not values.traced.random
+        ):
+            self._only = values.quick
+        return program(leaves)
+
+    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
+        """Find the program for any arguments, or make it; under `key` it is found sooner the next time."""
+        program, leaves = self._find(args, kwargs)
+        tensors = [x for x in args if type(x) is Tensor]
+        if key is not None and not program.open and list(map(id, tensors)) == list(map(id, leaves)):
+            self._only = False if self._found else None
+            self._found[key] = program
+        return self._run(program, leaves, args, kwargs)
+
+    def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return program(leaves)
+        except Particular as asked:  # when traced again, under a tape
+            self._particular |= {asked.kind}
+            return self._sort(args, kwargs)
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        """The program for these arguments, and the tensors and variables among them."""
+        arguments = self._arguments(args, kwargs)
+        leaves = arguments.leaves
+        try:
+            return self._program(arguments), leaves
+        except Particular as asked:
+            self._particular |= {asked.kind}
+            return self._find(args, kwargs)
+
+    def _program(self, arguments: Arguments) -> Program:
+        program = self._programs.get(arguments.key)
+        if program is None:
+            with self._lock:
+                program = self._programs.get(arguments.key)
+                return self._trace(arguments) if program is None else program
+        if arguments.variables:
+            _check_names(program, arguments)
+        return program
+
+    def _trace(self, arguments: Arguments) -> Program:
+        from .program import Program
+
+        def run(inputs: list[Tensor]) -> Any:
+            args, kwargs = arguments.of(inputs)
+            return self._traceable(*args, **kwargs)
+
+        program = Program(self.__name__, run, arguments, may_create=not self._made_variables)
+        program.prepare(program.read(arguments.leaves))
+        _check_names(program, arguments)
+        self._traces += 1
+        self._notice(arguments)
+        if arguments.with_texts():
+            self._particular |= {Text}
+        arguments.forget()
+        self._made_variables |= program.made_variables
+        self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
+        self._found = {key: p for key, p in self._found.items() if not p.is_dead}
+        self._programs[arguments.key] = program
+        return program
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        args, kwargs = bind(self.__name__, self._signature, args, kwargs)
+        if self._input_signature is not None:
+            args = fit(self.__name__, self._input_signature, args, kwargs, self._defaults)
+        return Arguments(self.__name__, args, kwargs, self._particular)
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self._python_function)
+        except (TypeError, ValueError):
+            return None
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if self._signature is None else list(self._signature.parameters)
+
+    @property
+    def _defaults(self) -> list[Any]:
+        """Of the parameters that the input_signature says nothing of."""
+        if self._signature is None or self._input_signature is None:
+            return []
+        parameters = list(self._signature.parameters.values())[len(self._input_signature) :]
+        return [p.default for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+    @functools.cached_property
+    def _traceable(self) -> Callable[..., Any]:
+        """The function as it is traced: with AutoGraph, `if` and `while` are ours."""
+        function = self._python_function
+        if not self._autograph or find_spec("malt") is None:
+            return function
+        from .autograph.conversion import called
+
+        return function.converted(called) if isinstance(function, _Method) else called(function)
+
+    def _notice(self, arguments: Arguments) -> None:
+        """Warn, once, if the function is traced again and again; say which argument it is that changes."""
+        if self._traces > _MANY:
+            return
+        before, self._last = self._last, arguments.described(self._names)
+        if self._traces == _MANY:
+            logger.warning(
+                "the function %s has been traced %d times, each of which costs far more than running it: %s. Pass "
+                "numbers that change as tensors, pad tensors to one shape, and make functions once, outside of loops",
+                self.__name__,
+                _MANY,
+                _difference(before, self._last),
+            )
+
+    # -- methods ------------------------------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The function of an object: each object has one of its own, which is gone when the object is."""
+        if instance is None:
+            return self
+        found = self._methods.get(id(instance))
+        if found is not None:
+            return found[1]
+        try:
+            reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
+        except TypeError:  # it takes no weak references
+            return functools.partial(self.__call__, instance)
+        method = Function(
+            _Method(self._python_function, instance),
+            self._input_signature,
+            self._autograph,
+            self._jit_compile,
+        )
+        self._methods[id(instance)] = reference, method
+        return method
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def python_function(self) -> Any:
+        """The function as it was written."""
+        return self._python_function
+
+    @property
+    def input_signature(self) -> tuple[Any, ...] | None:
+        """The specs given to `function`."""
+        return self._input_signature
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many signatures the function was traced for."""
+        return self._traces
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The compiled function for one signature: arguments as in a call, with `TensorSpec`s for tensors if you like.
+
+        >>> import gradtape as tf
+        >>> double = tf.function(lambda x: 2.0 * x).get_concrete_function(tf.TensorSpec((2,)))
+        >>> double(tf.constant([1.0, 2.0])).numpy()
+        array([2., 4.], dtype=float32)
+        """
+        if not args and not kwargs and self._input_signature is not None:
+            args = self._input_signature
+        return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<tf.function {self.__name__}>"
+
+    def __deepcopy__(self, memo: Any) -> Function:
+        function = copy.deepcopy(
+            self._python_function, memo
+        )  # a method of an object that is copied: of the copy
+        return Function(function, self._input_signature, self._autograph, self._jit_compile)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        name = getattr(self, "__qualname__", "")
+        if getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name  # it is known by its name
+        return Function, (self._python_function, self._input_signature, self._autograph, self._jit_compile)
+
+
+def _check_names(program: Program, arguments: Arguments) -> None:
+    """A variable that is an argument, and that the function also uses by another name, is one particular variable."""
+    if not program.variables.keys().isdisjoint(arguments.variables):
+        raise Particular(Variable)
+
+
+def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> str:
+    for (name, was), (_, is_) in zip(before, now):
+        if was != is_:
+            return f"its argument {name} was {was} and is now {is_}"
+    return "its arguments differ from call to call"
+
+
+def _drop(methods: dict[int, Any], number: int, reference: Any) -> None:
+    del methods[number]
+
+
+class _Method:
+    """A function with an object as its first argument, which it does not keep alive."""
+
+    def __init__(self, function: Any, instance: Any) -> None:
+        self._function = function
+        self._instance = weakref.ref(instance)
+        functools.update_wrapper(self, function)
+        signature = inspect.signature(function)
+        self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        instance = self._instance()
+        if instance is None:
+            raise ReferenceError(
+                f"the object that the method {_name_of(self)} belongs to is gone: keep it in a variable, as in "
+                "`model = Model(); model.step(x)`"
+            )
+        return self._function(instance, *args, **kwargs)
+
+    def converted(self, called: Callable[[Any], Any]) -> _Method:
+        """The same with another function for its own."""
+        result = copy.copy(self)
+        result._function = called(self._function)
+        return result
+
+
+def _name_of(python_function: Any) -> str:
+    while isinstance(python_function, functools.partial):
+        python_function = python_function.func
+    return getattr(python_function, "__name__", type(python_function).__name__)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# One signature
+
+
+class ConcreteFunction:
+    """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
+
+    def __init__(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._function = function
+        self.name = function.__name__
+        self._leaves = [
+            TensorSpec.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf
+            for leaf in nest.flatten((args, kwargs))
+        ]
+        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, TensorSpec)]
+        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
+        self._names = list(leaf_names(function._names, self._args, self._kwargs))
+        self._programs: list[Program] = []
+        if _can_compile() and all(spec.shape.is_fully_defined() for spec in self._specs):
+            self._find(*self._with([example(leaf) for leaf in self._leaves]))
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        program, leaves = self._function._find(args, kwargs)
+        if program not in self._programs:
+            self._programs.append(program)
+        return program, leaves
+
+    def _with(self, leaves: list[Any]) -> Any:
+        return nest.pack_sequence_as((self._args, self._kwargs), leaves)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it as the function is called, or with its tensors alone, in order or by their specs' names."""
+        values = self._as_called(args, kwargs)
+        if values is None:
+            named = iter(self._by_name(args, kwargs))
+            values = [next(named) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+        leaves = [
+            fit_one(self.name, own, value) if isinstance(own, TensorSpec) else value
+            for own, value in zip(self._leaves, values, strict=True)
+        ]
+        args, kwargs = self._with(leaves)
+        if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
+            return self._function(*args, **kwargs)
+        return self._function._run(*self._find(args, kwargs), args, kwargs)
+
+    def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The leaves, if the arguments are those of the function. What is no tensor may be left out."""
+        signature = self._function._signature
+        if signature is None:
+            return None
+        own = signature.bind(*self._args, **self._kwargs)
+        try:
+            given = signature.bind_partial(*args, **kwargs)
+            given.arguments = own.arguments | given.arguments
+            structure = given.args, given.kwargs
+            nest.assert_same_structure((self._args, self._kwargs), structure)
+        except (TypeError, ValueError):
+            return None
+        leaves = nest.flatten(structure)
+        pairs = zip(self._leaves, leaves, strict=True)
+        return leaves if all(_is_like(mine, leaf) for mine, leaf in pairs) else None
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The values for the specs, given one by one."""
+        rest = self._names[len(args) :]
+        if len(args) > len(self._names) or sorted(rest) != sorted(kwargs):
+            wanted = ", ".join(f"{n}: {spec}" for n, spec in zip(self._names, self._specs))
+            raise TypeError(
+                f"the concrete function {self.name} takes {wanted or 'no tensors'}; it was given {len(args)} arguments"
+                + (f" and {', '.join(kwargs)}" if kwargs else "")
+                + ". What is no tensor must be as it was when the function was compiled"
+            )
+        return [*args, *[kwargs[name] for name in rest]]
+
+    @property
+    def structured_input_signature(self) -> tuple[Any, ...]:
+        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
+        return self._args, self._kwargs
+
+    @property
+    def structured_outputs(self) -> Any:
+        """What it returns, with `TensorSpec`s for tensors; None until it was compiled."""
+        return self._programs[0].outputs if self._programs else None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables it reads or writes."""
+        found = {key: v for program in self._programs for key, v in program.variables.items()}
+        return tuple(found.values())
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """Those that are trainable."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in self._specs)
+        return f"<ConcreteFunction {self.name} for ({shown})>"
+
+
+def _is_like(own: Any, leaf: Any) -> bool:
+    """Is what is given for a leaf of the arguments that a function was compiled for a tensor, or what it was?"""
+    if isinstance(leaf, TensorSpec):
+        return False
+    if isinstance(own, Variable) and isinstance(leaf, Variable):
+        return (own.shape, own.dtype, own.trainable) == (leaf.shape, leaf.dtype, leaf.trainable)
+    return isinstance(own, TensorSpec) or own is leaf or bool(own == leaf)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The engine
+
+
+@functools.cache
+def _can_compile() -> bool:
+    """Is JAX there? Says so once if it is not."""
+    if find_spec("jax") is not None:
+        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
+        import jax  # noqa: F401
+
+        np.random.set_state(state)  # noqa: NPY002
+        return True
+    logger.warning(
+        "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"
+    )
+    return False

@@ -1,0 +1,356 @@
+"""Gradients by the user's own hand: custom_gradient, recompute_grad, stop_gradient, grad_pass_through."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..engine.arrays import as_array
+from . import dtypes, nest
+from .draws import Draws
+from .indexed_slices import IndexedSlices
+from .primitive import Listener, Primitive, apply, local
+from .tape import GradientTape, UnconnectedGradients
+from .tensor import Tensor, convert, is_tensor, wrap
+from .variable import Variable
+
+
+class _VariableWatcher(Listener):
+    """Listens like a tape, and only notes which trainable variables are read."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, Variable] = {}
+
+    def _access(self, variable: Variable) -> None:
+        if variable._watchable:
+            self.seen[variable._key] = variable
+
+
+@contextmanager
+def _listening(*listeners: Any) -> Iterator[None]:
+    here = local.here
+    before = here.tapes
+    here.tapes = [*before, *listeners]
+    try:
+        yield
+    finally:
+        here.tapes = [tape for tape in here.tapes if tape not in listeners]
+
+
+@contextmanager
+def no_recording() -> Iterator[None]:
+    """A block that no tape of this thread hears."""
+    here = local.here
+    before, here.tapes = here.tapes, []
+    try:
+        yield
+    finally:
+        here.tapes = before
+
+
+class CustomPlan:
+    """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
+
+    def __init__(
+        self,
+        name: str,
+        pull: Callable[..., list[Any]],
+        like: list[Any],
+        heard: tuple[int, ...],
+        kept: tuple[Tensor, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.heard = heard
+        self.kept = kept or ()  # the tensors that `pull` reads,
+        self.is_users = kept is None  # unless it is a user's function, which may read any
+        self._pull = pull  # gradients of the outputs -> gradients of all inputs
+        self._like = like  # shape and dtype of each output
+
+    def only(self, positions: tuple[int, ...]) -> CustomPlan:
+        kept = None if self.is_users else self.kept
+        return CustomPlan(self.name, self._pull, self._like, positions, kept)
+
+    def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
+        tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
+        return [_plain(g) for g in self.tensors(tensors)]
+
+    def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
+        extra = max(
+            g.ndim - len(shape) for g, (shape, _) in zip(gradients, self._like, strict=True) if g is not None
+        )
+        if extra == 0:
+            return self._call(gradients)
+        # Users' functions know nothing of extra axes in front: one call for each row.
+        front = next(tuple(g.shape)[:extra] for g in gradients if g is not None)
+        rows = [
+            self._call(tuple(None if g is None else g[index] for g in gradients))
+            for index in np.ndindex(*front)
+        ]
+        stack, reshape = Primitive.registry["stack"], Primitive.registry["reshape"]
+        results: list[Any] = []
+        for parts in zip(*rows, strict=True):
+            if any(part is None for part in parts):
+                results.append(None)
+            else:
+                stacked = stack(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
+                results.append(reshape(stacked, shape=front + tuple(stacked.shape)[1:]))
+        return results
+
+    def _call(self, gradients: tuple[Any, ...]) -> list[Any]:
+        conj = Primitive.registry["conj"]
+        given = [
+            wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
+            for g, (shape, dtype) in zip(gradients, self._like, strict=True)
+        ]
+        pulled = self._pull(*given)
+        heard = [pulled[i] for i in self.heard]
+        return [conj(g) if isinstance(g, Tensor) and g.dtype.is_complex else g for g in heard]
+
+
+def _plain(g: Any) -> Any:
+    if type(g) is Tensor:
+        return g._array
+    if isinstance(g, IndexedSlices):
+        return IndexedSlices(g.values._array, g.indices._array, tuple(g.shape))
+    return g
+
+
+def record_custom(
+    name: str, inputs: list[Tensor], outputs: list[Tensor], pull: Callable[..., list[Any]]
+) -> None:
+    """Tell the open tapes that `outputs` came from `inputs`, and how to pull gradients back."""
+    like = [(o._array.shape, o._array.dtype) for o in outputs]
+    plan = CustomPlan(name, pull, like, tuple(range(len(inputs))))
+    for tape in local.here.tapes:
+        tape._record_custom(plan, inputs, outputs)
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """Decorator: a function with a gradient of its own.
+
+    `f` takes tensors and returns `(result, grad)`, where `grad` takes the gradient of each output and returns one for
+    each input (for one input, the bare gradient will do). If `f` reads trainable variables, `grad` must also take
+    a keyword `variables` (a list) and return `(gradients, gradients_of_the_variables)`.
+
+    >>> import gradtape as tf
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+    >>> x = tf.constant(100.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = log1pexp(x)
+    >>> float(tape.gradient(y, x))
+    1.0
+    """
+    if f is None:
+        return custom_gradient
+    return _with_gradient(f, f)
+
+
+def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable[..., Any]:
+    name = getattr(shown, "__name__", type(shown).__name__)
+
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        args = nest.map_structure(_fresh, args)
+        watcher = _VariableWatcher()
+        with _listening(watcher):
+            answer = f(*args, **kwargs)
+        if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
+            raise TypeError(
+                f"a function with a custom gradient must return (result, grad), grad being a function; {name} returned "
+                f"{type(answer).__name__}"
+            )
+        result, grad = answer
+        inputs = [x for x in nest.flatten(args) if is_tensor(x)]
+        in_inputs = {x._key for x in inputs if isinstance(x, Variable)}
+        variables = [v for key, v in watcher.seen.items() if key not in in_inputs]
+        takes_variables = _takes_variables(grad)
+        if variables and not takes_variables:
+            raise TypeError(
+                f"{name} reads the trainable variables {[v.name for v in variables]}, so its gradient function "
+                "must take a keyword argument `variables` and return (gradients of the inputs, gradients of the "
+                "variables)"
+            )
+        flat = [_fresh_output(y) for y in nest.flatten(result)]
+        outputs = [y for y in flat if type(y) is Tensor]
+        if not outputs:
+            return result
+        pull = _puller(name, grad, len(inputs), variables, takes_variables)
+        tensors = [x if type(x) is Tensor else x._read() for x in (*inputs, *variables)]
+        record_custom(name, tensors, outputs, pull)
+        return nest.pack_sequence_as(result, flat)
+
+    return functools.wraps(shown)(decorated) if hasattr(shown, "__name__") else decorated
+
+
+def _fresh(x: Any) -> Any:
+    """Arguments as they came, except that what is about to be a tensor is one."""
+    if is_tensor(x) or not isinstance(x, (float, np.ndarray, np.generic)):
+        return x
+    return convert(x)
+
+
+def _fresh_output(y: Any) -> Any:
+    """An output of its own, unknown to tapes: they are to hear of it from `record_custom` alone."""
+    if is_tensor(y):
+        return wrap((y if type(y) is Tensor else y._read())._array)
+    return (
+        convert(y) if isinstance(y, (float, int, np.ndarray, np.generic)) and not isinstance(y, bool) else y
+    )
+
+
+def _takes_variables(grad: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(grad).parameters
+    except (TypeError, ValueError):
+        return False
+    return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _puller(
+    name: str, grad: Callable[..., Any], count: int, variables: list[Variable], takes_variables: bool
+) -> Callable[..., list[Any]]:
+    def pull(*gradients: Any) -> list[Any]:
+        if variables and takes_variables:
+            answer = grad(*gradients, variables=variables)
+            if not (isinstance(answer, tuple) and len(answer) == 2):
+                raise ValueError(
+                    f"the gradient function of {name} must return (gradients, gradients of the variables)"
+                )
+            of_inputs, of_variables = answer
+        else:
+            of_inputs, of_variables = grad(*gradients), []
+        of_inputs = _listed(of_inputs, count)
+        of_variables = _listed(of_variables, len(variables))
+        for what, given, wanted in (
+            ("inputs", of_inputs, count),
+            ("variables", of_variables, len(variables)),
+        ):
+            if len(given) != wanted:
+                raise ValueError(
+                    f"the gradient function of {name} returned {len(given)} gradients for {wanted} {what}: it must "
+                    "return one for each (None where there is none)"
+                )
+        return [
+            g if g is None or isinstance(g, (Tensor, IndexedSlices)) else convert(g)
+            for g in (*of_inputs, *of_variables)
+        ]
+
+    return pull
+
+
+def _listed(gradients: Any, count: int) -> list[Any]:
+    if (
+        gradients is None
+        or is_tensor(gradients)
+        or isinstance(gradients, (float, int, np.ndarray, np.generic))
+    ):
+        return [gradients] if gradients is not None or count == 1 else []
+    return nest.flatten(gradients)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: keep nothing of what `f` computes, and compute it again when its gradient is asked for.
+
+    Random operations give the same numbers the second time.
+
+    >>> import gradtape as tf
+    >>> @tf.recompute_grad
+    ... def f(x):
+    ...     return tf.exp(tf.sin(x))
+    >>> x = tf.constant(0.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = f(x)
+    >>> float(tape.gradient(y, x))
+    1.0
+    """
+
+    def with_recomputation(*args: Any, **kwargs: Any) -> Any:
+        watcher = _VariableWatcher()
+        draws = Draws()
+        with no_recording(), _listening(watcher), draws.noted():
+            result = f(*args, **kwargs)
+        for variable in watcher.seen.values():
+            variable._read()
+
+        def grad(*upstream: Any, variables: Any = ()) -> Any:
+            # A tensor that is given twice has a gradient for each place.
+            identity = Primitive.registry["identity"]
+            given = nest.map_structure(lambda x: identity(x) if type(x) is Tensor else x, args)
+            sources = [x for x in nest.flatten(given) if is_tensor(x)]
+            with GradientTape() as tape, draws.repeated():
+                tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
+                again = f(*given, **kwargs)
+            outputs = [y for y in nest.flatten(again) if is_tensor(y)]
+            gradients = tape.gradient(
+                outputs,
+                [*sources, *variables],
+                list(upstream),
+                unconnected_gradients=UnconnectedGradients.NONE,
+            )
+            own, of_variables = gradients[: len(sources)], gradients[len(sources) :]
+            # Each is the gradient by the tensor wherever it was given, so only its first place gets it.
+            keys = [x._key for x in sources]
+            own = [g if keys.index(key) == i else None for i, (g, key) in enumerate(zip(own, keys))]
+            return (own, of_variables) if variables else own
+
+        return result, grad
+
+    recomputing = _with_gradient(with_recomputation, f)
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        trace = local.here.trace
+        if trace is None:
+            return recomputing(*args, **kwargs)
+        return trace.blocks.once(getattr(f, "__name__", "recompute_grad"), f, args, kwargs)
+
+    return decorated
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: compute `f`, and let gradients pass as if it did nothing.
+
+    >>> import gradtape as tf
+    >>> x = tf.constant(1.6)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = tf.grad_pass_through(tf.round)(x)
+    >>> float(y), float(tape.gradient(y, x))
+    (2.0, 1.0)
+    """
+
+    def passing(*args: Any, **kwargs: Any) -> Any:
+        def grad(*upstream: Any, variables: Any = None) -> Any:
+            gradients = list(upstream)
+            return (gradients, [None] * len(variables)) if variables is not None else gradients
+
+        return f(*args, **kwargs), grad
+
+    return _with_gradient(passing, f)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Any:
+    """The same value, as a constant: no gradient passes.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * tf.stop_gradient(x)
+    >>> float(tape.gradient(y, x))
+    3.0
+    """
+    if isinstance(input, Variable):  # not a read that a tape should know of
+        given = wrap(input._array)
+        given._key = input._key
+    else:
+        given = convert(input)
+    return apply(Primitive.registry["stop_gradient"], (given,))

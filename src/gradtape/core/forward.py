@@ -1,0 +1,214 @@
+"""ForwardAccumulator: derivatives along a direction, computed beside the values.
+
+It listens like a tape. For an elementwise primitive the tangent goes through the same rule; for a linear one through
+the primitive itself; for the rest by transposing the rules, which a tape does.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from ..engine.arrays import xp
+from . import dtypes, nest
+from .primitive import Listener, Primitive, local
+from .tape import GradientTape, UnconnectedGradients, warn_once
+from .tensor import Tensor, convert, key_of, wrap
+from .variable import Variable
+
+
+class ForwardAccumulator(Listener):
+    """Computes Jacobian-vector products of what its block computes, in one pass with the values.
+
+    Args:
+        primals: tensors, variables or a structure of them: the point.
+        tangents: the direction, in the same structure.
+
+    >>> import gradtape as tf
+    >>> x = tf.constant([2.0, 3.0])
+    >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as acc:
+    ...     y = tf.reduce_sum(x * x)
+    >>> float(acc.jvp(y))
+    4.0
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self._tangents: dict[int, Tensor] = {}
+        self._recording = False
+        nest.assert_same_structure(primals, tangents)
+        for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents), strict=True):
+            self._watch(primal, tangent)
+
+    def _watch(self, primal: Any, tangent: Any) -> None:
+        if not isinstance(primal, (Tensor, Variable)):
+            raise TypeError(
+                f"a primal must be a Tensor or a Variable, not {primal!r} of type {type(primal).__name__}"
+            )
+        array = primal._array
+        if not dtypes.is_differentiable(array):
+            warn_once("the dtype of a primal must be floating, not %s", primal.dtype.name)
+            return
+        given = convert(tangent, None, array.dtype)
+        if given._array.dtype != array.dtype or given._array.shape != array.shape:
+            raise ValueError(
+                f"a tangent of shape {given.shape} and dtype {given.dtype.name} does not match its primal of shape "
+                f"{list(array.shape)} and dtype {primal.dtype.name}"
+            )
+        key = key_of(primal)
+        if key in self._tangents:
+            raise ValueError(
+                f"a primal was given twice: {primal!r}. Give it once, with the sum of its tangents"
+            )
+        self._tangents[key] = given
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._recording:
+            raise ValueError(
+                "this accumulator is recording already: it cannot be entered inside its own block"
+            )
+        self._here = local.here
+        self._here.tapes = [*self._here.tapes, self]
+        self._recording = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._here.tapes = [listener for listener in self._here.tapes if listener is not self]
+        self._recording = False
+
+    def jvp(
+        self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
+    ) -> Any:
+        """The derivative along the given direction of `primals`, something the block computed (or a structure)."""
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
+
+        def tangent_of(primal: Any) -> Any:
+            if not isinstance(primal, (Tensor, Variable)):
+                raise TypeError(f"jvp: {primal!r} of type {type(primal).__name__} is no Tensor or Variable")
+            tangent = self._tangents.get(primal._key) if primal._key else None
+            if tangent is None and unconnected is UnconnectedGradients.ZERO:
+                return _zeros(primal)
+            return tangent
+
+        return nest.map_structure(tangent_of, primals)
+
+    # -- listening ----------------------------------------------------------------------------------------------------
+
+    def _knows(self, key: int) -> bool:
+        return key in self._tangents
+
+    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+        known = self._tangents
+        tangents = {
+            i: known[x._key]
+            for i, x in enumerate(inputs)
+            if x._key in known and primitive.rule_of(i) is not None
+        }
+        if not tangents:
+            return
+        with _Heard(self):
+            results = _push(primitive, inputs, attributes or {}, out, tangents)
+        for o, tangent in zip(out if primitive.multiple else (out,), results, strict=True):
+            if tangent is not None and dtypes.is_differentiable(o._array):
+                known[key_of(o)] = tangent
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        heard = tuple(i for i, x in enumerate(inputs) if x._key in self._tangents)
+        if not heard:
+            return
+        with _Heard(self):
+            tangents = [self._tangents[inputs[i]._key] for i in heard]
+            results = _transpose(plan.only(heard).tensors, (), outputs, tangents, True)
+        for o, tangent in zip(outputs, results, strict=True):
+            if tangent is not None:
+                self._tangents[key_of(o)] = tangent
+
+
+class _Heard:
+    """While tangents are computed, tapes hear it, and accumulators opened before this one: never itself."""
+
+    def __init__(self, accumulator: ForwardAccumulator) -> None:
+        self._accumulator = accumulator
+
+    def __enter__(self) -> None:
+        self._here = local.here
+        self._before = self._here.tapes
+        if self._accumulator not in self._before:
+            return
+        position = self._before.index(self._accumulator)
+        self._here.tapes = [
+            listener
+            for i, listener in enumerate(self._before)
+            if i < position or not isinstance(listener, ForwardAccumulator)
+        ]
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.tapes = self._before
+
+
+def _push(
+    primitive: Primitive,
+    inputs: tuple[Tensor, ...],
+    attributes: dict[str, Any],
+    out: Any,
+    tangents: dict[int, Any],
+) -> tuple[Any, ...]:
+    """The tangents of the outputs, from those of some inputs, given by position."""
+    if primitive.linear:
+        whole = [tangents[i] if i in tangents else _still(primitive, i, x) for i, x in enumerate(inputs)]
+        result = primitive(*whole, **attributes)
+        return result if primitive.multiple else (result,)
+    if primitive.multilinear:
+        terms = [
+            primitive(*[t if i == j else x for j, x in enumerate(inputs)], **attributes)
+            for i, t in tangents.items()
+        ]
+        return (_total(terms),)
+    if primitive.elementwise:
+        terms = []
+        for i, t in tangents.items():
+            plan = primitive.plan((2 << i) + (2 << len(inputs)))
+            terms += plan.tensors(t, plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
+        shape = out._array.shape
+        spread = Primitive.registry["broadcast_to"]
+        return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
+    plan = primitive.plan(sum(2 << i for i in tangents) + (2 << len(inputs)))
+    kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
+    outputs = list(out) if primitive.multiple else [out]
+    return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
+
+
+def _still(primitive: Primitive, i: int, x: Tensor) -> Tensor:
+    """An input that does not move: zero if the result is linear in it, itself if it only says where (indices)."""
+    return x if primitive.rule_of(i) is None else _zeros(x)
+
+
+def _zeros(x: Tensor | Variable) -> Tensor:
+    return wrap(xp(x._array).zeros(x._array.shape, x._array.dtype))
+
+
+def _total(terms: list[Any]) -> Any:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _transpose(
+    pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool
+) -> tuple[Any, ...]:
+    """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
+    seeds = [_zeros(o) for o in outputs]
+    with GradientTape() as tape:
+        tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
+        pulled = pull(tuple(seeds) if multiple else seeds[0], kept)
+    pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
+    if not pairs:
+        return (None,) * len(outputs)
+    conj = Primitive.registry["conj"]
+    plain = [
+        conj(t) if t.dtype.is_complex else t for _, t in pairs
+    ]  # the tape conjugates at its edges; undo it
+    results = tape.gradient([p for p, _ in pairs], seeds, plain, UnconnectedGradients.ZERO)
+    return tuple(conj(r) if r.dtype.is_complex else r for r in results)

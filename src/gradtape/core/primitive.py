@@ -1,0 +1,692 @@
+"""Primitives, and `apply`, the one door through which every operation goes.
+
+A primitive is a pure function on arrays with the rules for its gradient beside it. `apply` computes it on the arrays
+of its tensors and tells the open tapes. `ops` defines the primitives; tapes listen; neither knows the other.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy import asarray, generic, ndarray
+
+from ..engine.arrays import as_array, xp
+from . import dtypes
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
+from .tensor import Tensor, convert, scalar, wrap
+from .trace_errors import escape, is_escape
+
+
+class Here:
+    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
+
+    TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
+    in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
+    """
+
+    __slots__ = ("draw", "run", "scope", "tapes", "trace")
+
+    def __init__(self) -> None:
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+        self.tapes: list[Listener] = []
+        self.draw: Any = (
+            None  # how random operations find their numbers, where a function is run again: see `draws`
+        )
+        self.scope = ""  # what stands in front of the names of new variables
+        self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
+
+
+class Listener:
+    """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
+
+    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+        """An operation was done."""
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
+
+    def _meet(self, tensor: Tensor) -> None:
+        """A tensor is used in a part of the program that does not tell of its operations one by one."""
+
+    def _access(self, variable: Any) -> None:
+        """A variable was read."""
+
+    def _knows(self, key: int) -> bool:
+        """Would an operation on what has this key be noted?"""
+        return False
+
+    def _inside(self, tape: Listener) -> list[Any] | None:
+        """The records of a part of the program that has a tape around it; None for any other."""
+        return None
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.here = Here()
+
+
+local = _Local()
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """A block outside of any @function that is being traced, which no tape hears."""
+    here = local.here
+    before = here.tapes, here.trace
+    here.tapes, here.trace = [], None
+    try:
+        yield
+    finally:
+        here.tapes, here.trace = before
+
+
+class Primitive:
+    """A pure function on arrays, and its rules.
+
+    Called on arrays it just computes; called with a tensor among its inputs it goes through `apply`. That is how one
+    rule serves first and higher orders alike.
+
+    Positional parameters are inputs, keyword-only parameters are attributes (static, hashable); `*xs` takes any
+    number of inputs.
+
+    elementwise: broadcasts, which plans undo in the gradients.
+    linear: linear in all inputs that have a rule together. multilinear: linear in each by itself.
+    mixed: takes inputs of different dtypes. multiple: returns a tuple.
+    wide: takes many numbers together, so that half precision is computed in float32 and rounded once, in the function
+        and in its rules; "rules" if the function itself sees to that.
+    settle: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attributes",
+        "elementwise",
+        "forward",
+        "inputs",
+        "linear",
+        "mixed",
+        "multilinear",
+        "multiple",
+        "name",
+        "plans",
+        "rule",
+        "settle",
+        "variadic",
+        "wide",
+    )
+
+    unbroadcast: Callable[..., Any]  # lent by ops.reduction: the transpose of broadcasting
+    registry: ClassVar[dict[str, Primitive]] = {}
+
+    def __init__(
+        self,
+        forward: Callable[..., Any],
+        name: str,
+        inputs: tuple[str, ...],
+        attributes: tuple[str, ...] = (),
+        *,
+        variadic: bool = False,
+        elementwise: bool = False,
+        linear: bool = False,
+        multilinear: bool = False,
+        mixed: bool = False,
+        multiple: bool = False,
+        wide: bool | Literal["rules"] = False,
+        settle: Callable[[Primitive, list[Any], Any], Any] | None = None,
+    ) -> None:
+        self.forward = forward if wide in (False, "rules") else _in_float32(forward, inputs, attributes)
+        self.name = name
+        self.inputs = inputs
+        self.attributes = attributes
+        self.variadic = variadic
+        self.elementwise = elementwise
+        self.linear = linear
+        self.multilinear = multilinear
+        self.mixed = mixed
+        self.multiple = multiple
+        self.wide = bool(wide)
+        self.settle = settle
+        self.rule: dict[str, Callable[..., Any]] = {}
+        self.plans: dict[int, Plan | None] = {}
+        if name in Primitive.registry:
+            raise ValueError(f"there is a primitive {name!r} already")
+        if elementwise and len(inputs) > 3:
+            raise ValueError(
+                f"{name}: tapes look at the shapes of up to three inputs of an elementwise primitive"
+            )
+        Primitive.registry[name] = self
+
+    def rules(self, **rules: Callable[..., Any]) -> None:
+        """Give, by the name of an input, the function that takes the output's gradient `g` to that input's.
+
+        A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
+        attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
+        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
+        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        """
+        unknown = rules.keys() - set(self.inputs)
+        if unknown:
+            raise ValueError(f"{self.name} has no input named {', '.join(sorted(unknown))}")
+        self.rule.update(rules)
+
+    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+        for x in inputs:
+            if type(x) is Tensor:
+                return apply(self, inputs, attributes)
+        return self.forward(*inputs, **attributes)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return _primitive_named, (self.name,)
+
+    def rule_of(self, position: int) -> Callable[..., Any] | None:
+        """The rule of the input at a position, if it has one."""
+        return self.rule.get(self.inputs[0 if self.variadic else position])
+
+    def plan(self, code: int) -> Plan | None:
+        """The plan for recording an operation; None if no rule applies.
+
+        Bit 0 of `code` says that the inputs broadcast, bit i + 1 that input i is listened to; one more bit ends them.
+        """
+        if code not in self.plans:
+            count = code.bit_length() - 2
+            heard = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
+            broadcast = bool(code & 1)
+            self.plans[code] = Plan(self, heard, _Parts(self, heard, broadcast)) if heard else None
+        return self.plans[code]
+
+
+def _primitive_named(name: str) -> Primitive:
+    return Primitive.registry[name]
+
+
+def primitive(forward: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a primitive of a function on arrays. Its signature tells inputs from attributes."""
+    if forward is None:
+        return lambda function: primitive(function, **options)
+    code = inspect.unwrap(forward).__code__  # ten times quicker to read than a signature
+    inputs = code.co_varnames[: code.co_argcount]
+    attributes = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    variadic = bool(code.co_flags & inspect.CO_VARARGS)
+    if variadic:
+        inputs = (code.co_varnames[code.co_argcount + code.co_kwonlyargcount],)
+    name = options.pop("name", forward.__name__)
+    return Primitive(forward, name, inputs, attributes, variadic=variadic, **options)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Half precision: a sum in bfloat16 stands still at 256 times its terms, one in float16 overflows at 65504
+
+
+def _in_float32(
+    forward: Callable[..., Any], inputs: tuple[str, ...], attributes: tuple[str, ...]
+) -> Callable[..., Any]:
+    """The same function on arrays, with half precision computed in float32. Its signature is written out: 0.1 us."""
+    signature = ", ".join([*inputs, *(["*"] if attributes else []), *attributes])
+    values = ", ".join([*inputs, *(f"{name}={name}" for name in attributes)])
+    return eval(
+        f"lambda {signature}: forward({values}) if {inputs[0]}.dtype.char not in HALF else rounded(forward, {values})",
+        {"forward": forward, "rounded": rounded, "HALF": dtypes.HALF},
+    )
+
+
+def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any:
+    """`forward` of arrays or tensors, those of the first one's half precision in float32; the result is rounded."""
+    half = (arrays[0]._array if type(arrays[0]) is Tensor else arrays[0]).dtype
+    return recast(forward(*recast(arrays, half, np.float32), **attributes), np.float32, half)
+
+
+def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients that `pull` gives for `g` and what was kept, computed in float32 and rounded."""
+    one = next(part for part in g if part is not None) if type(g) is tuple else g
+    heard = type(one) is Tensor
+    half = one._array.dtype if heard else one.dtype
+    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, heard))
+    return recast(pulled, np.float32, half)
+
+
+def is_half(gs: tuple[Any, ...]) -> bool:
+    """Are the gradients of several outputs in half precision? None, for those that nobody used, says nothing."""
+    for g in gs:
+        if g is not None:
+            return (g._array if type(g) is Tensor else g).dtype.char in dtypes.HALF
+    return False
+
+
+def recast(value: Any, source: Any, dtype: Any, heard: bool = True) -> Any:
+    """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
+
+    The casts of tensors are recorded, unless nobody is to hear of them.
+    """
+    if type(value) is tuple:
+        return tuple([recast(part, source, dtype, heard) for part in value])
+    if type(value) is not Tensor:
+        return value.astype(dtype) if getattr(value, "dtype", None) == source else value
+    if value._array.dtype != source:
+        return value
+    if not heard:
+        return wrap(value._array.astype(dtype))
+    names = {"dtype": np.dtype(dtype).name, "source": np.dtype(source).name}
+    return Primitive.registry["cast"](value, **names)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The door
+
+
+def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
+    """Compute `primitive` on `inputs` and tell whoever listens. Returns a tensor (a tuple if it has several outputs).
+
+    Inputs that are no tensors are converted: variables are read, Python and NumPy values take the dtype of the tensors
+    they meet.
+    """
+    for x in inputs:
+        if type(x) is not Tensor:
+            inputs = admit(primitive, inputs)
+            break
+    arrays = [x._array for x in inputs]
+    dtype = arrays[0].dtype
+    if not primitive.mixed:
+        for array in arrays:
+            if array.dtype is not dtype and array.dtype != dtype:
+                raise _dtypes_differ(primitive, arrays)
+    here = local.here
+    try:
+        if attributes:
+            result = here.run(primitive.forward, *arrays, **attributes)
+        else:
+            result = here.run(primitive.forward, *arrays)
+    except Exception as error:
+        result = recover(primitive, arrays, attributes, error)
+    if primitive.multiple:
+        out: Any = tuple([wrap(a if type(a) is ndarray else as_array(a)) for a in result])
+    else:
+        if type(result) is not ndarray:
+            result = asarray(result) if isinstance(result, generic) else as_array(result)
+        if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
+            result = primitive.settle(primitive, arrays, result)
+        out = _new(Tensor)
+        out._array = result
+        out._key = 0
+    if here.tapes:
+        for tape in here.tapes:
+            tape._hear(primitive, inputs, attributes, out)
+    return out
+
+
+def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
+    """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
+    if type(x) is not Tensor:
+        (x,) = admit(primitive, (x,))
+    array = x._array
+    here = local.here
+    try:
+        if attributes:
+            result = here.run(primitive.forward, array, **attributes)
+        else:
+            result = here.run(primitive.forward, array)
+    except Exception as error:
+        result = recover(primitive, [array], attributes, error)
+    if type(result) is not ndarray:
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
+    dtype = array.dtype
+    if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
+        result = primitive.settle(primitive, [array], result)
+    out = _new(Tensor)
+    out._array = result
+    out._key = 0
+    if here.tapes:
+        inputs = (x,)
+        for tape in here.tapes:
+            tape._hear(primitive, inputs, attributes, out)
+    return out
+
+
+def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
+    """`apply(primitive, (x, y))`, written out in the same way."""
+    if type(x) is not Tensor or type(y) is not Tensor:
+        x, y = _admit2(primitive, x, y)
+    a = x._array
+    b = y._array
+    dtype = a.dtype
+    if b.dtype is not dtype and b.dtype != dtype:
+        raise _dtypes_differ(primitive, [a, b])
+    here = local.here
+    try:
+        result = here.run(primitive.forward, a, b)
+    except Exception as error:
+        result = recover(primitive, [a, b], None, error)
+    if type(result) is not ndarray:
+        result = asarray(result) if isinstance(result, generic) else as_array(result)
+    if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
+        result = primitive.settle(primitive, [a, b], result)
+    out = _new(Tensor)
+    out._array = result
+    out._key = 0
+    if here.tapes:
+        inputs = (x, y)
+        for tape in here.tapes:
+            tape._hear(primitive, inputs, None, out)
+    return out
+
+
+_new = object.__new__
+_BOOL = np.dtype(bool)
+
+
+def numbers(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """For `settle`: numbers of any dtype, but no booleans."""
+    if arrays[0].dtype.kind == "O":
+        raise DTypeError(f"{primitive.name} takes numbers, not strings")
+    if arrays[0].dtype.kind == "b":
+        raise DTypeError(
+            f"{primitive.name} does not take dtype bool: cast to a number first, as in cast(x, 'float32')"
+        )
+    return result
+
+
+def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """For `settle`: floating and complex dtypes only."""
+    if not dtypes.is_differentiable(arrays[0]):
+        raise DTypeError(
+            f"{primitive.name} takes floating or complex tensors, not {dtypes.of(arrays[0]).name}: "
+            "use cast(x, 'float32'), or write 2.0 for 2"
+        )
+    return result
+
+
+def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """For what needs an order: real numbers, neither complex nor booleans nor strings."""
+    if arrays[0].dtype.kind in "bcO":
+        raise DTypeError(
+            f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
+        )
+    return result
+
+
+def ordered(primitive: Primitive, out: Tensor) -> Tensor:
+    """Refuse complex numbers and strings, which have no order, in the result of an operation."""
+    if out._array.dtype.kind in "cO":
+        reals(primitive, [out._array], None)
+    return out
+
+
+def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
+    """Floating dtypes only."""
+    if not dtypes.is_differentiable(arrays[0]) or arrays[0].dtype.kind == "c":
+        raise DTypeError(
+            f"{primitive.name} takes floating tensors, not {dtypes.of(arrays[0]).name}: use cast(x, 'float32')"
+        )
+    return result
+
+
+def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
+    tensors, others, hint = read(inputs)
+    if others:
+        if primitive.mixed:
+            hint = None
+        elif hint is None:
+            hint = _common_dtype(inputs)
+        for i in others:
+            tensors[i] = convert(inputs[i], None, hint)
+    return tuple(tensors)
+
+
+def read(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
+    """Tensors and variables as tensors, None for others; the places of those; and the dtype of the first tensor."""
+    tensors: list[Any] = []
+    others: list[int] = []
+    dtype = None
+    for x in values:
+        if type(x) is not Tensor:
+            x = x._read() if hasattr(type(x), "_read") else None
+        if x is None:
+            others.append(len(tensors))
+        elif dtype is None:
+            dtype = x._array.dtype
+        tensors.append(x)
+    return tensors, others, dtype
+
+
+def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
+    """`admit` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+    if type(x) is Tensor:
+        if type(y) is float and x._array.dtype.kind == "f":
+            return x, scalar(y, x._array.dtype)
+        if hasattr(type(y), "_read"):
+            return x, y._read()
+    elif type(y) is Tensor:
+        dtype = y._array.dtype
+        if type(x) is float and dtype.kind == "f":
+            return scalar(x, dtype), y
+        if hasattr(type(x), "_read"):
+            return x._read(), y
+    return admit(primitive, (x, y))
+
+
+def _common_dtype(inputs: Iterable[Any]) -> Any:
+    """What plain values of an operation become: the dtype of its first NumPy value, else that of its Python ones."""
+    arrays = [convert(x)._array for x in inputs]
+    for x, array in zip(inputs, arrays, strict=True):
+        if isinstance(x, (ndarray, np.generic)):
+            return array.dtype
+    return max((array.dtype for array in arrays), key=lambda dtype: "OSUbuiVfc".find(dtype.kind))
+
+
+def _dtypes_differ(primitive: Primitive, arrays: list[Any]) -> DTypeError:
+    names = list(dict.fromkeys(dtypes.of(array).name for array in arrays))
+    advice = (
+        "A string is no number" if "string" in names else f"Use cast(x, {names[0]!r}) to bring them together"
+    )
+    return DTypeError(
+        f"{primitive.name}: tensors of different dtypes do not mix: {' and '.join(names)}. {advice}"
+    )
+
+
+def quietly(function: Callable[..., Any], *arrays: Any) -> Any:
+    """Compute without NumPy's warnings."""
+    try:
+        return local.here.run(function, *arrays)
+    except RuntimeError as error:
+        if not _is_inside(error):
+            raise
+    with np.errstate(all="ignore"):
+        return function(*arrays)
+
+
+def _is_inside(error: Exception) -> bool:
+    """A finalizer, signal handler or `py_function` computes while an operation of this thread is under way."""
+    return type(error) is RuntimeError and "already entered" in str(error)
+
+
+def recover(
+    primitive: Primitive, arrays: list[Any], attributes: dict[str, Any] | None, error: Exception
+) -> Any:
+    """Say clearly what an operation could not do, unless it is only that this thread was inside it already."""
+    if _is_inside(error):
+        with np.errstate(all="ignore"):
+            return primitive.forward(*arrays, **(attributes or {}))
+    if isinstance(error, MemoryError) and not isinstance(error, OpError):
+        raise ResourceExhaustedError(f"{primitive.name}: {error}") from error
+    if is_escape(error):
+        raise escape(error) from None
+    if isinstance(error, OpError):
+        raise error
+    if any(a.dtype.kind == "O" for a in arrays):
+        raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
+    if not isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
+        raise error
+    if isinstance(error, TypeError) and "ufunc" in str(error):
+        names = " and ".join(dict.fromkeys(dtypes.of(a).name for a in arrays))
+        raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from error
+    shapes = " and ".join(f"{dtypes.of(a).name}{list(a.shape)}" for a in arrays)
+    details = "".join(f", {name}={value!r}" for name, value in (attributes or {}).items())
+    if isinstance(error, IndexError):
+        kind: type[OpError] = IndexOutOfBoundsError
+    elif isinstance(error, TypeError):
+        kind = DTypeError
+    else:
+        kind = InvalidArgumentError
+    if primitive.elementwise and kind is not IndexOutOfBoundsError and not _broadcast(arrays):
+        raise InvalidArgumentError(
+            f"{primitive.name}: the shapes {' and '.join(str(list(a.shape)) for a in arrays)} do not broadcast. "
+            "Each pair of lengths, counted from the last axis, must be equal, or one of them 1"
+        ) from error
+    raise kind(f"{primitive.name}({shapes}{details}): {error}") from error
+
+
+def _broadcast(arrays: list[Any]) -> bool:
+    try:
+        np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Plans: what a tape keeps, and how it pulls a gradient back
+
+
+class Plan:
+    """For one primitive and one choice of inputs that are listened to: what to keep, and how to pull back.
+
+    `record(plan, key, inputs, attributes, out)` gives what the tape notes: the key of the output, the plan, the keys of
+    the inputs listened to, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of
+    those inputs, computed on arrays or (so that it is recorded in turn) on tensors.
+
+    The three are small functions written out for the case at hand: reading rules' parameters while recording would
+    cost more than recording does.
+    """
+
+    __slots__ = ("_only", "_parts", "arrays", "heard", "primitive", "record", "tensors")
+
+    def __init__(self, primitive: Primitive, heard: tuple[int, ...], parts: _Parts) -> None:
+        self.primitive = primitive
+        self.heard = heard  # positions of the inputs that get a gradient
+        self._parts = parts
+        self._only: dict[tuple[int, ...], Plan] = {}
+        self.record = parts.record
+        self.arrays = parts.puller(heard, arrays=True)
+        self.tensors = parts.puller(heard, arrays=False)
+
+    def keep(self, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> tuple[Any, ...]:
+        """What the rules named, alone."""
+        return self.record(self, 0, inputs, attributes, out)[-1]
+
+    def only(self, positions: tuple[int, ...]) -> Plan:
+        """The plan that pulls back to these inputs alone, from what this one has kept."""
+        if positions not in self._only:
+            self._only[positions] = Plan(self.primitive, positions, self._parts)
+        return self._only[positions]
+
+
+class _Parts:
+    """The source of a plan's functions: each kept value by name, and each rule's call."""
+
+    def __init__(self, primitive: Primitive, heard: tuple[int, ...], broadcast: bool) -> None:
+        self.primitive = primitive
+        self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
+        self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
+        self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
+        self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
+        for i in heard:
+            self.calls[i] = self._call(i, broadcast)
+        keys = "".join(f"inputs[{i}]._key, " for i in heard)
+        kept = "".join(e + ", " for e in self.kept.values())
+        self.record = eval(f"lambda plan, key, inputs, attributes, out: (key, plan, ({keys}), ({kept}))")
+
+    def _call(self, i: int, broadcast: bool) -> tuple[str, list[str]]:
+        primitive = self.primitive
+        rule = primitive.rule_of(i)
+        assert rule is not None
+        self.names[f"rule{i}"] = rule
+        arguments = [self._keep(name, i) for name in inspect.signature(rule).parameters]
+        call = f"rule{i}({', '.join(['{}'] * len(arguments))})"
+        if broadcast:
+            call = f"unbroadcast({call}, {{}}, {{}})"
+            arguments += [self._keep(f"{primitive.inputs[i]}_shape", i), self._keep("out_shape", i)]
+        return call, arguments
+
+    def _keep(self, name: str, i: int) -> str:
+        """Note that a rule wants `name`; returns the name under which the pulling function has it."""
+        primitive = self.primitive
+        if name == "gs":
+            return "g"
+        if name == "g":
+            if primitive.multiple:
+                self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
+            return name
+        if name == "position":
+            return str(i)
+        if name in self.kept:
+            return name
+        inputs = {x: f"inputs[{k}]" for k, x in enumerate(primitive.inputs)}
+        if primitive.variadic and name == primitive.inputs[0]:
+            self.kept[name], self.held[name] = "inputs", "tuple([x._array for x in {}])"
+        elif primitive.variadic and name == f"{primitive.inputs[0]}_shapes":
+            self.kept[name] = "tuple([x._array.shape for x in inputs])"
+        elif name == "out" and primitive.multiple:
+            self.kept[name], self.held[name] = "out", "tuple([o._array for o in {}])"
+        elif name == "out_shape":
+            shapes = "tuple([o._array.shape for o in out])" if primitive.multiple else "out._array.shape"
+            self.kept[name] = shapes
+        elif name == "out" or name in inputs:
+            self.kept[name], self.held[name] = inputs.get(name, "out"), "{}._array"
+        elif name in primitive.attributes:
+            self.kept[name] = f"attributes[{name!r}]"
+        elif name.removesuffix("_shape") in inputs:
+            self.kept[name] = f"{inputs[name.removesuffix('_shape')]}._array.shape"
+        else:
+            raise ValueError(
+                f"a rule of {primitive.name} asks for {name!r}, which is neither input, attribute nor out"
+            )
+        return name
+
+    def puller(self, heard: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
+        """The function from `g` and what was kept to the gradients of the inputs in `heard`."""
+        value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
+        if arrays:
+            value |= {name: form.format(value[name]) for name, form in self.held.items()}
+        body = ""
+        for call, arguments in (self.calls[i] for i in heard):
+            body += call.format(*[value.get(name, name) for name in arguments]) + ", "
+        if "out_like" in self.kept:
+            body = f"*(lambda g: ({body}))(fill_in(g, {value['out_like']})),"
+        pull = eval(f"lambda g, kept: ({body})", self.names)
+        if not self.primitive.wide:
+            return pull
+        half = (
+            "{}.itemsize == 2" if arrays else "{}._array.itemsize == 2"
+        )  # half the time of looking at the dtype
+        if self.primitive.multiple:
+            half = f"({half.format('g[0]')} if g[0] is not None else is_half(g))"
+        names = self.names | {"pull": pull, "is_half": is_half, "rounded_pull": rounded_pull}
+        return eval(f"lambda g, kept: rounded_pull(pull, g, kept) if {half.format('g')} else ({body})", names)
+
+
+def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
+    for g in gradients:
+        if g is None:
+            break
+    else:
+        return gradients
+    position = next(i for i, g in enumerate(gradients) if g is not None)
+    given = gradients[position]
+    array = given._array if type(given) is Tensor else given
+    shape = array.shape
+    lead = shape[: len(shape) - len(like[position][0])]
+    return tuple(
+        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
+    )

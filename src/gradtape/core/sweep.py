@@ -1,0 +1,172 @@
+"""The sweep: records taken backwards once, with the gradients known so far by the keys of what they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from .deferred_products import Products
+from .dtypes import HALF
+from .indexed_slices import IndexedSlices
+from .primitive import recast
+from .tensor import Tensor
+
+
+def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
+    take = records.pop
+    pop = gradients.pop
+    found: dict[int, Any] = {}
+    for _ in range(len(records)):
+        key, plan, into, kept = take()
+        g = pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            if type(g) is not ndarray:
+                g = dense(g)
+        for k, part in zip(into, plan.arrays(g, kept)):
+            if part is None:
+                continue
+            if k in gradients:
+                _add_to(gradients, k, part)
+            else:
+                gradients[k] = part
+    gradients.update(found)
+    for key in wanted:
+        g = gradients.get(key)
+        if type(g) is Products or type(g) is HalfSum:
+            gradients[key] = g.dense()
+    return gradients
+
+
+def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
+    """The sweep on tensors: every step of it is heard by the open tapes."""
+    return walk(gradients, records, wanted, lambda key, plan, into, kept, g: plan.tensors(g, kept))
+
+
+Pull = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: Pull) -> dict[int, Any]:
+    """The same walk, with `pull(key, plan, into, kept, g)` to take each step. Nothing is added in place."""
+    found: dict[int, Any] = {}
+    while records:
+        key, plan, into, kept = records.pop()
+        g = gradients.pop(key, None)
+        if g is None:
+            if type(key) is not tuple or (g := gather(key, gradients, wanted, found)) is None:
+                continue
+        else:
+            if key in wanted:
+                found[key] = g
+            g = dense(g)
+        for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
+            if part is not None:
+                gradients[k] = part if k not in gradients else add(gradients[k], part)
+    gradients.update(found)
+    return {key: g.dense() if type(g) is HalfSum else g for key, g in gradients.items()}
+
+
+def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
+    """The gradients of an operation's several outputs; None if none of them has one."""
+    parts = []
+    for key in keys:
+        part = gradients.pop(key, None)
+        if part is not None and key in wanted:
+            found[key] = part
+        parts.append(dense(part))
+    for part in parts:
+        if part is not None:
+            return tuple(parts)
+    return None
+
+
+def _references(gradients: dict[Any, Any], key: Any) -> int:
+    total = gradients[key]
+    return getrefcount(total)
+
+
+_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
+
+
+def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
+    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    total = gradients[key]
+    if type(total) is Products and type(part) is Products:
+        total.add(part)
+    elif (
+        getrefcount(total) == _SOLE
+        and type(total) is ndarray
+        and total.base is None
+        and type(part) is ndarray
+        and total.itemsize > 2  # no half precision, which is added up in float32
+    ):
+        np.add(total, part, total)
+    else:
+        gradients[key] = add(total, part)
+
+
+def add(total: Any, part: Any) -> Any:
+    """The sum of two gradients of any kind."""
+    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+        return total + part
+    if type(total) is IndexedSlices:
+        return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
+    if type(total) is HalfSum:
+        return total.plus(dense(part))
+    total, part = dense(total), dense(part)
+    half = (total._array if type(total) is Tensor else total).dtype
+    return HalfSum(total, half).plus(part) if half.char in HALF else total + part
+
+
+def dense(g: Any) -> Any:
+    """A gradient of some rows, or one that was put off, as an array; others as they are."""
+    return g.dense() if type(g) in (IndexedSlices, Products, HalfSum) else g
+
+
+class HalfSum:
+    """The sum of gradients in half precision, arrays or tensors, in float32: of a weight that is used many times.
+
+    Added up in their own dtype the later ones would be lost, as 256 + 1 is 256 in bfloat16.
+    """
+
+    __slots__ = ("_half", "_total")
+
+    def __init__(self, first: Any, half: Any) -> None:
+        self._half = half
+        self._total = recast(first, half, np.float32)
+
+    def plus(self, part: Any) -> HalfSum:
+        """This sum, with another gradient added to it."""
+        self._total = self._total + recast(part, self._half, np.float32)
+        return self
+
+    def dense(self) -> Any:
+        """The sum, rounded."""
+        return recast(self._total, np.float32, self._half)
+
+
+def leading_from(keys: set[int], records: list[Any]) -> list[Any]:
+    """The records through which a gradient can reach one of `keys`, each pulling back to what leads there only."""
+    needed = []
+    for key, plan, into, kept in records:
+        if not any(k in keys for k in into):
+            continue
+        if type(key) is tuple:
+            keys.update(key)
+        else:
+            keys.add(key)
+        if all(k in keys for k in into):
+            needed.append((key, plan, into, kept))
+        else:
+            positions = tuple(i for i, k in zip(plan.heard, into, strict=True) if k in keys)
+            needed.append((key, plan.only(positions), tuple(k for k in into if k in keys), kept))
+    return needed

@@ -1,0 +1,634 @@
+"""GradientTape: the list of what primitives did, in order, and the sweep back over it.
+
+Tapes know primitives only through plans (what to keep, how to pull back); they name no operation.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ..engine.arrays import as_array, xp
+from . import dtypes, nest
+from .errors import InvalidArgumentError
+from .indexed_slices import IndexedSlices
+from .primitive import Listener, Primitive, local
+from .sweep import add, leading_from, sweep_arrays, sweep_tensors
+from .tensor import Tensor, convert, key_of, next_key, wrap
+from .variable import Variable
+
+# A training loop may do at each step what calls for a warning: each is logged once in a process.
+warn_once = functools.cache(logging.getLogger("gradtape").warning)
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` gives for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+    @classmethod
+    def of(cls, value: Any) -> UnconnectedGradients:
+        """The choice a value stands for: one of the two, or its name."""
+        if isinstance(value, cls) or (isinstance(value, str) and value in ("none", "zero")):
+            return cls(value)
+        raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
+
+
+class GradientTape(Listener):
+    """Records what is computed inside its `with` block, to differentiate it.
+
+    Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
+    answers one call of `gradient` (or `jacobian`, `batch_jacobian`), a `persistent` one any number.
+
+    >>> import gradtape as tf
+    >>> x = tf.Variable(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     y = x * x
+    >>> tape.gradient(y, x)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._forget()
+        self._open_in: Any = None  # the thread's `Here` while the block runs
+        self._recording = False
+        self._state = "new"  # then "entered", then (unless persistent) "used"
+
+    def _forget(self) -> None:
+        # Each record: the output's key (a tuple of keys if there are several), the plan, the keys of the inputs that
+        # get a gradient, and what the plan kept.
+        self._records: list[tuple[Any, Any, tuple[int, ...], tuple[Any, ...]]] = []
+        self._known: set[int] = set()  # keys of all tensors that depend on something watched
+        self._watched: dict[int, Any] = {}  # keys of what is watched itself, and the variables among that
+        # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
+        self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
+
+    # -- recording ----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError("this tape is recording already: a tape cannot be entered inside its own block")
+        if self._state == "used":
+            self._forget()
+        self._state = "entered"
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        self._open_in = local.here
+        self._open_in.tapes = [*self._open_in.tapes, self]
+        self._recording = True
+
+    def _stop(self) -> None:
+        self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
+        self._recording = False
+
+    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+        """Record an operation if it depends on anything known."""
+        known = self._known
+        # The code of the plan: see `Primitive.plan`. Most operations have one input or two.
+        if len(inputs) == 2:
+            x, y = inputs
+            code = 10 if x._key in known else 8
+            if y._key in known:
+                code += 4
+            elif code == 8:
+                return
+            if primitive.elementwise and x._array.shape != y._array.shape:
+                code += 1
+        elif len(inputs) == 1:
+            if inputs[0]._key not in known:
+                return
+            code = 6
+        else:
+            code = _code(primitive, inputs, known)
+            if not code:
+                return
+        plan = primitive.plans.get(code) or primitive.plan(code)
+        if plan is None:
+            self._note_dead_end(primitive, inputs, out)
+            return
+        if primitive.multiple:
+            keys = []
+            for o in out:
+                keys.append(o._key or key_of(o))
+                if o._array.dtype.kind == "f" or dtypes.is_differentiable(o._array):
+                    known.add(o._key)
+            key: Any = tuple(keys)
+        else:
+            key = out._key
+            if not key:
+                key = out._key = next_key()
+            known.add(key)
+        self._records.append(plan.record(plan, key, inputs, attributes, out))
+
+    def _note_dead_end(self, primitive: Primitive, inputs: tuple[Tensor, ...], out: Any) -> None:
+        given = tuple([x._key for x in inputs if x._key in self._known])
+        made = tuple([key_of(o) for o in (out if primitive.multiple else (out,))])
+        self._dead_ends.append((primitive.name, given, made))
+
+    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
+        heard = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
+        if heard:
+            keys = tuple(key_of(o) for o in outputs)
+            self._known.update(
+                k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
+            )
+            self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), plan.kept))
+
+    def _knows(self, key: int) -> bool:
+        """Does what has this key depend on something watched?"""
+        return key in self._known
+
+    def _access(self, variable: Any) -> None:
+        """A variable was read. Watch it if it is trainable."""
+        if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
+            self._watch(variable)
+
+    def _watch(self, thing: Any) -> None:
+        key = thing._key or key_of(thing)
+        self._known.add(key)
+        if type(thing) is Tensor:
+            self._watched.setdefault(key)
+        else:
+            self._watched[key] = thing
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
+        if self._state == "new":
+            raise RuntimeError(
+                "watch was called on a tape that is not recording: call it inside the tape's block"
+            )
+        for thing in nest.flatten(tensor):
+            _check_source(thing, "watch")
+            if not dtypes.is_differentiable(_value(thing)):
+                warn_once("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
+                continue
+            self._watch(thing)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block inside the tape's own in which nothing is recorded."""
+        if not self._recording:
+            raise RuntimeError("stop_recording was called on a tape that is not recording")
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched so far; a tape inside its block goes on recording."""
+        self._forget()
+        if self._state == "used":
+            self._state = "entered"
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched so far, in the order they were made."""
+        return tuple(self._watched[key] for key in sorted(self._watched) if self._watched[key] is not None)
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of `target` with respect to `sources`.
+
+        Args:
+            target: what to differentiate: a tensor, a variable or any structure of them. What is no scalar counts as
+                the sum of its elements, weighted by `output_gradients` where given.
+            sources: a tensor, variable or any structure of them.
+            output_gradients: one weight (of the target's shape) for each target, or None for ones.
+            unconnected_gradients: whether a source that no target depends on gives None or zeros.
+
+        Returns:
+            The structure of `sources`, with a tensor (`IndexedSlices` for a variable only gathered from) or None for
+            each.
+
+        Raises:
+            RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
+
+        >>> import gradtape as tf
+        >>> w, b = tf.Variable(2.0), tf.Variable(1.0)
+        >>> with tf.GradientTape() as tape:
+        ...     loss = tf.square(w * 3.0 + b)
+        >>> [float(g) for g in tape.gradient(loss, [w, b])]
+        [42.0, 14.0]
+        """
+        flat_sources = nest.flatten(sources)
+        for source in flat_sources:
+            if type(source) is not Variable and type(source) is not Tensor:
+                _check_source(source, "gradient")
+        keys = [source._key or key_of(source) for source in flat_sources]
+        targets = [target] if type(target) is Tensor else nest.flatten(target)
+        for t in targets:
+            if type(t) is not Tensor:
+                _check_target(t)
+        if unconnected_gradients is not UnconnectedGradients.NONE:
+            unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
+        found = self._sweep(_seeds(targets, output_gradients), keys)
+        results = []
+        for key, source in zip(keys, flat_sources):
+            g = found.get(key)
+            plain = type(g) is ndarray and g.dtype.kind == "f"
+            results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
+        return nest.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian: the derivative of each element of `target` by each element of `sources`.
+
+        All rows are swept at once; `parallel_iterations` bounds how many (and with them the memory), and
+        `experimental_use_pfor=False` sweeps row by row.
+
+        Returns:
+            The structure of `sources`, each of shape `target.shape + source.shape`, or None where not connected.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 0.],
+               [0., 4.]], dtype=float32)
+        """
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
+        target = _one_target(target, "jacobian")
+        flat_sources = nest.flatten(sources)
+        for source in flat_sources:
+            _check_source(source, "jacobian")
+        array = _value(target)
+
+        def seed(start: int, count: int) -> Any:
+            return xp(array).eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
+
+        pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
+        stacks = self._sweep_rows(target, pieces, seed, flat_sources)
+        results = [
+            _arrange(stack, source, array.shape, unconnected)
+            for stack, source in zip(stacks, flat_sources, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, results)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each example: `result[b, ...]` is that of `target[b, ...]` by `source[b, ...]`.
+
+        The first axis of both is the batch, and an example's target must depend on that example's source only. Costs as
+        many rows as one example's target has elements, whatever the size of the batch.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).shape
+        TensorShape([2, 2, 2])
+        """
+        unconnected = UnconnectedGradients.of(unconnected_gradients)
+        target = _one_target(target, "batch_jacobian")
+        _check_source(source, "batch_jacobian")
+        array, by = _value(target), _value(source)
+        if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
+            raise InvalidArgumentError(
+                f"batch_jacobian: target and source must have the same first axis, the batch; their shapes are "
+                f"{list(array.shape)} and {list(by.shape)}"
+            )
+        inner = array.shape[1:]
+        size = int(np.prod(inner, dtype=int))
+
+        def seed(start: int, count: int) -> Any:
+            unit = xp(array).eye(count, size, start, array.dtype).reshape(count, 1, *inner)
+            return xp(array).repeat(unit, array.shape[0], axis=1)
+
+        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
+        (stack,) = self._sweep_rows(target, pieces, seed, [source])
+        if stack is None:
+            return (
+                None
+                if unconnected is UnconnectedGradients.NONE
+                else wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
+            )
+        # (rows, batch, source...) -> (batch, target..., source...)
+        by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
+        return _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
+
+    def _sweep_rows(
+        self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[int, int], Any], sources: list[Any]
+    ) -> list[Any]:
+        """For each source the gradients for a stack of seeds, stacked in front (None where not connected)."""
+        keys = [source._key or key_of(source) for source in sources]
+        key = key_of(target)
+        found = [
+            self._sweep({key: seed(*piece)}, keys, last=i == len(pieces) - 1)
+            for i, piece in enumerate(pieces)
+        ]
+        stacks = []
+        for source_key in keys:
+            parts = [gradients.get(source_key) for gradients in found]
+            stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
+        return stacks
+
+    # -- understanding ------------------------------------------------------------------------------------------------
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
+
+        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
+        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+
+        >>> import gradtape as tf
+        >>> x = tf.constant(3.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.explain(y, x).reason
+        <Reason.NOT_WATCHED: 'never watched'>
+        """
+        from ..explain import explain
+
+        return explain(self, target, sources)
+
+    def summary(self) -> Any:
+        """A table of what was recorded: operations, shapes, dtypes, bytes kept, and times where they were measured.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.summary().bytes
+        8
+        """
+        from ..explain.summary import summarize
+
+        return summarize(self)
+
+    def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
+        """Write an SVG picture of what was recorded: shapes, gradients' norms as line widths, broken paths in red.
+
+        `target` is what to differentiate, by default what was computed last; `sources` narrow it to paths from them.
+        """
+        from ..explain.plot import plot
+
+        plot(self, path, target, sources)
+
+    @property
+    def gradients(self) -> Any:
+        """What one document calls it. (By `__getattr__`, every attribute of a tape would take 0.05 us longer.)"""
+        raise AttributeError(
+            "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
+        )
+
+    # -- the sweep ----------------------------------------------------------------------------------------------------
+
+    def _sweep(self, seeds: dict[int, Any], wanted: list[int], last: bool = True) -> dict[int, Any]:
+        """Walk the records backwards once, from the gradients in `seeds`; returns those of the keys in `wanted`.
+
+        Computes on arrays, or, where anyone listens, on tensors. `last` says that no other sweep follows this one.
+        """
+        here = local.here
+        if self._recording and self._open_in is here:
+            if self._persistent:
+                warn_once(
+                    "gradient was called on a persistent tape inside its own block: the gradient is recorded too. "
+                    "Call it outside the block unless you want higher orders"
+                )
+            else:
+                self._stop()
+        if self._state == "new":
+            raise RuntimeError(
+                "this tape has not recorded anything: compute the target inside `with tape:`, then ask"
+            )
+        if self._state == "used":
+            raise RuntimeError(
+                "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
+                "Make it with GradientTape(persistent=True) to ask again"
+            )
+        records = self._records
+        if (
+            here.trace is not None
+        ):  # asked inside a branch or loop, it also goes back through what that has done
+            for listener in here.tapes:
+                records = [*records, *(listener._inside(self) or ())]
+        keys = set(wanted)
+        consume = last and not self._persistent
+        if consume:
+            self._state = "used"
+        if not keys.issuperset(self._watched):
+            records = leading_from(set(keys), records)
+        elif not consume:
+            records = records.copy()
+        if consume:
+            self._records = []  # the numbers in _known and _watched stay, for `explain`
+        if here.tapes:
+            return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
+        with np.errstate(all="ignore"):
+            return sweep_arrays(seeds, records, keys)
+
+
+def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> int:
+    """Which of three or more inputs are known, as `Primitive.plan` takes it; 0 if none is."""
+    code = 0
+    bit = 2
+    for x in inputs:
+        if x._key in known:
+            code += bit
+        bit += bit
+    if not code:
+        return 0
+    if primitive.elementwise:
+        first, second, third = inputs
+        shape = first._array.shape
+        if shape != second._array.shape or shape != third._array.shape:
+            code += 1
+    return code + bit
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Targets, sources, results
+
+
+def _value(thing: Any) -> Any:
+    """The array of a tensor or variable, without telling anyone that it was read."""
+    return thing._array
+
+
+def _check_source(source: Any, method: str) -> None:
+    if type(source) is not Tensor and not isinstance(source, Variable):
+        raise TypeError(
+            f"{method}: a source must be a Tensor or a Variable, not {source!r} of type {type(source).__name__}. "
+            "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
+        )
+
+
+def _check_target(target: Any) -> None:
+    if type(target) is not Tensor and not isinstance(target, Variable):
+        raise TypeError(
+            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type "
+            f"{type(target).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
+            "to the tape"
+        )
+
+
+def _one_target(target: Any, method: str) -> Any:
+    if isinstance(target, (list, tuple, dict)):
+        raise TypeError(
+            f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
+        )
+    _check_target(target)
+    return target
+
+
+def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
+    """What the sweep starts from: the gradient of each target, by its key."""
+    weights: list[Any] = [None] * len(targets)
+    if output_gradients is not None:
+        weights = nest.flatten(output_gradients)
+        if len(weights) != len(targets):
+            raise ValueError(
+                f"gradient: output_gradients must have one weight for each target: there are {len(targets)} targets "
+                f"and {len(weights)} weights"
+            )
+    seeds: dict[int, Any] = {}
+    for target, weight in zip(targets, weights):
+        array = target._array
+        if not dtypes.is_differentiable(array):
+            warn_once(
+                "the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name
+            )
+            continue
+        seed = _ones(array) if weight is None else _weight(weight, array)
+        key = target._key or key_of(target)
+        seeds[key] = add(seeds[key], seed) if key in seeds else seed
+    return seeds
+
+
+_ONES: dict[Any, Any] = {}
+
+
+def _ones(array: Any) -> Any:
+    """Ones of an array's shape, as a view of a single one: no memory, however large."""
+    dtype = array.dtype
+    if type(array) is not ndarray:
+        return xp(array).ones(array.shape, dtype)  # a constant would be part of the compiled program
+    one = _ONES.get(dtype)
+    if one is None:
+        one = _ONES[dtype] = np.ones((), dtype)
+    return one if array.ndim == 0 else ndarray(array.shape, dtype, one, 0, (0,) * array.ndim)
+
+
+def _weight(weight: Any, array: Any) -> Any:
+    tensor = convert(weight, None, array.dtype)
+    given = tensor._array
+    if given.dtype != array.dtype:
+        raise InvalidArgumentError(
+            f"gradient: an output gradient has dtype {tensor.dtype.name}, its target {array.dtype.name}: cast it"
+        )
+    if given.shape != array.shape and given.ndim:
+        raise InvalidArgumentError(
+            f"gradient: an output gradient has shape {list(given.shape)}, its target {list(array.shape)}: "
+            "they must agree"
+        )
+    if given.shape != array.shape:
+        tensor = _broadcast_to(tensor, array.shape)
+    if local.here.tapes:
+        return _conjugate(tensor)
+    return _conjugate(tensor._array)
+
+
+def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
+    if isinstance(g, np.floating):  # what NumPy makes of arrays without axes
+        return wrap(np.asarray(g))
+    if g is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        array = _value(source)
+        return wrap(xp(array).zeros(array.shape, array.dtype))
+    if type(g) is IndexedSlices:
+        return g.map_values(lambda values: _as_tensor(_conjugate(values)))
+    return _as_tensor(_conjugate(g))
+
+
+def _arrange(
+    stack: Any, source: Any, target_shape: tuple[int, ...], unconnected: UnconnectedGradients
+) -> Any:
+    array = _value(source)
+    if stack is None:
+        if unconnected is UnconnectedGradients.NONE:
+            return None
+        return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
+    return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
+
+
+def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
+    """The rows of a Jacobian in pieces that are swept at once: where each starts, and how many rows it has."""
+    if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
+        raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
+    step = size if at_once is None else at_once
+    return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
+
+
+def _as_tensor(value: Any) -> Tensor:
+    if type(value) is Tensor:
+        return value
+    return wrap(value if type(value) is ndarray else as_array(value))
+
+
+def _dense(g: Any) -> Any:
+    return g.dense() if type(g) is IndexedSlices else g
+
+
+def _conjugate(value: Any) -> Any:
+    """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
+    array = value._array if type(value) is Tensor else value
+    return Primitive.registry["conj"](value) if array.dtype.kind == "c" else value
+
+
+def _reshape(value: Any, shape: tuple[int, ...]) -> Any:
+    return Primitive.registry["reshape"](value, shape=shape)
+
+
+def _transpose(value: Any, perm: tuple[int, ...]) -> Any:
+    return Primitive.registry["transpose"](value, perm=perm)
+
+
+def _concat(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else Primitive.registry["concat"](*values, axis=0)
+
+
+def _broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
+    return Primitive.registry["broadcast_to"](value, shape=shape)

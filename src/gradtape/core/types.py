@@ -1,0 +1,35 @@
+"""The types of what users pass: values that become tensors, dtypes, shapes, axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .dtypes import DType
+    from .indexed_slices import IndexedSlices
+    from .shapes import TensorShape
+    from .tensor import Tensor
+    from .variable import Variable
+
+# A tensor, a variable, or what `convert_to_tensor` makes a tensor of; nested lists may hold any of them.
+TensorLike: TypeAlias = Union[
+    "Tensor",
+    "Variable",
+    "IndexedSlices",
+    np.ndarray,
+    np.generic,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    Sequence[Any],
+]
+DTypeLike: TypeAlias = Union["DType", str, np.dtype, type]
+ShapeLike: TypeAlias = Union["TensorShape", "Tensor", np.ndarray, Iterable[Any], int]
+Axis: TypeAlias = Union[int, "Tensor", np.integer]
+Axes: TypeAlias = Union[Axis, Sequence[int], "Tensor", np.ndarray, None]

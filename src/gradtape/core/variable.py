@@ -1,0 +1,551 @@
+"""Variable: a named, mutable cell that holds a value.
+
+Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it. Operations on slices
+of a variable are lent by `ops.indexing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ..engine.arrays import as_array, is_traced, xp
+from . import dtypes
+from .dtypes import DType
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from .indexed_slices import IndexedSlices
+from .primitive import Primitive, apply, local, outside, quietly, rounded
+from .shapes import TensorShape
+from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
+from .trace_errors import no_value
+
+# What is called when a @function has made variables, before they get initial values that it computes.
+when_made: list[Callable[[], None]] = []
+# What is called with each new variable, as long as a checkpoint waits for some.
+when_new: Callable[[Variable], None] | None = None
+
+
+class Variable(Operators):
+    """A mutable value, to be trained: tapes watch trainable variables by themselves.
+
+    Args:
+        initial_value: a value, or a function without arguments that gives it.
+        trainable: whether tapes watch it unasked.
+        name: shown in its repr and in warnings; the default is 'Variable'.
+        dtype: convert the initial value to this dtype.
+        shape: what shapes may be assigned; lengths left open with None may change. The default: the initial value's.
+        constraint: a function that an optimizer applies to the value after each update.
+
+    >>> v = Variable([1.0, 2.0])
+    >>> v.assign_add([1.0, 1.0])
+    <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_constraint",
+        "_key",
+        "_name",
+        "_shape",
+        "_tensor",
+        "_trainable",
+        "_watchable",
+    )
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("a Variable needs an initial value: a value, or a function that gives one")
+        if callable(initial_value):
+            with outside():
+                initial_value = initial_value()
+        numpy_dtype = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+        tensor = convert(initial_value, numpy_dtype)
+        self._shape = tensor.shape if shape is None else TensorShape(shape)
+        if not self._shape.is_compatible_with(tensor.shape):
+            raise InvalidArgumentError(
+                f"the initial value has shape {tensor.shape}, which does not fit shape={self._shape}"
+            )
+        self._key = next_key()
+        self._name = local.here.scope + ("Variable" if name is None else name)
+        self._trainable = True if trainable is None else bool(trainable)
+        self._watchable = self._trainable and dtypes.is_differentiable(tensor._array)
+        self._constraint = constraint
+        trace = local.here.trace
+        if trace is not None:
+            tensor = trace.create(self, tensor)
+        self._tensor = wrap(self._usable(tensor._array))
+        self._tensor._key = self._key
+        if when_new is not None and trace is None:
+            when_new(self)
+
+    def _put(self, array: Any) -> None:
+        """Swap the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
+        tensor = wrap(array)
+        tensor._key = self._key
+        trace = local.here.trace
+        if trace is None:
+            self._tensor = tensor
+        else:
+            trace.write(self, tensor)
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self) -> Tensor:
+        """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
+        here = local.here
+        for tape in here.tapes:
+            tape._access(self)
+        return self._tensor if here.trace is None else here.trace.read(self)
+
+    @property
+    def _now(self) -> Tensor:
+        """The value, without telling anyone that it was read."""
+        trace = local.here.trace
+        return self._tensor if trace is None else trace.read(self)
+
+    @property
+    def _array(self) -> Any:
+        return self._now._array
+
+    def value(self) -> Tensor:
+        """The value now, as a tensor."""
+        result: Tensor = apply(Primitive.registry["identity"], (self,))
+        return result
+
+    def read_value(self) -> Tensor:
+        """The value now, as a tensor."""
+        return self.value()
+
+    _as_tensor = value
+
+    def numpy(self) -> Any:
+        """A copy of the value as a NumPy array."""
+        return self._now.numpy()
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._tensor.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; None for lengths that may change."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._tensor.ndim
+
+    @property
+    def name(self) -> str:
+        """The name, with TensorFlow's ':0' behind it."""
+        return f"{self._name}:0"
+
+    @property
+    def trainable(self) -> bool:
+        """Do tapes watch this variable unasked?"""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        """The function an optimizer applies after each update."""
+        return self._constraint
+
+    @property
+    def device(self) -> str:
+        """Where the value lives."""
+        return self._tensor.device
+
+    def get_shape(self) -> TensorShape:
+        """The same as `shape`."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Allow only values of this shape from now on."""
+        self._shape = self._shape.merge_with(TensorShape(shape))
+
+    def is_initialized(self) -> Tensor:
+        """True: a variable here always has a value."""
+        return convert(True)
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this very variable, to use as a dictionary key."""
+        return Reference(self)
+
+    # -- assigning ----------------------------------------------------------------------------------------------------
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Put a new value, of the same shape and dtype, in the variable. Returns the variable."""
+        self._put(self._fitting(value, "assign")._array)
+        return self
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Add `delta`, of the same shape and dtype."""
+        self._update(np.add, delta, "assign_add")
+        return self
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable:
+        """Subtract `delta`, of the same shape and dtype."""
+        self._update(np.subtract, delta, "assign_sub")
+        return self
+
+    def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
+        """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
+        computed = type(delta) is Tensor
+        if not computed:
+            delta = self._fitting(delta, method)
+        trace = local.here.trace
+        tensor = self._tensor if trace is None else trace.read(self)
+        array, operand = tensor._array, delta._array
+        # While a function is traced the variable may hold its array on other ways through the program, too.
+        if (
+            type(array) is ndarray
+            and type(operand) is ndarray
+            and operand.dtype is array.dtype
+            and operand.shape == array.shape
+            and trace is None
+        ):
+            if (
+                operand.size >= _LARGE
+                and computed
+                and references(delta, operand) == _PASSED_ON
+                and _is_whole(operand)
+            ):
+                # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
+                self._put(quietly(function, array, operand, operand))
+            elif array.base is None and references(tensor, array) == ALONE:
+                quietly(function, array, operand, array)
+            else:
+                self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
+        else:
+            operand = self._fitting(delta, method)._array
+            self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
+
+    def _writable(self) -> Any:
+        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        tensor = self._tensor
+        array = tensor._array
+        if type(array) is ndarray and array.base is None and references(tensor, array) == ALONE:
+            return array
+        array = np.array(array)
+        self._put(array)
+        return array
+
+    def _fitting(self, value: Any, method: str) -> Tensor:
+        """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
+        own = self._tensor._array
+        try:
+            tensor = value if type(value) is Tensor else convert(value, own.dtype)
+        except DTypeError as error:
+            raise DTypeError(f"{method} to {self._describe()}: {error}") from None
+        array = self._usable(tensor._array)
+        if array.dtype != own.dtype:
+            raise DTypeError(
+                f"{method} to {self._describe()}: the value has dtype {tensor.dtype.name}: "
+                f"use cast(value, {self.dtype.name!r})"
+            )
+        if array.shape != own.shape and not (
+            method == "assign" and self._shape.is_compatible_with(TensorShape(array.shape))
+        ):
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: the value has shape {tensor.shape}; the shapes must agree"
+            )
+        return tensor
+
+    @staticmethod
+    def _usable(array: Any) -> Any:
+        """The array of a value to be put here: one of a @function that is being traced has no meaning outside of it."""
+        if type(array) is not ndarray and local.here.trace is None and is_traced(array):
+            raise no_value("a Variable", array)
+        return array
+
+    def _describe(self) -> str:
+        return f"the variable {self._name!r} of shape {self._shape} and dtype {self.dtype.name}"
+
+    def _assign_slice(self, method: str, index: Any, value: Any) -> Variable:
+        """What `v[index].assign(value)` and its kin do."""
+        array = self._array
+        old = array[index]
+        tensor = convert(value, array.dtype) if type(value) is not Tensor else value
+        self._usable(tensor._array)
+        if tensor._array.dtype != array.dtype:
+            raise DTypeError(
+                f"{method} to a slice of {self._describe()}: the value has dtype {tensor.dtype.name}: cast it"
+            )
+        try:
+            new = xp(tensor._array).broadcast_to(tensor._array, np.shape(old))
+        except ValueError:
+            raise InvalidArgumentError(
+                f"{method} to a slice of shape {list(np.shape(old))} of {self._describe()}: "
+                f"the value has shape {tensor.shape}"
+            ) from None
+        new = new if method == "assign" else old + new if method == "assign_add" else old - new
+        self._put(_written(array, index, new, "set"))
+        return self
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put `updates` at `indices`, each of which names an element or, if shorter than the rank, a slice.
+
+        >>> Variable([1.0, 2.0, 3.0]).scatter_nd_update([[0], [2]], [10.0, 30.0]).numpy()
+        array([10.,  2., 30.], dtype=float32)
+        """
+        return self._scatter("scatter_nd_update", indices, updates)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add `updates` at `indices`; those at the same place all count."""
+        return self._scatter("scatter_nd_add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract `updates` at `indices`; those at the same place all count."""
+        return self._scatter("scatter_nd_sub", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put the larger of what is there and `updates` at `indices`."""
+        return self._scatter("scatter_nd_max", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Put the smaller of what is there and `updates` at `indices`."""
+        return self._scatter("scatter_nd_min", indices, updates)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Put the rows of `IndexedSlices` in their places."""
+        return self._scatter_rows("scatter_update", sparse_delta)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Add the rows of `IndexedSlices`; those of the same place all count.
+
+        >>> Variable([1.0, 2.0]).scatter_add(IndexedSlices([5.0, 5.0], [1, 1])).numpy()
+        array([ 1., 12.], dtype=float32)
+        """
+        return self._scatter_rows("scatter_add", sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Subtract the rows of `IndexedSlices`; those of the same place all count."""
+        return self._scatter_rows("scatter_sub", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Multiply by the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Divide by the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_div", sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Put the larger of what is there and the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_max", sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Put the smaller of what is there and the rows of `IndexedSlices`."""
+        return self._scatter_rows("scatter_min", sparse_delta)
+
+    def _scatter_rows(self, method: str, slices: Any) -> Variable:
+        if not isinstance(slices, IndexedSlices):
+            raise TypeError(f"{method} takes IndexedSlices(values, indices), not {type(slices).__name__}")
+        return self._scatter(method, slices.indices._array[..., None], slices._values)
+
+    def _scatter(self, method: str, indices: Any, updates: Any) -> Variable:
+        """Write `updates` at `indices`, whose last axis holds coordinates, in the way the method's name says."""
+        old = self._array
+        at = convert(indices)._array
+        new = self._usable(convert(updates, old.dtype)._array)
+        if at.dtype.kind not in "iu":
+            raise DTypeError(f"{method}: indices must be integers, not {dtypes.of(at).name}")
+        depth = at.shape[-1] if at.ndim else 0
+        if not 1 <= depth <= old.ndim:
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: the last axis of indices, of shape {list(at.shape)}, must hold "
+                f"from 1 to {old.ndim} coordinates"
+            )
+        if new.shape != at.shape[:-1] + old.shape[depth:]:
+            raise InvalidArgumentError(
+                f"{method} to {self._describe()}: indices of shape {list(at.shape)} need updates of shape "
+                f"{list(at.shape[:-1] + old.shape[depth:])}, not {list(new.shape)}"
+            )
+        wrong = False if is_traced(at) else ((at < 0) | (at >= old.shape[:depth])).any(-1)
+        if np.any(wrong):
+            raise IndexOutOfBoundsError(
+                f"{method} to {self._describe()}: the index {at[wrong][0].tolist()} is out of bounds"
+            )
+        where = tuple(xp(at).moveaxis(at, -1, 0))
+        self._put(_written(old, where, new, _WRITES[method.rpartition("_")[2]]))
+        return self
+
+    # -- Python -------------------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._now.__array__(dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._now.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._tensor.__dlpack_device__()
+
+    def __len__(self) -> int:
+        return len(self._tensor)
+
+    def __bool__(self) -> bool:
+        return bool(self._now)
+
+    def __float__(self) -> float:
+        return float(self._now)
+
+    def __int__(self) -> int:
+        return int(self._now)
+
+    def __complex__(self) -> complex:
+        return complex(self._now)
+
+    def __index__(self) -> int:
+        return self._now.__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self._now, spec) if spec else repr(self)
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, " + (
+            "traced>" if is_traced(self._array) else f"numpy={array_text(self._array, repr)}>"
+        )
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            "a Variable is unhashable, because == compares element by element. Use variable.ref() as the key"
+        )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("a Variable does not support item assignment: write v[index].assign(value)")
+
+    def __copy__(self) -> Variable:
+        return _restore(self._array, self._trainable, self._name, self._shape, self._constraint)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        memo[id(self)] = copy = self.__copy__()
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._array, self._trainable, self._name, self._shape, self._constraint)
+
+
+def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
+    variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
+    variable._name = name  # the whole of it: no scope is put in front
+    return variable
+
+
+def references(tensor: Tensor, array: Any) -> int:
+    """How many references there are to a variable's tensor and to its array, those of the asking code included."""
+    return getrefcount(tensor) + getrefcount(array)
+
+
+def _alone() -> int:
+    """What `references` says where nobody but the variable holds the two."""
+    scratch = Variable(np.zeros(1))  # of a Python number others may have the array, too
+    tensor = scratch._tensor
+    array = tensor._array
+    return references(tensor, array)
+
+
+# A training step writes its update over the old value, which saves an array the size of each parameter.
+ALONE = _alone()
+
+
+def _passed_on() -> int:
+    """What `references` says of a tensor that was computed as an argument, in the method that method calls."""
+
+    def assign(delta: Tensor) -> int:
+        return update(delta)
+
+    def update(delta: Tensor) -> int:
+        operand = delta._array
+        return references(delta, operand)
+
+    return assign(wrap(np.zeros(1)))
+
+
+_PASSED_ON = _passed_on()
+_LARGE = 1 << 14  # elements: fewer are quicker written where they are
+
+
+def _is_whole(array: Any) -> bool:
+    """May an array become a value: is it no part or view of another, and in order?"""
+    return array.base is None and array.flags.c_contiguous and array.flags.writeable
+
+
+def _written(array: Any, index: Any, new: Any, way: str) -> Any:
+    """A copy of `array` with `new` written at `index`, in one of the ways in `_WRITES`."""
+    if way != "set" and array.dtype.char in dtypes.HALF:
+        return rounded(lambda array, new: _written(array, index, new, way), array, new)
+    if xp(array, new) is not np:
+        return getattr(xp(array, new).asarray(array).at[index], way)(new)
+    array = array.copy()
+    if way == "set":
+        array[index] = new
+    else:
+        with np.errstate(all="ignore"):
+            getattr(np, {"max": "maximum", "min": "minimum"}.get(way, way)).at(array, index, new)
+    return array
+
+
+# How scattering writes, by the last word of the method's name.
+_WRITES = {
+    "update": "set",
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "max": "max",
+    "min": "min",
+}
+
+
+def _refuse_in_place(symbol: str, instead: str) -> Callable[[Variable, Any], Any]:
+    def refuse(self: Variable, other: Any) -> Any:
+        raise RuntimeError(
+            f"`v {symbol}= x` would put a Tensor in place of {self._describe()}. "
+            f"Write {instead} to change the variable, or `y = v {symbol} x` for a new tensor"
+        )
+
+    return refuse
+
+
+for _name, _symbol, _instead in (
+    ("add", "+", "v.assign_add(x)"),
+    ("sub", "-", "v.assign_sub(x)"),
+    ("mul", "*", "v.assign(v * x)"),
+    ("truediv", "/", "v.assign(v / x)"),
+    ("floordiv", "//", "v.assign(v // x)"),
+    ("mod", "%", "v.assign(v % x)"),
+    ("pow", "**", "v.assign(v ** x)"),
+    ("matmul", "@", "v.assign(v @ x)"),
+):
+    setattr(Variable, f"__i{_name}__", _refuse_in_place(_symbol, _instead))

@@ -1,0 +1,270 @@
+"""What gradtape answers when it is asked for a name it does not have: what to use instead, or the nearest names.
+
+A namespace calls `closed(__name__)` once; `tensorflow` under `gradtape.compat` and `gradtape check` say the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+# TensorFlow 1's names for what TensorFlow 2 calls otherwise. Those that only moved (tf.log is tf.math.log) are found
+# by their last part.
+RENAMED = {
+    "arg_max": "argmax",
+    "arg_min": "argmin",
+    "batch_to_space_nd": "batch_to_space",
+    "depth_to_space": "nn.depth_to_space",
+    "div": "divide",
+    "div_no_nan": "math.divide_no_nan",
+    "floor_div": "math.floordiv",
+    "lin_space": "linspace",
+    "matrix_band_part": "linalg.band_part",
+    "matrix_determinant": "linalg.det",
+    "matrix_diag": "linalg.diag",
+    "matrix_diag_part": "linalg.diag_part",
+    "matrix_inverse": "linalg.inv",
+    "matrix_set_diag": "linalg.set_diag",
+    "matrix_solve": "linalg.solve",
+    "matrix_solve_ls": "linalg.lstsq",
+    "matrix_triangular_solve": "linalg.triangular_solve",
+    "multinomial": "random.categorical",
+    "diag": "linalg.tensor_diag",
+    "diag_part": "linalg.tensor_diag_part",
+    "random_crop": "image.random_crop",
+    "random_gamma": "random.gamma",
+    "random_normal": "random.normal",
+    "random_shuffle": "random.shuffle",
+    "random_uniform": "random.uniform",
+    "reverse_v2": "reverse",
+    "self_adjoint_eig": "linalg.eigh",
+    "self_adjoint_eigvals": "linalg.eigvalsh",
+    "set_random_seed": "random.set_seed",
+    "space_to_depth": "nn.space_to_depth",
+    "tensor_scatter_add": "tensor_scatter_nd_add",
+    "tensor_scatter_sub": "tensor_scatter_nd_sub",
+    "tensor_scatter_update": "tensor_scatter_nd_update",
+    "truncated_normal": "random.truncated_normal",
+    "verify_tensor_all_finite": "debugging.assert_all_finite",
+    "where_v2": "where",
+    "nn.softmax_cross_entropy_with_logits_v2": "nn.softmax_cross_entropy_with_logits",
+    "train.AdamOptimizer": "optimizers.Adam",
+    "train.GradientDescentOptimizer": "optimizers.SGD",
+    "train.MomentumOptimizer": "optimizers.SGD",
+}
+
+# The namespaces of Keras that gradtape may have as its own.
+KERAS = ("optimizers", "losses", "metrics", "initializers", "regularizers", "constraints", "activations")
+
+_NO_SESSION = "there are no sessions: an operation runs at once, and .numpy() gives its value"
+_NO_CONFIGURATION = "there is no session to configure: leave it out"
+_NO_INITIALIZING = "a variable has its value from the start: leave it out"
+_NO_GRAPH = "there is no graph, operations run at once: leave it out"
+_ONE_PROCESS = "gradtape runs in one process, on one device"
+_FILES = "read and write files with Python itself (open, pathlib, numpy.load)"
+_IMAGES = "read images with another library (Pillow, imageio), and give the array to tf.constant"
+_SAVING = "gradtape exports no models; numpy.savez saves the values of variables"
+_CAST = "use tf.cast(x, dtype)"
+_VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
+_DENSE = "tensors are dense here: tf.gather, tf.math.segment_sum and tf.IndexedSlices do much of the work"
+_INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
+_STRINGS = "work on texts in Python, before they become numbers"
+
+# What to do instead, by the longest beginning of the name.
+ADVICE = {
+    "ConfigProto": _NO_CONFIGURATION,
+    "GPUOptions": _NO_CONFIGURATION,
+    "InteractiveSession": _NO_SESSION,
+    "Print": "use tf.print",
+    "RaggedTensor": _DENSE,
+    "Session": _NO_SESSION,
+    "SparseTensor": _DENSE,
+    "app": "call your main function yourself, under if __name__ == '__main__'",
+    "assign": "use variable.assign(value)",
+    "assign_add": "use variable.assign_add(value)",
+    "assign_sub": "use variable.assign_sub(value)",
+    "audio": "read sound with another library (scipy.io.wavfile), and give the array to tf.constant",
+    "contrib": "it ended with TensorFlow 1",
+    "disable_eager_execution": "everything runs eagerly here: leave it out, and sessions too",
+    "disable_v2_behavior": "everything behaves as in TensorFlow 2 here: leave it out, and sessions too",
+    "distribute": _ONE_PROCESS,
+    "dtensor": _ONE_PROCESS,
+    "enable_eager_execution": "everything runs eagerly already: leave it out",
+    "enable_v2_behavior": "everything behaves as in TensorFlow 2 already: leave it out",
+    "estimator": "it ended with TensorFlow 2.15; write the loop with tf.GradientTape",
+    "feature_column": "make the columns with NumPy or pandas",
+    "flags": "use argparse",
+    "get_default_graph": _NO_GRAPH,
+    "get_default_session": _NO_SESSION,
+    "get_variable": _VARIABLES,
+    "gfile": _FILES,
+    "global_variables": "keep the variables in a list of your own",
+    "global_variables_initializer": _NO_INITIALIZING,
+    "gradients": "record with tf.GradientTape, and ask tape.gradient(target, sources)",
+    "graph_util": _NO_GRAPH,
+    "hessians": "nest two tapes: the outer one's jacobian of the inner one's gradient",
+    "image.decode_": _IMAGES,
+    "image.encode_": _IMAGES,
+    "image.resize_": "use tf.image.resize(images, size, method=...)",
+    "initialize_all_variables": _NO_INITIALIZING,
+    "io": _FILES,
+    "io.decode_": _IMAGES,
+    "io.encode_": _IMAGES,
+    "layers": "layers come with Keras, later; one is a few lines with tf.Variable, tf.matmul and tf.nn",
+    "lite": _SAVING,
+    "local_variables_initializer": _NO_INITIALIZING,
+    "logging": "use tf.get_logger(), a logger of Python's own",
+    "lookup": "use a dict",
+    "mlir": _NO_GRAPH,
+    "nn.xw_plus_b": "use tf.matmul(x, weights) + biases",
+    "placeholder": "pass the value itself, as an argument of your function",
+    "profiler": "`gradtape run --profile script.py` says where the time goes",
+    "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
+    "python_io": _FILES,
+    "quantization": "compute in floating point, or round with tf.round",
+    "queue": "use Python's queue",
+    "ragged": _DENSE,
+    "raw_ops": "use the public operation",
+    "read_file": _FILES,
+    "reset_default_graph": _NO_GRAPH,
+    "saved_model": _SAVING,
+    "sets": "use Python's sets",
+    "sparse": _DENSE,
+    "strings": _STRINGS,
+    "string_": _STRINGS,
+    "summary": "log numbers with what you like: float(x) gives them",
+    "tables_initializer": _NO_INITIALIZING,
+    "to_bfloat16": _CAST,
+    "to_complex": _CAST,
+    "to_double": _CAST,
+    "to_float": _CAST,
+    "to_int": _CAST,
+    "tpu": _ONE_PROCESS,
+    "trainable_variables": "keep the variables in a list of your own, or ask tape.watched_variables()",
+    "user_ops": "write the operation with tf.custom_gradient",
+    "variable_scope": _VARIABLES,
+    "variables_initializer": _NO_INITIALIZING,
+    "write_file": _FILES,
+    "compat.v1.batch_to_space": "its arguments have another meaning: use tf.batch_to_space",
+    "compat.v1.constant_initializer": _INITIALIZERS,
+    "compat.v1.image.resize": "it takes other points than TensorFlow 2's: use tf.image.resize",
+    "compat.v1.initializers": _INITIALIZERS,
+    "compat.v1.nn.ctc_beam_search_decoder": "it merges repeated labels: use tf.nn.ctc_beam_search_decoder",
+    "compat.v1.nn.ctc_loss": "its labels are sparse: use tf.nn.ctc_loss",
+    "compat.v1.nn.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
+    "compat.v1.ones_initializer": _INITIALIZERS,
+    "compat.v1.random.poisson": "its arguments have another order: use tf.random.poisson",
+    "compat.v1.random_poisson": "its arguments have another order: use tf.random.poisson",
+    "compat.v1.random_normal_initializer": "its spread is another: use tf.random_normal_initializer(0.0, 1.0)",
+    "compat.v1.random_uniform_initializer": "its bounds are others: use tf.random_uniform_initializer(0.0, 1.0)",
+    "compat.v1.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
+    "compat.v1.test.compute_gradient": "it needs a session: use tf.test.compute_gradient",
+    "compat.v1.zeros_initializer": _INITIALIZERS,
+}  # fmt: skip
+
+
+class Answer:
+    """The text of an error about a missing name. It is made when read: asking `hasattr(tf, ...)` stays cheap."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return sentence(self.path)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+
+def missing(path: str) -> AttributeError:
+    """The error for a name that is not here, given as it is written after `tf.`.
+
+    >>> raise missing("log")
+    Traceback (most recent call last):
+    AttributeError: gradtape has no tf.log: it is tf.math.log
+    """
+    # With `obj` but no `name` Python adds no second guess of its own.
+    return AttributeError(Answer(path), obj=sys.modules["gradtape"])
+
+
+def closed(module: str) -> None:
+    """From now on a name that this namespace does not have is answered by an error that says what would work."""
+    namespace = module.partition(".")[2]
+
+    def __getattr__(name: str) -> object:
+        raise missing(f"{namespace}.{name}")
+
+    sys.modules[module].__getattr__ = __getattr__  # type: ignore[method-assign]
+
+
+def sentence(path: str) -> str:
+    """Says that a name is not here, and what would work.
+
+    >>> sentence("placeholder")
+    'gradtape has no tf.placeholder: pass the value itself, as an argument of your function'
+    >>> sentence("reduce_summ")
+    'gradtape has no tf.reduce_summ. Near it: tf.reduce_sum, tf.reduce_min, tf.reduce_max'
+    """
+    hint = instead(path)
+    if hint:
+        return f"gradtape has no tf.{path}: {hint}"
+    near = ", ".join(f"tf.{name}" for name in nearest(path))
+    return f"gradtape has no tf.{path}" + (f". Near it: {near}" if near else "")
+
+
+def instead(path: str) -> str:
+    """What to do instead of a missing name, if that is known; else ''."""
+    old = path.removeprefix("compat.v1.").removeprefix("compat.v2.").removeprefix("python.")
+    if old.startswith("keras"):
+        return _instead_of_keras(old)
+    from .surface import dotted_names
+
+    moved = RENAMED.get(old) or next(
+        (name for name in dotted_names() if "." not in old and name.rpartition(".")[2] == old), None
+    )
+    if moved and moved in dotted_names():
+        return f"it is tf.{moved}"
+    return _longest(path) or _longest(old)
+
+
+def _longest(path: str) -> str:
+    beginnings = [known for known in ADVICE if _begins(path, known)]
+    return ADVICE[max(beginnings, key=len)] if beginnings else ""
+
+
+def _begins(path: str, known: str) -> bool:
+    return path == known or path.startswith(known if known.endswith("_") else f"{known}.")
+
+
+def _instead_of_keras(path: str) -> str:
+    here = ", ".join(f"tf.keras.{part}" for part in KERAS if hasattr(sys.modules["gradtape"], part))
+    same = [name for name in nearest(path) if name.rpartition(".")[2] == path.rpartition(".")[2]]
+    return "; ".join(
+        [f"Keras comes later, and of it there are {here}"]
+        + [f"there is tf.{name}" for name in same[:1]]
+        + ["layers are a few lines with tf.Variable, tf.matmul and tf.nn"] * path.startswith("keras.layers")
+    )
+
+
+@functools.cache
+def nearest(path: str) -> tuple[str, ...]:
+    """Up to three public names that resemble a dotted one; those with the same last part come first.
+
+    >>> nearest("linalg.softmax")[:2]
+    ('math.softmax', 'nn.softmax')
+    """
+    import difflib
+
+    from .surface import dotted_names
+
+    last_part = {name: name.rpartition(".")[2] for name in dotted_names()}
+    space, _, last = path.rpartition(".")
+    beside = [name for name in last_part if name.rpartition(".")[0] == space]
+    same = [name for name, part in last_part.items() if part == last]
+    close = difflib.get_close_matches(path, beside, n=3, cutoff=0.75)
+    resembling = difflib.get_close_matches(last, dict.fromkeys(last_part.values()), n=3, cutoff=0.75)
+    elsewhere = [name for part in resembling for name in last_part if last_part[name] == part]
+    found: dict[str, str] = {}
+    for name in same or [*close, *elsewhere]:
+        found.setdefault(name if same else last_part[name], name)
+    return tuple(found.values())[:3]

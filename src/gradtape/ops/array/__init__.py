@@ -1,0 +1,1 @@
+"""Operations that create, move and pick elements."""

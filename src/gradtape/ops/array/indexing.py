@@ -1,0 +1,374 @@
+"""`x[...]` on tensors and variables, and its transpose.
+
+An index is a static attribute: lengths known, `...` in front, counted from the end, so that extra axes in front of a
+gradient pass through.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ...core.primitive import Primitive, apply, apply1, primitive
+from ...core.ranges import bounds, distance
+from ...core.tensor import Tensor, convert, wrap
+from ...core.variable import Variable
+from ...engine.arrays import is_traced, xp
+from ...engine.host import check
+from ..known import shape_known
+from ..math.elementwise import install
+
+
+class Index:
+    """A hashable NumPy index: `...`, then an integer, slice or None (a new axis) for every axis."""
+
+    __slots__ = ("_hash", "items")
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self.items = items
+        self._hash: int | None = None
+
+    def _frozen(self) -> tuple[Any, ...]:
+        return tuple((i.start, i.stop, i.step) if isinstance(i, slice) else i for i in self.items)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._frozen())
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self._frozen() == other._frozen()
+
+    def __repr__(self) -> str:
+        def show(item: Any) -> str:
+            if isinstance(item, slice):
+                ends = ["" if end is None else str(end) for end in (item.start, item.stop)]
+                return ":".join(ends if item.step in (None, 1) else [*ends, str(item.step)])
+            return "..." if item is Ellipsis else str(item)
+
+        return f"[{', '.join(map(show, self.items))}]"
+
+
+@primitive(linear=True)
+def getitem(x, *, index):
+    return x[index.items] if xp(x) is np else _sliced(x, index)
+
+
+@primitive(linear=True)
+def place(x, *, index, shape):
+    """Zeros of a shape, with `x` at an index: the transpose of `getitem`."""
+    taken = [i for i in index.items if i is not Ellipsis]
+    rank = len(shape) - sum(isinstance(i, int) for i in taken) + sum(i is None for i in taken)
+    front = x.shape[: x.ndim - rank]
+    if xp(x) is not np:
+        return padded(x, index, front + shape)
+    out = np.zeros(front + shape, x.dtype)
+    out[index.items] = x
+    return out
+
+
+def _taken(index: Index, shape: tuple[int, ...]) -> tuple[list[range], list[int]]:
+    """Which elements an index takes along each axis of a shape, in ascending order, and the axes it turns round."""
+    items = [i for i in index.items if i is not Ellipsis and i is not None]
+    whole = [slice(None)] * (len(shape) - len(items))
+    taken, turned = [], []
+    for axis, (item, n) in enumerate(zip([*whole, *items], shape, strict=True)):
+        chosen = range(n)[item] if isinstance(item, slice) else range(n)[item : (item + 1) or None]
+        if not chosen and not isinstance(item, slice):
+            raise IndexError(f"index {item} is out of bounds for axis {axis} with size {n}")
+        if chosen.step < 0:
+            turned.append(axis)
+            chosen = chosen[::-1]
+        taken.append(chosen or range(0))
+    return taken, turned
+
+
+def _sliced(x: Any, index: Index) -> Any:
+    """`x[index]` by JAX: one slice, which `jax.numpy` takes ten times as long to find out."""
+    from jax import lax
+
+    taken, turned = _taken(index, x.shape)
+    ends = [t[-1] + 1 if t else 0 for t in taken]
+    out = lax.slice(x, [t.start for t in taken], ends, [t.step for t in taken])
+    return (lax.rev(out, turned) if turned else out).reshape(_shape_at(index, x.shape))
+
+
+def padded(x: Any, index: Index, shape: tuple[int, ...], fill: Any = 0) -> Any:
+    """Zeros with `x` at an index, by JAX: they are put around and between its elements. A scatter would be slow."""
+    from jax import lax
+
+    taken, turned = _taken(index, shape)
+    x = x.reshape([len(t) for t in taken])
+    around = [
+        (t.start, n - t[-1] - 1, t.step - 1) if t else (0, n, 0) for t, n in zip(taken, shape, strict=True)
+    ]
+    return lax.pad(lax.rev(x, turned) if turned else x, np.asarray(fill, x.dtype), around)
+
+
+def _shape_at(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return np.broadcast_to(np.zeros(()), shape)[index.items].shape
+
+
+getitem.rules(x=lambda g, x_shape, index: place(g, index=index, shape=x_shape))
+place.rules(x=lambda g, index: getitem(g, index=index))
+
+
+@primitive(linear=True, mixed=True)
+def block(x, start, *, sizes):
+    """The block of these sizes at `start`, an index for each of the last axes; moved inside where it reaches out."""
+    if xp(x, start) is not np:
+        from jax import lax
+
+        front = x.shape[: x.ndim - len(sizes)]
+        first = [*[0] * len(front), *[start[i] for i in range(len(sizes))]]
+        return lax.dynamic_slice(x, first, front + sizes, allow_negative_indices=False)
+    return x[_block_at(start, sizes, x.shape)]
+
+
+@primitive(linear=True, mixed=True)
+def place_block(x, start, *, shape):
+    """Zeros of a shape with the block `x` at `start`: the transpose of `block`."""
+    front = x.shape[: x.ndim - len(shape)]
+    m = xp(x, start)
+    if m is not np:
+        from jax import lax
+
+        first = [*[0] * len(front), *[start[i] for i in range(len(shape))]]
+        return lax.dynamic_update_slice(
+            m.zeros(front + shape, x.dtype), x, first, allow_negative_indices=False
+        )
+    out = np.zeros(front + shape, x.dtype)
+    out[_block_at(start, x.shape[len(front) :], shape)] = x
+    return out
+
+
+def _block_at(start: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    inside = np.clip(start, 0, np.subtract(shape[len(shape) - len(sizes) :], sizes)).tolist()
+    return (..., *[slice(s, s + n) for s, n in zip(inside, sizes, strict=True)])
+
+
+block.rules(x=lambda g, start, x_shape: place_block(g, start, shape=x_shape))
+place_block.rules(x=lambda g, start, x_shape: block(g, start, sizes=x_shape))
+
+
+def _static(item: Any) -> Any:
+    """A number as a Python int; None where it is no number."""
+    if item is None or type(item) is int:
+        return item
+    shape_known(
+        "x[first:last]",
+        "first, last and step",
+        getattr(item, "_array", None),
+        "take a block of known size with slice(x, begin, size), or elements with gather",
+    )
+    try:
+        return item.__index__()
+    except (AttributeError, TypeError):
+        raise DTypeError(
+            f"a slice bound or index must be an integer, not {item!r} of type {type(item).__name__}"
+        ) from None
+
+
+def _is_array(item: Any) -> bool:
+    if isinstance(item, (Tensor, Variable, np.ndarray)):
+        return item.ndim > 0 or item.dtype == bool
+    return isinstance(item, (list, bool, np.bool_))
+
+
+def take(self: Any, key: Any) -> Any:
+    """`x[key]`: integers, slices, `...`, `newaxis`, and at most one mask or tensor of indices."""
+    x = self if type(self) is Tensor else self._read()
+    if type(key) is int:
+        index = _row(key, x._array.ndim)
+    else:
+        items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
+        for position, item in enumerate(items):
+            if type(item) in _PLAIN:
+                if type(item) is slice and _is_traced_slice(item):
+                    return _take_block(x, items, position)
+                continue
+            if _is_array(item):
+                return _take_array(x, items)
+            if is_traced(getattr(item, "_array", None)):
+                part = _take_traced(x, items, position)
+                if type(self) is Variable and not any(map(_is_array, items)):
+                    part._origin = (self, tuple([getattr(item, "_array", item) for item in items]))
+                return part
+        index = _normalize(items, x._array.ndim)
+    out: Any = apply1(getitem, x, {"index": index})
+    if type(self) is Variable:
+        out._origin = (self, index.items)
+    return out
+
+
+_PLAIN = {int, slice, type(None), type(Ellipsis)}
+
+
+@functools.lru_cache(maxsize=1000)
+def _row(number: int, ndim: int) -> Index:
+    return _normalize((number,), ndim)
+
+
+def _is_list_of_indices(key: Any) -> bool:
+    """TensorFlow reads x[[0, 1]] as x[0, 1]; a list of booleans or of lists is a mask, or indices, here."""
+    return type(key) is list and not any(isinstance(item, (bool, np.bool_, list)) for item in key)
+
+
+def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
+    """The index with `...` in front and an entry for every axis."""
+    ellipses = used = 0
+    for item in items:
+        if item is Ellipsis:
+            ellipses += 1
+        elif item is not None:
+            used += 1
+    if used > ndim:
+        raise IndexOutOfBoundsError(f"too many indices: {used} for a tensor of rank {ndim}")
+    if ellipses > 1:
+        raise InvalidArgumentError("an index may hold only one '...'")
+    rest = [slice(None)] * (ndim - used)
+    full: list[Any] = [...]
+    for item in items if ellipses else (*items, ...):
+        if type(item) is int:
+            full.append(item)
+        elif item is Ellipsis:
+            full += rest
+        elif isinstance(item, slice):
+            full.append(slice(_static(item.start), _static(item.stop), _step(item.step)))
+        elif isinstance(item, (str, bytes, float, np.floating)):
+            raise DTypeError(
+                f"an index is an integer, a slice, '...', newaxis, a mask or a tensor of integers, not {item!r}"
+            )
+        else:
+            full.append(_static(item))
+    return Index(tuple(full))
+
+
+def _step(step: Any) -> Any:
+    step = _static(step)
+    if step == 0:
+        raise InvalidArgumentError("a slice's step must not be 0")
+    return step
+
+
+def _take_array(x: Tensor, items: tuple[Any, ...]) -> Any:
+    """An index with a mask or a tensor of indices in it: the plain part first, then a gather along that axis."""
+    arrays = [i for i, item in enumerate(items) if _is_array(item)]
+    if len(arrays) > 1:
+        raise InvalidArgumentError(
+            "an index may hold only one mask or tensor of indices: use gather_nd for more"
+        )
+    (position,) = arrays
+    chosen = convert(items[position])._array
+    if chosen.dtype.kind not in "biu":
+        raise DTypeError(f"a tensor used as an index must hold integers or booleans, not {chosen.dtype}")
+    mask = chosen.dtype.kind == "b"
+    if mask and not chosen.ndim:
+        raise InvalidArgumentError(f"a mask must have at least one axis: {items[position]!r} has none")
+    covered = chosen.ndim if mask else 1
+    plain = (*items[:position], *[slice(None)] * covered, *items[position + 1 :])
+    index = _normalize(plain, x._array.ndim)
+    whole = all(item is Ellipsis or item == slice(None) for item in index.items)
+    rest: Any = x if whole else apply(getitem, (x,), {"index": index})
+    behind = index.items[1:][_axis_of(items, position, x._array.ndim, covered) + covered :]
+    axis = -sum(not isinstance(item, int) for item in behind) - covered
+    return masked(rest, chosen, axis) if mask else _indexed(rest, chosen, axis)
+
+
+def _take_traced(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
+    """An index that a `@function` computes: the slice there first, then the rest of the index."""
+    number = convert(items[position])._array
+    if number.dtype.kind not in "iu":
+        raise DTypeError(f"an index must be an integer, not of dtype {number.dtype}")
+    front = _front(x, items, position)
+    n = x._array.shape[front]
+    at = xp(number).where(number < 0, number + n, number)
+    start = xp(number).zeros(x.ndim, number.dtype).at[front].set(at)
+    sizes = tuple([1 if axis == front else size for axis, size in enumerate(x._array.shape)])
+    one = apply(block, (x, wrap(start)), {"sizes": sizes})
+    return take(one, (*items[:position], 0, *items[position + 1 :]))
+
+
+def _is_traced_slice(item: slice) -> bool:
+    return is_traced(getattr(item.start, "_array", None)) or is_traced(getattr(item.stop, "_array", None))
+
+
+def _take_block(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
+    """A slice whose bounds a `@function` computes: a block, if its length is the same however the function runs."""
+    item, front = items[position], _front(x, items, position)
+    n = x._array.shape[front]
+    first = convert(0 if item.start is None else item.start)._array
+    last = convert(n if item.stop is None else item.stop)._array
+    length = distance(first, last)
+    if (
+        length is None
+        or length < 0
+        or item.step not in (None, 1)
+        or {first.dtype.kind, last.dtype.kind} - {*"iu"}
+    ):
+        _static(item.start), _static(item.stop), _static(item.step)
+    assert length is not None
+    ends = bounds(first)
+    if ends is None:
+        check(
+            (first >= 0) & (first <= n - length),
+            lambda at: InvalidArgumentError(
+                f"x[first:last] inside a @function: the elements {int(at)} to {int(at) + length} of an axis of length "
+                f"{n} would be fewer than {length}, and a compiled slice always has the same length"
+            ),
+            first,
+        )
+    elif ends[0] < 0 or ends[1] + length > n:
+        shape_known(
+            "x[first:last]", "first and last, as it reaches beyond the end", first, "take blocks that fit"
+        )
+    start = xp(first).zeros(x.ndim, first.dtype).at[front].set(first)
+    sizes = tuple([length if axis == front else size for axis, size in enumerate(x._array.shape)])
+    part = apply(block, (x, wrap(start)), {"sizes": sizes})
+    return take(part, (*items[:position], slice(None), *items[position + 1 :]))
+
+
+def _front(x: Tensor, items: tuple[Any, ...], position: int) -> int:
+    """The axis that an item of an index is for."""
+    if Ellipsis in items[:position]:
+        return x.ndim - sum(item is not None for item in items[position:])
+    return sum(item is not None for item in items[:position])
+
+
+def _axis_of(items: tuple[Any, ...], position: int, ndim: int, covered: int) -> int:
+    """How many entries of the full index stand in front of the array."""
+    before = items[:position]
+    used = sum(item is not None and item is not Ellipsis for item in items) - 1 + covered
+    return sum(ndim - used if item is Ellipsis else 1 for item in before)
+
+
+def _indexed(x: Any, indices: Any, axis: int) -> Any:
+    size = x._array.shape[axis]
+    if indices.size and not is_traced(indices) and (indices.min() < -size or indices.max() >= size):
+        raise IndexOutOfBoundsError(f"an index is out of bounds for an axis of length {size}")
+    gather = Primitive.registry["gather"]
+    return apply(
+        gather, (x, convert(xp(indices).where(indices < 0, indices + size, indices))), {"axis": axis}
+    )
+
+
+def masked(x: Any, mask: Any, axis: int) -> Any:
+    """The slices of `x` where a mask over the axes from `axis` on, counted from the end, is true."""
+    shape = x._array.shape
+    start = len(shape) + axis
+    if shape[start : start + mask.ndim] != mask.shape:
+        raise InvalidArgumentError(
+            f"a mask of shape {list(mask.shape)} does not fit the lengths {list(shape[start : start + mask.ndim])}"
+        )
+    flat = (*shape[:start], mask.size, *shape[start + mask.ndim :])
+    if flat != shape:
+        x = apply1(Primitive.registry["reshape"], x, {"shape": flat})
+    shape_known("x[mask]", "the mask", mask, "use where(mask, x, 0), which keeps the shape")
+    where = wrap(np.flatnonzero(mask))
+    return apply(Primitive.registry["gather"], (x, where), {"axis": start - len(flat)})
+
+
+install({"__getitem__": take})

@@ -1,0 +1,303 @@
+"""A function over the slices of tensors along their first axis: mapped, folded, scanned, called slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core import nest
+from ...core.errors import InvalidArgumentError
+from ...core.primitive import apply, local
+from ...core.spec import TensorSpec
+from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ..array.movement import broadcast_to, concat, stack, unstack_
+
+
+class _Slices:
+    """The slices of all tensors of a structure, one structure of slices for each place along the first axis."""
+
+    def __init__(self, name: str, elems: Any, stretch: bool = False) -> None:
+        self.structure = elems
+        self.tensors = [convert_to_tensor(e) for e in nest.flatten(elems)]
+        if not self.tensors:
+            raise ValueError(f"{name}: elems must hold at least one tensor")
+        for t in self.tensors:
+            if not t.ndim:
+                raise ValueError(f"{name}: elems must have a first axis to go along; a scalar has none")
+        lengths = [t._array.shape[0] for t in self.tensors]
+        self.count = max(lengths)
+        if not stretch and len(set(lengths)) > 1:
+            raise ValueError(f"{name}: the first axes of elems must agree, and have lengths {lengths}")
+        # Inside a `function` the slices are the turns of a loop, which is compiled once for all of them.
+        self.compiled = local.here.trace is not None and self.count > 0
+        self.parts = [] if self.compiled else [self._parts(t) for t in self.tensors]
+
+    def loop(self, name: str, total: Any, step: Any, reverse: bool = False) -> Any:
+        """`total, row = step(total, slice)` for all slices: the last total, and the rows stacked."""
+        rows = [t if t._array.shape[0] == self.count else repeat_first(t, self.count) for t in self.tensors]
+
+        def body(i: Tensor, carry: list[Tensor], row: list[Tensor]) -> Any:
+            return step(carry, nest.pack_sequence_as(self.structure, row))
+
+        return local.here.trace.flow.loop(name, body, total, rows, self.count, reverse)
+
+    def _parts(self, t: Tensor) -> Any:
+        if t._array.shape[0] not in (1, self.count):
+            raise InvalidArgumentError(
+                f"vectorized_map: the first axes of elems must have length {self.count} or 1, not {t._array.shape[0]}"
+            )
+        parts = apply(unstack_, (t,), {"axis": -t.ndim})
+        return parts * self.count if len(parts) != self.count else parts
+
+    def __getitem__(self, i: int) -> Any:
+        return nest.pack_sequence_as(self.structure, [part[i] for part in self.parts])
+
+
+def repeat_first(t: Tensor, count: int) -> Tensor:
+    """A tensor whose first axis, of length 1, is repeated."""
+    return broadcast_to(t, (count, *t._array.shape[1:]))
+
+
+def _function(name: str, fn: Any) -> Callable[..., Any]:
+    if not callable(fn):
+        raise TypeError(f"{name}: fn must be a function, not {fn!r}")
+    return fn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mapping
+
+
+def map_fn(
+    fn: Any,
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` of each slice of `elems` along the first axis, the results stacked.
+
+    `fn_output_signature` (or `dtype`) says what `fn` returns, as dtypes or `TensorSpec`s in its structure; it is needed
+    where that differs from `elems`.
+
+    >>> map_fn(lambda x: x * x, convert([1, 2, 3])).numpy()
+    array([1, 4, 9], dtype=int32)
+    """
+    _function("map_fn", fn)
+    slices = _Slices("map_fn", elems)
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    wanted = elems if signature is None else signature
+    specs = [_spec(s) for s in (slices.tensors if signature is None else nest.flatten(signature))]
+
+    def row(elem: Any) -> list[Tensor]:
+        result = fn(elem)
+        nest.assert_same_structure(wanted, result)
+        return [_fitting(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
+
+    if slices.compiled:
+        return nest.pack_sequence_as(
+            wanted, slices.loop("map_fn", [], lambda total, elem: ([], row(elem)))[1]
+        )
+    rows = [row(slices[i]) for i in range(slices.count)]
+    return nest.pack_sequence_as(wanted, _stacked(rows, specs))
+
+
+def _spec(given: Any) -> TensorSpec:
+    """What a dtype, a spec or a tensor (whose slices' shape is no promise for results) says of a result."""
+    if isinstance(given, TensorSpec):
+        return given
+    return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
+
+
+def _fitting(result: Any, spec: TensorSpec) -> Tensor:
+    tensor = convert(result, None, spec.dtype.numpy_dtype)
+    if tensor.dtype is not spec.dtype:
+        raise InvalidArgumentError(
+            f"map_fn: fn returned {tensor.dtype.name} where {spec.dtype.name} was expected: "
+            "say so with fn_output_signature, or cast the result"
+        )
+    if not spec.shape.is_compatible_with(tensor.shape):
+        raise ValueError(f"map_fn: fn returned shape {tensor.shape} where {spec.shape} was expected")
+    return tensor
+
+
+def _stacked(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
+    if rows:
+        return [stack(column) for column in zip(*rows, strict=True)]
+    return [wrap(np.zeros((0, *_known(spec)), spec.dtype.numpy_dtype)) for spec in specs]
+
+
+def _known(spec: TensorSpec) -> tuple[int, ...]:
+    return tuple(spec.shape) if spec.shape.is_fully_defined() else ()
+
+
+def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """`fn` of each slice of `elems` along the first axis, the results stacked. A first axis of length 1 is repeated.
+
+    >>> vectorized_map(lambda x: x * 2.0, convert([1.0, 2.0])).numpy()
+    array([2., 4.], dtype=float32)
+    """
+    _function("vectorized_map", fn)
+    slices = _Slices("vectorized_map", elems, stretch=True)
+    if not slices.count:
+        return _of_nothing(fn, slices)
+    if slices.compiled:
+        found: list[Any] = []
+
+        def row(_: Any, elem: Any) -> Any:
+            found[:] = [fn(elem)]
+            return [], [convert(r) for r in nest.flatten(found[0])]
+
+        stacked = slices.loop("vectorized_map", [], row)[1]
+        return nest.pack_sequence_as(found[0], stacked)
+    results = [fn(slices[i]) for i in range(slices.count)]
+    columns = zip(*[[convert(r) for r in nest.flatten(result)] for result in results], strict=True)
+    return nest.pack_sequence_as(results[0], [stack(column) for column in columns])
+
+
+def _of_nothing(fn: Callable[..., Any], slices: _Slices) -> Any:
+    """No results, in the shape they would have: `fn` is tried on zeros."""
+    zeros = [wrap(np.zeros(t._array.shape[1:], t._array.dtype)) for t in slices.tensors]
+    tried = fn(nest.pack_sequence_as(slices.structure, zeros))
+
+    def empty(r: Any) -> Tensor:
+        array = convert(r)._array
+        return wrap(np.zeros((0, *array.shape), array.dtype))
+
+    return nest.map_structure(empty, tried)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Folding
+
+
+def foldl(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """fn(...fn(fn(initializer, first), second)..., last); without an initializer, the first slice is it.
+
+    >>> int(foldl(lambda total, x: total + x, convert([1, 2, 3])))
+    6
+    """
+    return _folded("foldl", fn, elems, initializer, backwards=False)
+
+
+def foldr(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, from the last slice to the first.
+
+    >>> int(foldr(lambda total, x: 10 * total + x, convert([1, 2, 3])))
+    321
+    """
+    return _folded("foldr", fn, elems, initializer, backwards=True)
+
+
+def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Iterator[Any]:
+    """The value after each slice; without an initializer the first slice is the first value."""
+    _function(name, fn)
+    slices = _Slices(name, elems)
+    order = list(range(slices.count))
+    if backwards:
+        order.reverse()
+    if initializer is None:
+        if not order:
+            raise InvalidArgumentError(f"{name}: without an initializer there must be at least one slice")
+        total = slices[order.pop(0)]
+        yield total
+    else:
+        total = nest.map_structure(convert_to_tensor, initializer)
+    for i in order:
+        after = fn(total, slices[i])
+        nest.assert_same_structure(total, after)
+        total = nest.map_structure(convert_to_tensor, after)
+        yield total
+
+
+def _compiled_totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
+    """The last value and all values, stacked in the order of the slices, as flat lists; None if there is no slice."""
+    _function(name, fn)
+    structure = elems if initializer is None else initializer
+    first: list[Tensor] = []
+    if initializer is None:
+        ends = slice(0, 1) if not backwards else slice(-1, None)
+        rest = slice(1, None) if not backwards else slice(0, -1)
+        whole = [convert_to_tensor(e) for e in nest.flatten(elems)]
+        first = [t[ends] for t in whole]
+        elems = nest.pack_sequence_as(elems, [t[rest] for t in whole])
+    slices = _Slices(name, elems)
+    if not slices.compiled:
+        return None
+    start = [t[0] for t in first] if first else [convert_to_tensor(t) for t in nest.flatten(initializer)]
+
+    def step(total: list[Tensor], elem: Any) -> Any:
+        after = fn(nest.pack_sequence_as(structure, total), elem)
+        nest.assert_same_structure(structure, after)
+        flat = [convert_to_tensor(t) for t in nest.flatten(after)]
+        return flat, flat
+
+    last, stacked = slices.loop(name, start, step, backwards)
+    if first:
+        stacked = [concat([s, f] if backwards else [f, s], 0) for f, s in zip(first, stacked, strict=True)]
+    return last, stacked
+
+
+def _folded(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
+    if local.here.trace is not None:
+        compiled = _compiled_totals(name, fn, elems, initializer, backwards)
+        if compiled is not None:
+            return nest.pack_sequence_as(elems if initializer is None else initializer, compiled[0])
+    return _last(_totals(name, fn, elems, initializer, backwards), initializer)
+
+
+def _last(totals: Iterator[Any], initializer: Any) -> Any:
+    total = initializer
+    for after in totals:
+        total = after
+    return nest.map_structure(convert_to_tensor, total)
+
+
+def scan(
+    fn: Any,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All the values that `foldl` goes through (`foldr` with `reverse`), stacked in the order of the slices.
+
+    >>> scan(lambda total, x: total + x, convert([1, 2, 3])).numpy()
+    array([1, 3, 6], dtype=int32)
+    """
+    structure = elems if initializer is None else initializer
+    if local.here.trace is not None:
+        compiled = _compiled_totals("scan", fn, elems, initializer, backwards=reverse)
+        if compiled is not None:
+            return nest.pack_sequence_as(structure, compiled[1])
+    totals = list(_totals("scan", fn, elems, initializer, backwards=reverse))
+    if reverse:
+        totals.reverse()
+    like = [TensorSpec.from_tensor(convert_to_tensor(t)) for t in nest.flatten(structure)]
+    return nest.pack_sequence_as(structure, _stacked([nest.flatten(t) for t in totals], like))

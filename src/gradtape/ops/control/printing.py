@@ -1,0 +1,205 @@
+"""print and Assert: tensors as text, the way TensorFlow writes them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core import nest
+from ...core.errors import InvalidArgumentError
+from ...core.primitive import local
+from ...core.tensor import convert, is_tensor, wrap
+from ...engine.arrays import is_traced
+from ..scalars import integer
+
+
+class _Text:
+    """A tensor's text inside a structure: shown as it is, without quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def print_(*inputs: Any, **kwargs: Any) -> None:
+    """Write values, tensors among them or inside of structures, to a stream.
+
+    `output_stream` is sys.stderr (the default), sys.stdout, a function or level of `logging`, or "file://" and a path;
+    `summarize` is how many elements show at either end of an axis (-1 for all); `sep` and `end` are Python's.
+
+    >>> print_("x:", convert([1.0, 2.5]), output_stream=sys.stdout)
+    x: [1 2.5]
+    """
+    stream = kwargs.pop("output_stream", sys.stderr)
+    summarize = kwargs.pop("summarize", 3)
+    sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"print: unknown arguments {', '.join(sorted(kwargs))}")
+
+    def show(values: Any) -> None:
+        _write(sep.join(_shown(x, summarize) for x in values), end, stream)
+
+    if local.here.trace is None:
+        show(inputs)
+    else:
+        _later(show, inputs)
+
+
+def _later(show: Callable[[Any], None], inputs: Any) -> None:
+    """Have values shown when the compiled function runs."""
+    from ...engine.host import call
+
+    leaves = nest.flatten(inputs)
+    # Strings are known now: compiled code has none.
+    tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf) and leaf.dtype.name != "string"]
+
+    def on_arrays(*arrays: Any) -> tuple[()]:
+        known = dict(zip(tensors, map(wrap, arrays), strict=True))
+        show(nest.pack_sequence_as(inputs, [known.get(i, leaf) for i, leaf in enumerate(leaves)]))
+        return ()
+
+    call(on_arrays, [], [convert(leaves[i])._array for i in tensors], pure=False)
+
+
+def _shown(x: Any, summarize: int) -> str:
+    if isinstance(x, str):
+        return x
+    if is_tensor(x):
+        return as_text(convert(x)._array, summarize)
+    import pprint  # takes 2 ms
+
+    tensors_shown = nest.map_structure(
+        lambda t: _Text(as_text(convert(t)._array, summarize)) if is_tensor(t) else t, x
+    )
+    return pprint.pformat(tensors_shown)
+
+
+def _write(text: str, end: str, stream: Any) -> None:
+    if isinstance(stream, str) and stream.startswith("file://"):
+        with open(stream.removeprefix("file://"), "a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text + end)
+    elif stream in (
+        logging.INFO,
+        logging.info,
+        logging.WARNING,
+        logging.warning,
+        logging.ERROR,
+        logging.error,
+    ):
+        level = stream if isinstance(stream, int) else logging.getLevelName(stream.__name__.upper())
+        logging.getLogger("gradtape").log(level, text)
+    elif hasattr(stream, "write"):
+        stream.write(text + end)
+        stream.flush()
+    else:
+        raise ValueError(
+            f"print: output_stream must be sys.stdout, sys.stderr, a function or level of logging, or 'file://<path>', "
+            f"not {stream!r}"
+        )
+
+
+def as_text(array: Any, summarize: int = 3) -> str:
+    """An array as TensorFlow prints it: no commas, floats with as few digits as say which they are."""
+    if array.ndim == 0:
+        return _element(array[()], quoted=False)
+    return _nested(array, summarize, 1)
+
+
+def _nested(array: Any, summarize: int, depth: int) -> str:
+    if array.ndim == 1:
+        parts = [_element(x, quoted=True) for x in array[_ends(len(array), summarize)]]
+        gap = " "
+    else:
+        parts = [_nested(row, summarize, depth + 1) for row in array[_ends(len(array), summarize)]]
+        gap = "\n" * (array.ndim - 1) + " " * depth
+    if len(parts) < len(array):
+        parts.insert(summarize, "...")
+    return f"[{gap.join(parts)}]"
+
+
+def _ends(length: int, summarize: int) -> Any:
+    """The places to show: all, or so many at either end."""
+    if summarize < 0 or length <= 2 * summarize:
+        return slice(None)
+    return [*range(summarize), *range(length - summarize, length)]
+
+
+_DIGITS = {
+    2: 6,
+    4: 6,
+    8: 15,
+}  # by the bytes of a dtype: as many as always come back; three or two more name any number
+
+
+def _element(x: Any, quoted: bool) -> str:
+    if isinstance(x, bytes):
+        text = x.decode("utf-8", "surrogateescape")
+        return '"' + text.translate(_ESCAPES) + '"' if quoted else text
+    kind = x.dtype
+    if kind.kind == "b":
+        return str(int(x))
+    if kind.kind not in "fV":
+        return str(x)
+    wide = np.float64 if kind.itemsize == 8 else np.float32
+    digits = _DIGITS[kind.itemsize]
+    text = f"{float(x):.{digits}g}"
+    if not np.isfinite(float(x)) or wide(float(text)) == wide(x):
+        return text
+    return f"{float(x):.{digits + (2 if kind.itemsize == 8 else 3)}g}"
+
+
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"})
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
+    """Raise InvalidArgumentError, with the first elements of each tensor of `data`, unless the condition holds.
+
+    >>> Assert(convert(1) < 2, ["one is less than two"])
+    """
+    count = 3 if summarize is None else integer("Assert", "summarize", summarize)
+
+    def error(*arrays: Any) -> InvalidArgumentError:
+        shown = "\n".join(_summary(array, count) for array in arrays)
+        return InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+
+    arrays = [convert(x)._array for x in data]
+    holds = convert(condition)
+    if is_traced(holds._array):
+        demand(holds._array, error, arrays)
+    elif not holds:
+        raise error(*arrays)
+
+
+def demand(holds: Any, error: Callable[..., Exception], arrays: list[Any]) -> None:
+    """Raise `error(*arrays)` when the compiled function runs, unless the condition holds then."""
+    from ...engine.host import check
+
+    text = {
+        i: array for i, array in enumerate(arrays) if array.dtype.kind == "O"
+    }  # which XLA knows nothing of
+    numbers = [i for i in range(len(arrays)) if i not in text]
+
+    def with_text(*values: Any) -> Exception:
+        known = text | dict(zip(numbers, values, strict=True))
+        return error(*[known[i] for i in range(len(arrays))])
+
+    check(holds, with_text, *[arrays[i] for i in numbers])
+
+
+def _summary(x: Any, count: int) -> str:
+    return ", ".join(_first(x, count))
+
+
+def _first(x: Any, count: int) -> Iterator[str]:
+    flat = x.reshape(-1)
+    shown = flat.size if count < 0 else count
+    yield from (str(element) for element in flat[:shown])
+    if flat.size > shown:
+        yield "..."

@@ -1,0 +1,110 @@
+"""Python and NumPy functions as operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core import dtypes, nest
+from ...core.errors import InvalidArgumentError, NotCompilableError
+from ...core.primitive import local
+from ...core.spec import TensorSpec
+from ...core.tensor import Tensor, convert, convert_to_tensor
+
+
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """Call a Python function on tensors. What it computes with operations is recorded, so gradients flow.
+
+    `Tout` says the dtype of the result, or those of several in their structure. Without `func` this is a decorator.
+    Inside a `@function` it is called on every run, and `Tout` must say the shapes too: `TensorSpec(shape, dtype)`.
+
+    >>> float(py_function(lambda x: x * x, [convert(3.0)], "float32"))
+    9.0
+    """
+    return _operation("py_function", func, inp, Tout, _on_tensors)
+
+
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a function of NumPy arrays on tensors; no gradient passes.
+
+    >>> import numpy as np
+    >>> float(numpy_function(np.sinh, [convert(0.0)], "float32"))
+    0.0
+    """
+    return _operation("numpy_function", func, inp, Tout, _on_arrays)
+
+
+def _on_tensors(func: Any, inputs: list[Tensor]) -> Any:
+    return func(*inputs)
+
+
+def _on_arrays(func: Any, inputs: list[Tensor]) -> Any:
+    return func(*[x.numpy() for x in inputs])
+
+
+def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..., Any]) -> Any:
+    if signature is None:
+        raise TypeError(f"{name}: Tout must say the dtype of the result, or those of several in a list")
+    if func is None:
+        if inp is not None:
+            raise TypeError(f"{name}: without func this is a decorator, and takes no inp")
+        return lambda function: _decorated(name, function, signature, call)
+    if not callable(func):
+        raise ValueError(f"{name}: func must be a function, not {func!r}")
+    given = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
+    if local.here.trace is not None:
+        return _later(name, func, given, signature, call)
+    return _fitting(name, call(func, given), signature)
+
+
+def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Callable[..., Any]) -> Any:
+    """The results of a call that is made when the compiled function runs."""
+    kinds = []
+    for s in nest.flatten(signature):
+        if not isinstance(s, TensorSpec) or not s.shape.is_fully_defined():
+            raise NotCompilableError(
+                f"{name}: inside a @function the shape of a result must be known: "
+                f"Tout=TensorSpec(shape, dtype), not {s!r}"
+            )
+        kinds.append((tuple(s.shape), s.dtype.numpy_dtype))
+
+    def function(*tensors: Tensor) -> list[Tensor]:
+        return nest.flatten(_fitting(name, call(func, list(tensors)), signature))
+
+    tensors = local.here.trace.calls.call(name, function, inputs, kinds, differentiable=call is _on_tensors)
+    return nest.pack_sequence_as(signature, tensors)
+
+
+def _decorated(name: str, function: Callable[..., Any], signature: Any, call: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def operation(*inputs: Any) -> Any:
+        return _operation(name, function, list(inputs), signature, call)
+
+    return operation
+
+
+def _fitting(name: str, result: Any, signature: Any) -> Any:
+    """The result as tensors of the promised dtypes."""
+    wanted = [s.dtype if isinstance(s, TensorSpec) else dtypes.as_dtype(s) for s in nest.flatten(signature)]
+    if not wanted:
+        return signature
+    if nest.is_nested(signature):
+        results = nest.flatten(result)
+    else:
+        results = [result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result]
+    if len(results) != len(wanted):
+        raise InvalidArgumentError(
+            f"{name}: func returned {len(results)} results, and Tout says {len(wanted)}"
+        )
+    tensors = []
+    for r, dtype in zip(results, wanted, strict=True):
+        tensor = convert(r, None, dtype.numpy_dtype)
+        if tensor.dtype is not dtype:
+            raise InvalidArgumentError(
+                f"{name}: func returned {tensor.dtype.name}, and Tout says {dtype.name}: cast the result, or say so"
+            )
+        tensors.append(tensor)
+    return nest.pack_sequence_as(signature, tensors)

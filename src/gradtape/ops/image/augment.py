@@ -1,0 +1,228 @@
+"""Images turned, mirrored and cut at random, and the patches they are made of."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import InvalidArgumentError
+from ...core.primitive import apply
+from ...core.tensor import Tensor, convert
+from ...engine.arrays import is_traced
+from ..array.indexing import Index, block, getitem
+from ..array.movement import reshape, static_shape
+from ..array.movement import transpose as permute
+from ..array.padding import pad
+from ..math.elementwise import select
+from ..random import stateful as random
+from ..random import stateless
+from ..scalars import choice, integer
+from ..signal.spectral import frame_
+from .resize import as_batch, as_images
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mirrored and turned
+
+_MIRROR = {
+    -3: Index((..., slice(None, None, -1), slice(None), slice(None))),
+    -2: Index((..., slice(None, None, -1), slice(None))),
+}
+
+
+def _flipped(x: Any, axis: int) -> Any:
+    return apply(getitem, (x,), {"index": _MIRROR[axis]})
+
+
+def _turned(x: Any) -> Any:
+    """Rows as columns."""
+    return permute(x, (1, 0, 2) if x.ndim == 3 else (0, 2, 1, 3))
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """The image, or each of a batch, mirrored along its width.
+
+    >>> flip_left_right([[[1], [2]]]).numpy()[0, :, 0]
+    array([2, 1], dtype=int32)
+    """
+    return _flipped(as_images("flip_left_right", image), -2)
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """The image, or each of a batch, mirrored along its height.
+
+    >>> flip_up_down([[[1]], [[2]]]).numpy()[:, 0, 0]
+    array([2, 1], dtype=int32)
+    """
+    return _flipped(as_images("flip_up_down", image), -3)
+
+
+def transpose(image: Any, name: str | None = None) -> Tensor:
+    """The image, or each of a batch, with its height and width exchanged.
+
+    >>> transpose([[[1], [2]]]).shape
+    TensorShape([2, 1, 1])
+    """
+    return _turned(as_images("transpose", image))
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """The image, or each of a batch, turned `k` times by 90 degrees counter-clockwise.
+
+    >>> rot90([[[1], [2]]]).numpy()[:, 0, 0]
+    array([2, 1], dtype=int32)
+    """
+    x = as_images("rot90", image)
+    turns = integer("rot90", "k", k) % 4
+    if turns == 2:
+        return _flipped(_flipped(x, -3), -2)
+    if turns % 2:
+        return _flipped(_turned(x), -3 if turns == 1 else -2)
+    return x
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# At random
+
+
+def drawn(seed: Any) -> Any:
+    """Draws by an operation's seed."""
+    return functools.partial(random.uniform, seed=seed)
+
+
+def drawn_from(seed: Any) -> Any:
+    """The same as a function of the seed alone."""
+    return functools.partial(stateless.stateless_uniform, seed=seed)
+
+
+def _randomly_flipped(name: str, image: Any, axis: int, draw: Any) -> Any:
+    """Each image mirrored or not, as TensorFlow decides from the same numbers."""
+    x = as_images(name, image)
+    if x.ndim == 3:
+        small = draw(())._array < 0.5
+        if is_traced(small):
+            return apply(select, (convert(small), _flipped(x, axis), x))
+        return _flipped(x, axis) if small else x
+    chosen = draw((x._array.shape[0],))._array > 0.5
+    return apply(select, (convert(chosen.reshape(-1, 1, 1, 1)), _flipped(x, axis), x))
+
+
+def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
+    """The image, or each of a batch by itself, mirrored along its width half of the time.
+
+    >>> random_flip_left_right([[[1], [2]]]).shape
+    TensorShape([1, 2, 1])
+    """
+    return _randomly_flipped("random_flip_left_right", image, -2, drawn(seed))
+
+
+def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
+    """The image, or each of a batch by itself, mirrored along its height half of the time.
+
+    >>> random_flip_up_down([[[1], [2]]]).shape
+    TensorShape([1, 2, 1])
+    """
+    return _randomly_flipped("random_flip_up_down", image, -3, drawn(seed))
+
+
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+    """`random_flip_left_right` as a function of a seed of two integers.
+
+    >>> stateless_random_flip_left_right([[[1], [2]]], (1, 2)).shape
+    TensorShape([1, 2, 1])
+    """
+    return _randomly_flipped("stateless_random_flip_left_right", image, -2, drawn_from(seed))
+
+
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+    """`random_flip_up_down` as a function of a seed of two integers.
+
+    >>> stateless_random_flip_up_down([[[1], [2]]], (1, 2)).shape
+    TensorShape([1, 2, 1])
+    """
+    return _randomly_flipped("stateless_random_flip_up_down", image, -3, drawn_from(seed))
+
+
+def _randomly_cut(name: str, value: Any, size: Any, draw: Any) -> Tensor:
+    x = convert(value)
+    wanted, shape = static_shape(name, size), x._array.shape
+    if len(wanted) != len(shape) or any(not 0 <= w <= n for w, n in zip(wanted, shape, strict=True)):
+        raise InvalidArgumentError(
+            f"{name}: size must hold, for each axis of shape {list(shape)}, a length up to it, not {list(wanted)}"
+        )
+    numbers = draw((len(shape),), maxval=np.iinfo(np.int32).max, dtype="int32")._array
+    if is_traced(numbers):
+        most = np.array([n - w + 1 for n, w in zip(shape, wanted, strict=True)], np.int32)
+        return apply(block, (x, convert(numbers % most)), {"sizes": wanted})
+    starts = [int(d) % (n - w + 1) for d, n, w in zip(numbers, shape, wanted, strict=True)]
+    index = Index((..., *[slice(start, start + w) for start, w in zip(starts, wanted, strict=True)]))
+    return apply(getitem, (x,), {"index": index})
+
+
+def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
+    """A part of the given shape, from a random place, of a tensor of any rank.
+
+    >>> random_crop([[1, 2, 3], [4, 5, 6]], (2, 1)).shape
+    TensorShape([2, 1])
+    """
+    return _randomly_cut("random_crop", value, size, drawn(seed))
+
+
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """`random_crop` as a function of a seed of two integers.
+
+    >>> stateless_random_crop([[1, 2, 3], [4, 5, 6]], (2, 1), (1, 2)).shape
+    TensorShape([2, 1])
+    """
+    return _randomly_cut("stateless_random_crop", value, size, drawn_from(seed))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Patches
+
+
+def _square(what: str, value: Any) -> tuple[int, int]:
+    numbers = static_shape("extract_patches", value)
+    if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+        raise InvalidArgumentError(
+            f"extract_patches: {what} must be [1, rows, columns, 1], both at least 1, not {list(numbers)}"
+        )
+    return numbers[1], numbers[2]
+
+
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """The patches of a window sliding over a batch of images, each patch flat in the last axis.
+
+    `sizes`, `strides` and `rates` (the step between a window's pixels) are of the form [1, rows, columns, 1]; `padding`
+    is 'VALID', or 'SAME', which pads with zeros.
+
+    >>> extract_patches([[[[1], [2], [3]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID").numpy()[0, 0]
+    array([[1, 2],
+           [2, 3]], dtype=int32)
+    """
+    x = as_batch("extract_patches", images)
+    choice("extract_patches", "padding", padding, ("SAME", "VALID"))
+    size, step, rate = _square("sizes", sizes), _square("strides", strides), _square("rates", rates)
+    reach = [(k - 1) * r + 1 for k, r in zip(size, rate, strict=True)]
+    if padding == "SAME":
+        old = x._array.shape[1:3]
+        missing = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in zip(old, step, reach, strict=True)]
+        if any(missing):
+            x = pad(x, [[0, 0], *[[m // 2, m - m // 2] for m in missing], [0, 0]])
+    # (batch, height, width, channels) -> (batch, channels, width, rows, row in window) -> ...: all of it views, until
+    # the reshape.
+    x = permute(x, (0, 3, 2, 1))
+    x = _framed(x, reach[0], step[0], rate[0])
+    x = permute(x, (0, 1, 3, 4, 2))
+    x = _framed(x, reach[1], step[1], rate[1])
+    x = permute(x, (0, 2, 4, 3, 5, 1))
+    shape = x._array.shape
+    return reshape(x, (*shape[:3], shape[3] * shape[4] * shape[5]))
+
+
+def _framed(x: Any, reach: int, step: int, rate: int) -> Any:
+    x = apply(frame_, (x,), {"length": reach, "step": step})
+    return x if rate == 1 else apply(getitem, (x,), {"index": Index((..., slice(None, None, rate)))})

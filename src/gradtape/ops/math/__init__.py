@@ -1,0 +1,1 @@
+"""Operations on elements, reductions, sorting, special functions."""

@@ -1,0 +1,156 @@
+"""Arithmetic composed of elementwise primitives: powers, sums of lists, scaled tensors, polynomials, monotony."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import HALF, as_dtype
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.indexed_slices import IndexedSlices
+from ...core.primitive import Primitive, apply, rounded
+from ...core.shapes import TensorShape
+from ...core.tensor import Tensor, convert, convert_to_tensor
+from ..array.movement import identity, reshape, together
+from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, raise_to
+from .reduction import reduce_all
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x to the power y, element by element. The gradient of x ** 0 is 0, at 0 too.
+
+    >>> float(pow(2.0, 3.0))
+    8.0
+    """
+    if type(y) in (int, float) and type(x) not in (int, float, bool, complex):
+        x = convert(x)
+    return raise_to(x, y) if type(x) is Tensor else apply(Primitive.registry["power"], (x, y))
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """1 / x for each element.
+
+    >>> float(reciprocal(4.0))
+    0.25
+    """
+    return apply(Primitive.registry["reciprocal"], (_floating("reciprocal", x),))
+
+
+def _floating(name: str, x: Any) -> Tensor:
+    value = convert(x)
+    if not (value.dtype.is_floating or value.dtype.is_complex):
+        raise DTypeError(
+            f"{name} takes floating or complex tensors, not {value.dtype.name}: use cast(x, 'float32')"
+        )
+    return value
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x for each element, and 0 where x is 0.
+
+    >>> reciprocal_no_nan([2.0, 0.0]).numpy()
+    array([0.5, 0. ], dtype=float32)
+    """
+    value = _floating("reciprocal_no_nan", x)
+    return apply(divide_no_nan, (number(1, value), value))
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A scalar times a tensor, or times the rows of sparse gradients.
+
+    >>> scalar_mul(2.0, [1.0, 2.0]).numpy()
+    array([2., 4.], dtype=float32)
+    """
+    sparse = isinstance(x, IndexedSlices)
+    value = convert(x.values if sparse else x)
+    factor = convert(scalar, None, value._array.dtype)
+    if factor.ndim:
+        raise ValueError(
+            f"scalar_mul: the first factor must be a scalar, not of shape {list(factor._array.shape)}"
+        )
+    product = apply(multiply, (factor, value))
+    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape.
+
+    >>> float(add_n([1.0, 2.0, 3.0]))
+    6.0
+    """
+    if not isinstance(inputs, (list, tuple, Tensor)) or not len(inputs):
+        raise ValueError("add_n takes a list of at least one tensor")
+    return _sum_of("add_n", [convert_to_tensor(x) if isinstance(x, IndexedSlices) else x for x in inputs])
+
+
+def _sum_of(name: str, values: list[Any]) -> Tensor:
+    tensors = together(name, values)
+    if len(tensors) > 2 and tensors[0]._array.dtype.char in HALF:
+        return rounded(lambda *wide: _sum_of(name, list(wide)), *tensors)
+    total = tensors[0] if len(tensors) > 1 else identity(tensors[0])
+    for x in tensors[1:]:
+        if x._array.shape != total._array.shape:
+            raise InvalidArgumentError(
+                f"{name}: the tensors must have one shape, not {list(total._array.shape)} and {list(x._array.shape)}"
+            )
+        total = apply(add, (total, x))
+    return total
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape; `shape` and `tensor_dtype`, where given, must be theirs.
+
+    >>> accumulate_n([[1.0, 2.0], [3.0, 4.0]]).numpy()
+    array([4., 6.], dtype=float32)
+    """
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        raise ValueError("accumulate_n takes a list of at least one tensor")
+    total = _sum_of("accumulate_n", list(inputs))
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not total.dtype:
+        raise DTypeError(
+            f"accumulate_n: tensor_dtype is {as_dtype(tensor_dtype).name}, but the tensors are {total.dtype.name}"
+        )
+    if shape is not None and not TensorShape(shape).is_compatible_with(total.shape):
+        raise ValueError(
+            f"accumulate_n: shape is {TensorShape(shape)}, but the tensors have shape {total.shape}"
+        )
+    return total
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with these coefficients, a list with that of the highest power first, at `x`.
+
+    >>> float(polyval([1.0, 2.0, 3.0], 2.0))
+    11.0
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"polyval: coeffs must be a list, not {type(coeffs).__name__}: use unstack(coeffs)")
+    at = convert(x)
+    value = convert(coeffs[0] if coeffs else np.zeros_like(at._array), None, at._array.dtype)
+    for c in coeffs[1:]:
+        value = value * at + convert(c, None, at._array.dtype)
+    return value
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Is no element smaller than the one before it? True if there are fewer than two.
+
+    >>> bool(is_non_decreasing([1, 1, 2]))
+    True
+    """
+    return _each_after(x, greater_equal)
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Is each element larger than the one before it? True if there are fewer than two.
+
+    >>> bool(is_strictly_increasing([1, 1, 2]))
+    False
+    """
+    return _each_after(x, greater)
+
+
+def _each_after(x: Any, compare: Primitive) -> Tensor:
+    flat = reshape(x, (-1,))
+    return reduce_all(apply(compare, (flat[1:], flat[:-1])))

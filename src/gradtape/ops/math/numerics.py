@@ -1,0 +1,52 @@
+"""check_numerics: the same value, or an error where it is not finite; and the same for its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import dtypes
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, primitive
+from ...core.tensor import Tensor, convert
+from ...engine.arrays import is_traced, xp
+from ..control.printing import demand
+
+
+def not_finite(array: Any) -> str:
+    """What an array holds that is no finite number: '', 'NaN', 'Inf' or 'Inf and NaN'."""
+    if not dtypes.is_differentiable(array) or bool(xp(array).isfinite(array).all()):
+        return ""
+    found = [kind for kind, test in (("Inf", xp(array).isinf), ("NaN", xp(array).isnan)) if test(array).any()]
+    return " and ".join(found)
+
+
+@primitive(linear=True, name="check_numerics")
+def check_numerics_(x, *, message):
+
+    def error(array: Any) -> InvalidArgumentError:
+        return InvalidArgumentError(f"{message} : Tensor had {not_finite(array)} values")
+
+    if is_traced(x):
+        demand(xp(x).isfinite(x).all(), error, [x])
+    elif not_finite(x):
+        raise error(x)
+    return x
+
+
+_IN_GRADIENT = "not a finite number in the gradient of: "
+
+check_numerics_.rules(
+    x=lambda g, message: check_numerics_(g, message=_IN_GRADIENT + message.removeprefix(_IN_GRADIENT))
+)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The same tensor, if all its elements are finite; else an error with the message. Its gradient is checked, too.
+
+    >>> check_numerics(0.5, "a half").numpy()
+    np.float32(0.5)
+    """
+    x = convert(tensor)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"check_numerics: takes floating tensors, not {x.dtype.name}")
+    return apply(check_numerics_, (x,), {"message": str(message)})

@@ -1,0 +1,311 @@
+"""Sorting and what is found by it: order, the largest elements, places in a sorted row, distinct values."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import as_dtype
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, primitive, real_floats
+from ...core.tensor import Tensor, convert
+from ...engine.arrays import is_traced, xp
+from ..array.movement import reshape
+from ..known import known, shape_known
+from ..scalars import choice, integer
+from .reduction import one_axis
+from .segment import integers
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Elements taken along an axis, and put back
+
+
+@primitive(mixed=True, linear=True)
+def take_along(x, indices, *, axis):
+    """The elements of each row at that row's indices."""
+    return xp(x, indices).take_along_axis(x, _in_front(indices, x.ndim), axis)
+
+
+@primitive(mixed=True, linear=True)
+def put_along(x, indices, *, axis, size):
+    """Zeros, with the elements of each row at that row's indices, of which no two are the same."""
+    shape = (*x.shape[:axis], size, *x.shape[x.ndim + axis + 1 :])
+    indices = _in_front(indices, x.ndim)
+    m = xp(x, indices)
+    if m is not np:
+        return m.put_along_axis(m.zeros(shape, x.dtype), indices, x, axis, inplace=False)
+    out = np.zeros(shape, x.dtype)
+    np.put_along_axis(out, indices, x, axis)
+    return out
+
+
+def _in_front(indices: Any, ndim: int) -> Any:
+    return indices.reshape((1,) * (ndim - indices.ndim) + indices.shape)
+
+
+take_along.rules(x=lambda g, indices, x_shape, axis: put_along(g, indices, axis=axis, size=x_shape[axis]))
+put_along.rules(x=lambda g, indices, axis: take_along(g, indices, axis=axis))
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sorting
+
+
+def _downwards(x: Any) -> Any:
+    """Numbers in the opposite order. ~x turns integers round without overflow."""
+    return -x if x.dtype.kind in "fV" else ~x
+
+
+@primitive(name="argsort")
+def argsort_(x, *, axis, descending, dtype):
+    """The order that sorts each row; equal elements keep theirs."""
+    keys = _downwards(x) if descending else x
+    order = np.argsort(keys, axis, stable=True) if xp(x) is np else _sorted_by_jax(keys, axis)[1]
+    return order.astype(dtype)
+
+
+@primitive(name="sort")
+def sort_(x, *, axis, descending):
+    """Nine times as fast as finding the order, which only the gradient needs."""
+    keys = _downwards(x) if descending else x
+    result = np.sort(keys, axis) if xp(x) is np else _sorted_by_jax(keys, axis)[0]
+    return _downwards(result) if descending else result
+
+
+def _sorted_by_jax(x: Any, axis: int) -> Any:
+    """The elements in order, and the order. XLA does it once where both are asked for, and only what is asked for."""
+    from jax import lax
+
+    axis += x.ndim
+    numbers = lax.broadcasted_iota(np.int64 if x.shape[axis] >> 31 else np.int32, x.shape, axis)
+    return lax.sort((x, numbers), dimension=axis, is_stable=True, num_keys=1)
+
+
+def _unsort(g: Any, x: Any, x_shape: tuple[int, ...], axis: int, descending: bool) -> Any:
+    order = argsort_(x, axis=axis, descending=descending, dtype="int64")
+    return put_along(g, order, axis=axis, size=x_shape[axis])
+
+
+sort_.rules(x=_unsort)
+
+
+@primitive(name="top_k")
+def top_k_(x, *, k, dtype):
+    """The indices of the k largest elements of each row, largest first; of equals, those that come first."""
+    n = x.shape[-1]
+    if xp(x) is not np:
+        from jax import lax
+
+        return lax.top_k(x, k)[1].astype(dtype)
+    if 4 * k < n:
+        chosen = _largest(x.reshape(-1, n), k)
+        if chosen is not None:
+            values = np.take_along_axis(x.reshape(-1, n), chosen, -1)
+            order = np.argsort(_downwards(values), -1, kind="stable")
+            return np.take_along_axis(chosen, order, -1).astype(dtype).reshape(*x.shape[:-1], k)
+    return np.argsort(_downwards(x), -1, stable=True)[..., :k].astype(dtype)
+
+
+def _largest(x: Any, k: int) -> Any:
+    """The indices, in order, of the k largest elements of each row, without sorting them all; None if some are nan."""
+    if k == 0:
+        return np.zeros((len(x), 0), np.intp)
+    n = x.shape[1]
+    least = np.partition(x, n - k, axis=1)[:, n - k, None]
+    above, level = x > least, x == least
+    missing = k - np.count_nonzero(above, axis=1, keepdims=True)
+    chosen = above | (level & (np.cumsum(level, axis=1) <= missing))
+    found = np.nonzero(chosen)[1]
+    return found.reshape(len(x), k) if found.size == len(x) * k and (least == least).all() else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Searching
+
+
+@primitive(name="searchsorted")
+def searchsorted_(sequence, values, *, side, dtype):
+    """Where each value belongs in its row of `sequence`, by halving all intervals at once."""
+    m, n = xp(sequence, values), sequence.shape[-1]
+    if m is np and sequence.ndim == 1:
+        return np.searchsorted(sequence, values, side).astype(dtype)
+    low, high = m.zeros(values.shape, int), m.full(values.shape, n)
+    for _ in range(n.bit_length()):
+        middle = (low + high) // 2
+        found = m.take_along_axis(sequence, m.minimum(middle, n - 1), -1)
+        behind = (found < values if side == "left" else found <= values) & (low < high)
+        low, high = m.where(behind, middle + 1, low), m.where(behind, high, middle)
+    return low.astype(dtype)
+
+
+@primitive(mixed=True, name="in_top_k")
+def in_top_k_(predictions, targets, *, k):
+    """Are fewer than k predictions of the row larger than the target's? No, if any is not finite."""
+    m, n = xp(predictions, targets), predictions.shape[1]
+    inside = (targets >= 0) & (targets < n) & m.isfinite(predictions).all(1)
+    if not n:
+        return inside
+    own = m.take_along_axis(predictions, m.clip(targets, 0, n - 1)[:, None], 1)
+    return inside & ((predictions > own).sum(1) < k)
+
+
+@primitive(name="invert_permutation")
+def invert_permutation_(x):
+    return xp(x).argsort(x).astype(x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+TopKV2 = namedtuple("TopKV2", ["values", "indices"])
+Unique = namedtuple("Unique", ["y", "idx"])
+UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+
+
+def _descending(name: str, direction: Any) -> bool:
+    return bool(choice(name, "direction", direction, ("ASCENDING", "DESCENDING")) == "DESCENDING")
+
+
+def _comparable(name: str, value: Any) -> Tensor:
+    x = convert(value)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise DTypeError(f"{name} takes real numbers, not {x.dtype.name}")
+    return x
+
+
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The elements along `axis` in order, smallest or, with direction 'DESCENDING', largest first.
+
+    >>> sort([3.0, 1.0, 2.0]).numpy()
+    array([1., 2., 3.], dtype=float32)
+    """
+    x = _comparable("sort", values)
+    a, descending = one_axis("sort", axis, x.ndim), _descending("sort", direction)
+    return apply(sort_, (x,), {"axis": a, "descending": descending})
+
+
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The order that sorts the elements along `axis`. Equal elements keep theirs, `stable` or not.
+
+    >>> argsort([3.0, 1.0, 2.0]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    x = _comparable("argsort", values)
+    a, descending = one_axis("argsort", axis, x.ndim), _descending("argsort", direction)
+    return apply(argsort_, (x,), {"axis": a, "descending": descending, "dtype": "int32"})
+
+
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None
+) -> TopKV2:
+    """The `k` largest elements along the last axis and their indices, largest first, of equals the first.
+
+    >>> top_k([1.0, 3.0, 2.0], k=2).indices.numpy()
+    array([1, 2], dtype=int32)
+    """
+    x = _comparable("top_k", input)
+    count = known("top_k", "k", integers("top_k", "k", k)._array)
+    if not x.ndim:
+        raise InvalidArgumentError("top_k: input must have at least one axis, a scalar has none")
+    if count.ndim or not 0 <= count <= x._array.shape[-1]:
+        raise InvalidArgumentError(
+            f"top_k: k must lie between 0 and the length of the last axis of shape {list(x._array.shape)}, "
+            f"not {count.tolist()}"
+        )
+    indices = apply(top_k_, (x,), {"k": int(count), "dtype": as_dtype(index_type).name})
+    return TopKV2(apply(take_along, (x, indices), {"axis": -1}), indices)
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Is each row's target among its `k` largest predictions? Of equals all are; where any is not finite none is.
+
+    >>> in_top_k([1, 0], [[0.1, 0.9], [0.2, 0.8]], k=1).numpy()
+    array([ True, False])
+    """
+    x, at = convert(predictions), integers("in_top_k", "targets", targets)
+    if x.ndim != 2 or at.ndim != 1 or x._array.shape[0] != at._array.shape[0]:
+        raise InvalidArgumentError(
+            f"in_top_k: predictions must be a matrix and targets have a number for each row, not of shapes "
+            f"{list(x._array.shape)} and {list(at._array.shape)}"
+        )
+    real_floats(in_top_k_, [x._array], None)
+    return apply(in_top_k_, (x, at), {"k": integer("in_top_k", "k", k)})
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = "int32", name: str | None = None
+) -> Tensor:
+    """Where each value belongs in `sorted_sequence` along the last axis: in front of its equals, or behind ('right').
+
+    Axes before the last are a batch.
+
+    >>> searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 4.0]).numpy()
+    array([1, 4], dtype=int32)
+    """
+    choice("searchsorted", "side", side, ("left", "right"))
+    kind = as_dtype(out_type)
+    if not kind.is_integer:
+        raise DTypeError(f"searchsorted: out_type must be int32 or int64, not {kind.name}")
+    sequence = _comparable("searchsorted", sorted_sequence)
+    x = convert(values, None, sequence._array.dtype)
+    rows, shape = sequence._array.shape, x._array.shape
+    if not rows or not shape or math.prod(rows[:-1]) != math.prod(shape[:-1]):
+        raise InvalidArgumentError(
+            f"searchsorted: sorted_sequence of shape {list(rows)} and values of shape {list(shape)} must have "
+            "the same axes before the last, and a last one"
+        )
+    sequence = reshape(sequence, (*shape[:-1], rows[-1]))
+    return apply(searchsorted_, (sequence, x), {"side": side, "dtype": kind.name})
+
+
+def _distinct(name: str, value: Any) -> tuple[Any, Any, Any]:
+    """The distinct values in the order of their first appearance, which each element is, and the counts."""
+    x = convert(value)._array
+    if x.ndim != 1:
+        raise InvalidArgumentError(f"{name}: takes a vector, not a tensor of shape {list(x.shape)}")
+    shape_known(name, "x", x, "sort it and compare neighbours, which keeps the shape")
+    _, first, which, counts = np.unique(x, True, True, True, equal_nan=False)
+    order = np.argsort(first)
+    rank = np.argsort(order)
+    return x[first[order]], rank[which], counts[order]
+
+
+def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
+    """The distinct elements of a vector in the order they appear, and for each element the index of its value.
+
+    >>> unique([3, 1, 3]).idx.numpy()
+    array([0, 1, 0], dtype=int32)
+    """
+    values, which, _ = _distinct("unique", x)
+    return Unique(convert(values), convert(which.astype(as_dtype(out_idx).numpy_dtype)))
+
+
+def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
+    """The distinct elements of a vector, for each element the index of its value, and how often each occurs.
+
+    >>> unique_with_counts([3, 1, 3]).count.numpy()
+    array([2, 1], dtype=int32)
+    """
+    kind = as_dtype(out_idx).numpy_dtype
+    values, which, counts = _distinct("unique_with_counts", x)
+    return UniqueWithCounts(convert(values), convert(which.astype(kind)), convert(counts.astype(kind)))
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes `x`, a vector that holds each number from 0 up to its length once.
+
+    >>> invert_permutation([2, 0, 1]).numpy()
+    array([1, 2, 0], dtype=int32)
+    """
+    value = integers("invert_permutation", "x", x)
+    array = value._array
+    if array.ndim != 1 or not (is_traced(array) or np.array_equal(np.sort(array), np.arange(array.size))):
+        raise InvalidArgumentError(
+            "invert_permutation: x must be a vector that holds each number from 0 up to its length once, "
+            f"not {value if is_traced(array) else str(array.tolist())[:60]}"
+        )
+    return apply(invert_permutation_, (value,))

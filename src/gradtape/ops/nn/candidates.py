@@ -1,0 +1,201 @@
+"""Candidate samplers: some of many classes, drawn at random, and how often each is expected among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.dtypes import as_dtype
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.tensor import Tensor, convert, wrap
+from ...engine.arrays import is_traced, xp
+from ...engine.host import call
+from ..known import shape_known
+from ..random.stateful import uniform
+from ..scalars import integer
+
+
+class Candidates(NamedTuple):
+    """The classes drawn, and the expected number of times for each true class and for each class drawn."""
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes below `range_max`, each with probability log((c + 2) / (c + 1)) / log(range_max + 1).
+
+    So are words, in order of their frequency. With `unique` no class is drawn twice.
+
+    >>> log_uniform_candidate_sampler([[1]], 1, 3, True, 3).sampled_candidates.numpy().sum().item()
+    3
+    """
+    range_max = integer("log_uniform_candidate_sampler", "range_max", range_max, least=1)
+    span = np.log1p(float(range_max))
+    return _sampled(
+        "log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
+        draw=lambda u: xp(u).exp(u * span) - 1,
+        probability=lambda c: xp(c).log1p(1 / (c + 1.0)) / span,
+    )  # fmt: skip
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes below `range_max`, each as likely as any other. With `unique` no class is drawn twice.
+
+    >>> uniform_candidate_sampler([[1]], 1, 2, False, 4).true_expected_count.numpy()
+    array([[0.5]], dtype=float32)
+    """
+    range_max = integer("uniform_candidate_sampler", "range_max", range_max, least=1)
+    return _sampled(
+        "uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed,
+        draw=lambda u: u * range_max,
+        probability=lambda c: np.full(c.shape, 1 / range_max),
+    )  # fmt: skip
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: Any = None,
+    name: str | None = None,
+) -> Candidates:
+    """Each of `num_sampled` classes, once: for tests of what a sample approximates.
+
+    >>> all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy()
+    array([0, 1, 2])
+    """
+    true = _true_classes("all_candidate_sampler", true_classes, num_true)
+    num_sampled = integer("all_candidate_sampler", "num_sampled", num_sampled, least=0)
+    ones = np.ones(num_sampled, np.float32)
+    return Candidates(wrap(np.arange(num_sampled)), wrap(np.ones(true.shape, np.float32)), wrap(ones))
+
+
+def _true_classes(name: str, true_classes: Any, num_true: int) -> Any:
+    true = convert(true_classes)._array
+    if true.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: true_classes must be integers, not {true.dtype}")
+    num_true = integer(name, "num_true", num_true)
+    if true.ndim != 2 or true.shape[1] != num_true:
+        raise InvalidArgumentError(
+            f"{name}: true_classes must be a matrix with {num_true} numbers a row, not of shape {list(true.shape)}"
+        )
+    return true
+
+
+def _sampled(
+    name: str,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any,
+    draw: Callable[[Any], Any],
+    probability: Callable[[Any], Any],
+) -> Candidates:
+    true = _true_classes(name, true_classes, num_true)
+    num_sampled = integer(name, "num_sampled", num_sampled, least=1)
+    if unique and num_sampled > range_max:
+        raise InvalidArgumentError(
+            f"{name}: {num_sampled} different classes cannot be drawn from {range_max}"
+        )
+
+    def some(count: int) -> Any:
+        numbers = uniform((count,), dtype="float64", seed=seed)._array
+        return xp(numbers).minimum(draw(numbers).astype(np.int64), range_max - 1)
+
+    drawn = some(num_sampled)
+    tries: Any = num_sampled
+    if unique and is_traced(drawn):
+        more = uniform((), minval=0, maxval=1 << 62, dtype="int64", seed=seed)._array
+        drawn, tries = _different_on_host(drawn, more, draw, range_max)
+    elif unique:
+        drawn, tries = _until_different(drawn, some, num_sampled)
+
+    def expected(classes: Any) -> Tensor:
+        p = probability(classes.astype(np.float64))
+        with np.errstate(divide="ignore"):  # one class has probability 1
+            count = -xp(p, tries).expm1(tries * xp(p).log1p(-p)) if unique else p * num_sampled
+        return wrap(count.astype(np.float32))
+
+    return Candidates(wrap(drawn), expected(true), expected(drawn))
+
+
+def _until_different(drawn: Any, some: Callable[[int], Any], wanted: int) -> tuple[Any, int]:
+    """The first `wanted` different classes of a sequence that goes on as long as it takes; and how long it took."""
+    while True:
+        _, first = np.unique(drawn, return_index=True)
+        if len(first) >= wanted:
+            first = np.sort(first)[:wanted]
+            return drawn[first], int(first[-1]) + 1
+        drawn = np.concatenate([drawn, some(len(drawn))])
+
+
+def _different_on_host(drawn: Any, more: Any, draw: Callable[[Any], Any], range_max: int) -> tuple[Any, Any]:
+    """The same in a `@function`, where nobody knows how long it takes: others follow `drawn`, by the seed `more`."""
+
+    def until_different(drawn: Any, more: Any) -> tuple[Any, int]:
+        numbers = np.random.Generator(np.random.Philox(int(more)))
+
+        def some(count: int) -> Any:
+            return np.minimum(draw(numbers.random(count)).astype(np.int64), range_max - 1)
+
+        return _until_different(drawn, some, len(drawn))
+
+    whole = np.dtype(np.int64)
+    different, tries = call(until_different, [(drawn.shape, whole), ((), whole)], [drawn, more])
+    return different, tries
+
+
+def accidental_hits(true: Any, drawn: Any, dtype: Any) -> Any:
+    """A very low number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
+    lowest = max(float(np.finfo(np.float32).min), float(as_dtype(dtype).min))  # times 0 it must be 0
+    hit = (true[:, :, None] == drawn).any(1)
+    return xp(hit).where(hit, np.asarray(lowest, dtype), np.zeros((), dtype))
+
+
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where classes drawn are true ones: the rows, the positions in the sample, and the lowest number for each.
+
+    >>> [t.numpy().tolist() for t in compute_accidental_hits([[1, 2], [3, 4]], [4, 1], 2)[:2]]
+    [[0, 1], [1, 0]]
+    """
+    true = _true_classes("compute_accidental_hits", true_classes, num_true)
+    drawn = convert(sampled_candidates)._array
+    if drawn.ndim != 1 or drawn.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"compute_accidental_hits: sampled_candidates must be a list of integers, not {sampled_candidates!r}"
+        )
+    for array in (true, drawn):
+        shape_known(
+            "compute_accidental_hits",
+            "the classes",
+            array,
+            "use sampled_softmax_loss or nce_loss with remove_accidental_hits=True",
+        )
+    rows, _, where = np.nonzero(true[:, :, None] == drawn)
+    lowest = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
+    return wrap(rows.astype(np.int32)), wrap(where.astype(np.int64)), wrap(lowest)

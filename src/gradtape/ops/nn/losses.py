@@ -1,0 +1,271 @@
+"""Losses: logistic, squared, Poisson, and those that look at a sample of the classes only."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import HALF
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, real_floats, rounded
+from ...core.tensor import Tensor, convert
+from ...engine.arrays import is_traced, xp
+from ..array.movement import cast, concat, gather, reshape, together
+from ..linalg.products import matmul
+from ..math.elementwise import (
+    divide_no_nan,
+    exp,
+    log,
+    multiply,
+    negative,
+    select,
+    sigmoid,
+    softplus,
+    square,
+    zero_like,
+)
+from ..math.reduction import reduce_sum
+from ..scalars import integer
+from .candidates import accidental_hits, log_uniform_candidate_sampler
+from .embedding import table
+from .softmax import softmax_cross_entropy_with_logits
+
+
+@primitive(elementwise=True, settle=floats)
+def sigmoid_cross_entropy(logits, labels):
+    """max(x, 0) - x * z + log(1 + exp(-|x|)): no overflow at either end."""
+    m = xp(logits)
+    return m.maximum(logits, zero_like(logits)) - logits * labels + m.log1p(m.exp(-m.abs(logits)))
+
+
+sigmoid_cross_entropy.rules(
+    logits=lambda g, logits, labels: g * (sigmoid(logits) - labels),
+    labels=lambda g, logits: -g * logits,
+)
+
+
+def _alike(name: str, first: str, x: Any, second: str, y: Any) -> tuple[Any, Any]:
+    """Two tensors of one shape."""
+    x, y = together(name, [x, y])
+    if x._array.shape != y._array.shape:
+        raise InvalidArgumentError(
+            f"{name}: {first} and {second} must have the same shape, not {list(x._array.shape)} and "
+            f"{list(y._array.shape)}"
+        )
+    return x, y
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy between `labels`, each the probability of a yes, and sigmoid(logits).
+
+    >>> sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0]).numpy()
+    array([0.6931472, 0.6931472], dtype=float32)
+    """
+    if labels is None or logits is None:
+        raise ValueError("sigmoid_cross_entropy_with_logits: give both labels and logits")
+    x, target = _alike("sigmoid_cross_entropy_with_logits", "logits", logits, "labels", labels)
+    return ordered(sigmoid_cross_entropy, apply2(sigmoid_cross_entropy, x, target))
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """`sigmoid_cross_entropy_with_logits` where a missed yes counts `pos_weight` times.
+
+    >>> weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], 2.0).numpy()
+    array([1.3862944, 0.6931472], dtype=float32)
+    """
+    x, target = _alike("weighted_cross_entropy_with_logits", "logits", logits, "labels", labels)
+    missed = apply(softplus, (apply(negative, (x,)),))
+    weight: Any = convert(pos_weight, None, x._array.dtype)
+    return (1 - target) * x + (1 + (weight - 1) * target) * missed
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of the squares.
+
+    >>> float(l2_loss([3.0, 4.0]))
+    12.5
+    """
+    x = convert(t)
+    real_floats(square, [x._array], None)
+    if x._array.dtype.char in HALF:
+        return rounded(l2_loss, x)
+    return apply2(multiply, reduce_sum(apply1(square, x)), 0.5)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - z * c for counts z and predicted logarithms c of their means.
+
+    The full loss adds Stirling's approximation of log(z!), which is 0 up to z = 1.
+
+    >>> log_poisson_loss([2.0], [0.0]).numpy()
+    array([1.], dtype=float32)
+    """
+    c, z = _alike("log_poisson_loss", "log_input", log_input, "targets", targets)
+    loss: Any = apply(exp, (c,)) - c * z
+    if not compute_full_loss:
+        return loss
+    # 1 stands in where the approximation is not taken, so that no infinity meets its gradient.
+    small = (z._array >= 0) & (z._array <= 1)
+    safe: Any = apply(select, (small, np.ones((), z._array.dtype), z))
+    stirling = safe * apply(log, (safe,)) - safe + apply(log, (safe * (2 * math.pi),)) * 0.5
+    return loss + apply(select, (small, np.zeros((), z._array.dtype), stirling))
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the (weighted) losses over the batch size: by default the number of losses.
+
+    >>> float(compute_average_loss([1.0, 2.0, 3.0], global_batch_size=6))
+    1.0
+    """
+    losses: Any = convert(per_example_loss)
+    if losses._array.dtype.char in HALF:
+        given = {"sample_weight": sample_weight, "global_batch_size": global_batch_size}
+        return rounded(compute_average_loss, losses, **given)
+    if losses.ndim == 0:
+        raise InvalidArgumentError(
+            "compute_average_loss: per_example_loss must have an axis for the examples, and a scalar has none"
+        )
+    size = losses._array.shape[0] if global_batch_size is None else convert(global_batch_size)._array
+    size = size if is_traced(size) else np.asarray(size)
+    if size.ndim or size.dtype.kind not in "iu" or (not is_traced(size) and size < 0):
+        raise InvalidArgumentError(
+            f"compute_average_loss: global_batch_size must be an integer of at least 0, not {global_batch_size!r}"
+        )
+    if sample_weight is not None:
+        losses = losses * _weights_for(losses, sample_weight)
+    return apply2(divide_no_nan, reduce_sum(losses), size.astype(losses._array.dtype))
+
+
+def _weights_for(losses: Any, sample_weight: Any) -> Any:
+    """Weights for the first axes of the losses, one for each or for each row."""
+    weights = cast(convert(sample_weight, None, losses._array.dtype), losses.dtype)
+    missing = losses.ndim - weights.ndim
+    if weights.ndim and weights._array.shape != losses._array.shape and missing > 0:
+        weights = reshape(weights, (*weights._array.shape, *[1] * missing))
+    return weights
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of the losses over the number of replicas, which is one.
+
+    >>> float(scale_regularization_loss([1.0, 2.0]))
+    3.0
+    """
+    return reduce_sum(regularization_loss)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Losses over a sample of the classes
+
+
+def _sampled_logits(
+    name: str,
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    seed: Any,
+) -> tuple[Any, Any]:
+    """The logits of the true and of the sampled classes, less the log of how often each is drawn; and the labels."""
+    x: Any = convert(inputs)
+    true = convert(labels)
+    num_true = integer(name, "num_true", num_true)
+    if true._array.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: labels must be integers, not {true.dtype.name}")
+    batch = x._array.shape[0] if x.ndim == 2 else -1
+    if true._array.shape != (batch, num_true):
+        raise InvalidArgumentError(
+            f"{name}: inputs must be a matrix and labels have {num_true} numbers for each of its rows, not the shapes "
+            f"{list(x._array.shape)} and {list(true._array.shape)}"
+        )
+    if sampled_values is None:
+        sampled_values = log_uniform_candidate_sampler(true, num_true, num_sampled, True, num_classes, seed)
+    if not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3:
+        raise InvalidArgumentError(f"{name}: sampled_values must be the three tensors of a candidate sampler")
+    drawn, true_count, drawn_count = (convert(value)._array for value in sampled_values)
+    ids = xp(true._array, drawn).concatenate([true._array.reshape(-1), drawn]).astype(np.int64)
+    rows: Any = cast(gather(table(weights), ids), x.dtype)
+    shifts: Any = cast(gather(table(biases), ids), x.dtype)
+    cut = batch * num_true
+    true_rows = reshape(rows[:cut], (batch, num_true, x._array.shape[1]))
+    true_logits = reduce_sum(reshape(x, (batch, 1, -1)) * true_rows, 2) + reshape(
+        shifts[:cut], (batch, num_true)
+    )
+    logits = matmul(x, rows[cut:], transpose_b=True) + shifts[cut:]
+    if remove_accidental_hits:
+        logits = logits + accidental_hits(true._array, drawn, x._array.dtype)
+    kind = x._array.dtype
+    true_logits = true_logits - apply(log, (true_count.astype(kind),))
+    logits = concat([true_logits, logits - apply(log, (drawn_count.astype(kind),))], 1)
+    wanted = np.zeros(logits._array.shape, kind)
+    wanted[:, :num_true] = 1 / num_true
+    return logits, wanted
+
+
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str | None = "nce_loss",
+) -> Tensor:
+    """Noise-contrastive estimation: for each row of `inputs` the true classes against `num_sampled` drawn ones.
+
+    `weights` (classes, width) and `biases` (classes) are those of a dense layer; `sampled_values` are what a candidate
+    sampler gives, by default `log_uniform_candidate_sampler`.
+
+    >>> import gradtape as tf
+    >>> nce_loss(tf.zeros((9, 2)), tf.zeros(9), [[1], [2]], tf.ones((2, 2)), 3, 9).shape
+    TensorShape([2])
+    """
+    logits, wanted = _sampled_logits(
+        "nce_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, None,
+    )  # fmt: skip
+    return reduce_sum(apply(sigmoid_cross_entropy, (logits, wanted)), 1)
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: Any = None,
+    name: str | None = "sampled_softmax_loss",
+) -> Tensor:
+    """The softmax cross entropy over the true classes and `num_sampled` drawn ones; arguments as of `nce_loss`.
+
+    >>> import gradtape as tf
+    >>> sampled_softmax_loss(tf.zeros((9, 2)), tf.zeros(9), [[1], [2]], tf.ones((2, 2)), 3, 9).shape
+    TensorShape([2])
+    """
+    logits, wanted = _sampled_logits(
+        "sampled_softmax_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, seed,
+    )  # fmt: skip
+    return softmax_cross_entropy_with_logits(wanted, logits)

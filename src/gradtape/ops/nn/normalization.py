@@ -1,0 +1,213 @@
+"""Means and variances, and what normalizes with them; biases."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import HALF
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, apply1, apply2, rounded
+from ...core.tensor import Tensor, convert, wrap
+from ...engine.arrays import xp
+from ..array.movement import cast, reshape, reshape_, together
+from ..math.elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
+from ..math.reduction import axes as axes_of
+from ..math.reduction import mean as mean_
+from ..math.reduction import reduce_sum
+from ..scalars import integer
+from ..scalars import number as number_of
+
+
+def _floating(name: str, value: Any) -> Any:
+    x = convert(value)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return x
+
+
+def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
+    """Mean and variance with or without the axes of length 1 they still have."""
+    over = axes_of(name, axes, x.ndim)
+    kept = tuple([n for i, n in enumerate(pair[0]._array.shape) if keepdims or i - x.ndim not in over])
+    mean, variance = [reshape(part, kept) for part in pair]
+    return mean, variance
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes`. `shift` is not used.
+
+    >>> mean, variance = moments([1.0, 3.0], [0])
+    >>> float(mean), float(variance)
+    (2.0, 1.0)
+    """
+    x = convert(x)
+    if x._array.dtype.char in HALF:
+        return rounded(moments, x, axes=axes, keepdims=keepdims)
+    over = axes_of("moments", axes, x.ndim)
+    mean = apply1(mean_, x, {"axis": over, "keepdims": True})
+    squares = apply1(square, apply2(subtract, x, mean))
+    variance = apply1(mean_, squares, {"axis": over, "keepdims": bool(keepdims)})
+    if not keepdims:
+        mean = apply1(reshape_, mean, {"shape": variance._array.shape})
+    return mean, variance
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over `axes` where each element counts as often as its weight says.
+
+    >>> mean, variance = weighted_moments([1.0, 3.0], [0], [3.0, 1.0])
+    >>> float(mean), float(variance)
+    (1.5, 0.75)
+    """
+    x = _floating("weighted_moments", x)
+    weights: Any = convert(frequency_weights, None, x._array.dtype)
+    if x._array.dtype.char in HALF:
+        return rounded(weighted_moments, x, axes=axes, frequency_weights=weights, keepdims=keepdims)
+    weights = cast(weights, x.dtype)
+    count = reduce_sum(apply2(add, weights, xp(x._array).zeros_like(x._array)), axes, keepdims=True)
+    mean = apply2(divide_no_nan, reduce_sum(weights * x, axes, keepdims=True), count)
+    squares = weights * apply(square, (apply2(subtract, x, mean),))
+    variance = apply2(divide_no_nan, reduce_sum(squares, axes, keepdims=True), count)
+    return _finished("weighted_moments", (mean, variance), x, axes, keepdims)
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The number of elements over `axes`, their sum and the sum of their squares (less `shift`), and the shift.
+
+    >>> [float(t) for t in sufficient_statistics([1.0, 3.0], [0])[:3]]
+    [2.0, 4.0, 10.0]
+    """
+    x = _floating("sufficient_statistics", x)
+    over = axes_of("sufficient_statistics", axes, x.ndim)
+    count = np.asarray(math.prod(x._array.shape[a] for a in over), x._array.dtype)
+    offset = None if shift is None else convert(shift, None, x._array.dtype)
+    shifted = x if offset is None else apply2(subtract, x, offset)
+    squares = reduce_sum(apply(square, (shifted,)), axes, keepdims)
+    return wrap(count), reduce_sum(shifted, axes, keepdims), squares, offset
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance from what `sufficient_statistics` gives.
+
+    >>> [float(t) for t in normalize_moments(*sufficient_statistics([1.0, 3.0], [0]))]
+    [2.0, 1.0]
+    """
+    count, total, squares = together("normalize_moments", [counts, mean_ss, variance_ss])
+    mean: Any = apply2(divide, total, count)
+    variance = apply2(subtract, apply2(divide, squares, count), apply(square, (mean,)))
+    return (mean if shift is None else mean + shift), variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; `offset` and `scale` may be None.
+
+    >>> batch_normalization([1.0, 3.0], 2.0, 4.0, 10.0, 1.0, 0.0).numpy()
+    array([ 9.5, 10.5], dtype=float32)
+    """
+    x = _floating("batch_normalization", x)
+    if x._array.dtype.char in HALF:
+        given = [None if v is None else _beside(x, v) for v in (mean, variance, offset, scale)]
+        return rounded(batch_normalization, x, *given, variance_epsilon=variance_epsilon)
+    factor = apply1(rsqrt, apply2(add, _beside(x, variance), variance_epsilon))
+    if scale is not None:
+        factor = apply2(multiply, factor, _beside(factor, scale))
+    start = apply2(multiply, _beside(factor, mean), factor)
+    scaled = apply2(multiply, x, cast(factor, x.dtype))
+    if offset is None:
+        return apply2(subtract, scaled, cast(start, x.dtype))
+    return apply2(add, scaled, cast(apply2(subtract, _beside(factor, offset), start), x.dtype))
+
+
+def _beside(x: Any, value: Any) -> Any:
+    """A value as a tensor: of the dtype of `x` if it has none of its own."""
+    return convert(value, None, x._array.dtype)
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: Any = 5,
+    bias: Any = 1,
+    alpha: Any = 1,
+    beta: Any = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """x / (bias + alpha * s) ** beta, where s sums the squares of the channels up to `depth_radius` away.
+
+    >>> local_response_normalization([[[[3.0, 4.0]]]], bias=0).numpy()
+    array([[[[0.6, 0.8]]]], dtype=float32)
+    """
+    from .pool import window_sum  # which is not needed for all the rest
+    from .windows import Windows
+
+    x = _floating("local_response_normalization", input)
+    if x._array.dtype.char in HALF:
+        return rounded(
+            local_response_normalization, x, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta
+        )
+    if x.ndim != 4:
+        raise InvalidArgumentError(
+            f"local_response_normalization: the input must have 4 axes, not shape {list(x._array.shape)}"
+        )
+    radius = integer("local_response_normalization", "depth_radius", depth_radius, least=0)
+    start, slope, exponent = [
+        number(number_of("local_response_normalization", what, value), x)
+        for what, value in (("bias", bias), ("alpha", alpha), ("beta", beta))
+    ]
+    around = Windows((2 * radius + 1,), (1,), (1,), ((radius, radius),))
+    total: Any = apply(window_sum, (apply(square, (x,)),), {"windows": around})
+    return apply2(multiply, x, apply2(power, total * slope + start, -exponent))
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """value + bias, one number for each channel: the last axis, or with a `data_format` "NC..." the second.
+
+    >>> bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
+    array([[11., 22.]], dtype=float32)
+    """
+    if data_format is not None and not re.match("NC|N.*C$", str(data_format)):
+        raise InvalidArgumentError(
+            f"bias_add: data_format must be like 'N...C' or 'NC...', not {data_format!r}"
+        )
+    x, b = together("bias_add", [value, bias])
+    if not x.dtype.is_numeric:
+        raise DTypeError(f"bias_add takes numbers, not {x.dtype.name}")
+    first = data_format is not None and str(data_format).startswith("NC")
+    if x.ndim < 2 or b.ndim != 1 or b._array.shape[0] != x._array.shape[1 if first else -1]:
+        raise InvalidArgumentError(
+            f"bias_add: a bias of shape {list(b._array.shape)} does not have one number for each channel of a value of "
+            f"shape {list(x._array.shape)}"
+        )
+    if first:
+        b = reshape(b, (-1, *[1] * (x.ndim - 2)))
+    return apply2(add, x, b)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """Which share of the elements is 0, as a float32.
+
+    >>> float(zero_fraction([0.0, 1.0, 0.0, 2.0]))
+    0.5
+    """
+    x = convert(value)._array
+    zeros = xp(x).asarray(x.size - xp(x).count_nonzero(x), np.float32)
+    return apply2(divide, zeros, np.float32(x.size))

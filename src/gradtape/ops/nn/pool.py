@@ -1,0 +1,426 @@
+"""Pooling: the largest element, or the mean, of each window. Padding is never counted.
+
+Sums and maxima are taken along one axis after the other, a slice for each position in the window; the gradient of a
+maximum goes to the first element that reaches it. Windows cover the channels too (with length 1, as a rule), so that
+both data formats are pooled as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import HALF, as_dtype
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, apply2, numbers, primitive, rounded
+from ...core.tensor import Tensor, convert, wrap
+from ...engine.arrays import xp
+from ..math.elementwise import constant_in, divide
+from ..scalars import choice
+from .windows import Windows, channels_come_first, each_axis, into, numbers_of, padded, padding_of, taps
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums, and their transpose
+
+
+def _axes_of(windows: Windows) -> list[tuple[Windows, int]]:
+    """The windows along each axis that are more than its elements, and the axis."""
+    rank = len(windows.size)
+    each = [(windows.along(i), i - rank) for i in range(rank)]
+    return [(w, axis) for w, axis in each if w != Windows((1,), (1,), w.dilations, ((0, 0),))]
+
+
+def _on(axis: int, part: slice) -> tuple[Any, ...]:
+    return (..., part, *[slice(None)] * (-axis - 1))
+
+
+def _pooled(x: Any, windows: Windows, operation: Any, nothing: Any) -> Any:
+    """`operation` over the elements of each window; `nothing` where a window has none."""
+    for along, axis in _axes_of(windows):
+        n = x.shape[axis]
+        (count,) = along.fit((n,))
+        out = None
+        for tap in taps(along, (n,)):
+            met, where = x[_on(axis, *tap.elements)], tap.windows[0]
+            if out is None and where == slice(0, count):
+                out = xp(x).array(met)
+                continue
+            if out is None:
+                out = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype)
+            out = into(out, _on(axis, where), met, operation, nothing)
+        x = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype) if out is None else out
+    return x
+
+
+def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
+    at = len(shape) + axis
+    return (*shape[:at], n, *shape[at + 1 :])
+
+
+@primitive(wide=True, linear=True, settle=numbers)
+def window_sum(x, *, windows):
+    return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
+
+
+@primitive(wide=True, linear=True, settle=numbers)
+def window_spread(x, *, windows, shape):
+    """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
+    if xp(x) is not np and windows.apart:
+        import jax
+
+        like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
+        return jax.linear_transpose(lambda x: _sum_by_jax(x, windows), like)(x)[0]
+    for along, axis in reversed(_axes_of(windows)):
+        out = xp(x).zeros(_with(x.shape, axis, shape[axis]), x.dtype)
+        for tap in taps(along, (shape[axis],)):
+            out = into(out, _on(axis, *tap.elements), x[_on(axis, *tap.windows)])
+        x = out
+    return x
+
+
+def _sum_by_jax(x: Any, windows: Windows) -> Any:
+    """Of windows that do not overlap, twice as fast as by slices. Where they do, slices share what they add up."""
+    from jax import lax
+
+    others = x.ndim - len(windows.size)
+    ones = (1,) * others
+    size, strides, dilations = (ones + part for part in windows[:3])
+    pads = ((0, 0),) * others + windows.pads
+    zero = np.zeros((), x.dtype)
+    return lax.reduce_window(x, zero, lax.add, size, strides, pads, window_dilation=dilations)
+
+
+window_sum.rules(
+    x=lambda g, x_shape, windows: window_spread(g, windows=windows, shape=x_shape[-len(windows.size) :])
+)
+window_spread.rules(x=lambda g, windows: window_sum(g, windows=windows))
+
+
+@functools.lru_cache(maxsize=1000)
+def _sizes(windows: Windows, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """How many elements each window has."""
+    if not any(map(any, windows.pads)):
+        return wrap(np.asarray(math.prod(windows.size), dtype))
+    counts = np.ones((), int)
+    for i, n in enumerate(shape):
+        along = _pooled(np.ones(n, int), windows.along(i), np.add, 0)
+        counts = counts[..., None] * along
+    return wrap(counts.astype(dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Maxima
+
+
+def _lowest(x: Any) -> Any:
+    return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+
+
+@primitive(settle=numbers, name="max_pool")
+def max_pool_(x, *, windows):
+    return _pooled(x, windows, np.maximum, _lowest(x))
+
+
+def _hits(x: Any, out: Any, windows: Windows) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
+    """For each position in the window: its elements, their windows, and which are the first to reach the maximum."""
+    free: Any = np.ones(out.shape, bool)
+    for tap in taps(windows, x.shape[-len(windows.size) :]):
+        elements, where = (..., *tap.elements), (..., *tap.windows)
+        hit = (x[elements] == out[where]) & free[where]
+        free = into(free, where, hit, np.logical_xor)
+        yield elements, where, hit
+
+
+@primitive(linear=True)
+def pick_largest(x, values, largest, *, windows):
+    """The elements of x where `values` has the first of each window's largest."""
+    out = xp(x, values, largest).zeros(x.shape[: x.ndim - values.ndim] + largest.shape, x.dtype)
+    for elements, where, hit in _hits(values, largest, windows):
+        out = into(out, where, x[elements] * hit)
+    return out
+
+
+@primitive(wide=True, linear=True)
+def place_largest(x, values, largest, *, windows):
+    """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
+    m = xp(x, values, largest)
+    if m is not np and windows.tiles:
+        return _placed_by_jax(x, values, largest, windows)
+    out = m.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    alone = m is np and windows.apart
+    for elements, where, hit in _hits(values, largest, windows):
+        if alone:  # nothing to add to: a third faster
+            np.multiply(x[where], hit, out=out[elements])
+        else:
+            out = into(out, elements, x[where] * hit)
+    return out
+
+
+def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
+    """The same for windows side by side, in one pass: each element compares its place with that of the first."""
+    import jax.numpy as m
+
+    rank = len(windows.size)
+    space, counts = values.shape[-rank:], largest.shape[-rank:]
+    first = m.full(largest.shape, -1, np.int32)
+    for number, tap in reversed(list(enumerate(taps(windows, space)))):
+        first = m.where(values[(..., *tap.elements)] == largest, number, first)
+
+    def beside(a: Any) -> Any:
+        """With an axis behind each, for the places in a window."""
+        return a.reshape(*a.shape[: a.ndim - rank], *[n for count in counts for n in (count, 1)])
+
+    places = np.arange(math.prod(windows.size), dtype=np.int32).reshape(
+        [n for size in windows.size for n in (1, size)]
+    )
+    out = m.where(beside(first) == places, beside(x), m.zeros((), x.dtype))
+    out = out.reshape(*x.shape[: x.ndim - rank], *[n * size for n, size in zip(counts, windows.size)])
+    rest = [(0, n - have) for n, have in zip(space, out.shape[-rank:])]
+    return m.pad(out, [(0, 0)] * (x.ndim - rank) + rest) if any(map(any, rest)) else out
+
+
+max_pool_.rules(x=lambda g, x, out, windows: place_largest(constant_in(g, out), x, out, windows=windows))
+pick_largest.rules(x=lambda g, values, largest, windows: place_largest(g, values, largest, windows=windows))
+place_largest.rules(x=lambda g, values, largest, windows: pick_largest(g, values, largest, windows=windows))
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What users give
+
+
+def _arguments(
+    name: str,
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    rank: int | None,
+    dilations: Any = None,
+) -> tuple[Tensor, Windows]:
+    """The input as a tensor, and the windows over all its axes but the batch."""
+    x = convert(input)
+    if rank is None:
+        rank = x.ndim - 2
+        if rank not in (1, 2, 3):
+            raise InvalidArgumentError(
+                f"{name}: the input must have 3, 4 or 5 axes, batch and channels among them, not shape "
+                f"{list(x._array.shape)}"
+            )
+    if x.ndim != rank + 2:
+        raise InvalidArgumentError(
+            f"{name}: the input must have {rank + 2} axes, batch and channels among them, not shape "
+            f"{list(x._array.shape)}"
+        )
+    first = channels_come_first(name, data_format, rank)
+    given = [
+        numbers_of(name, what, value)
+        for what, value in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
+    ]
+    return x, _windows(name, *given, padding_of(name, padding), x._array.shape[1:], first)
+
+
+@functools.lru_cache(maxsize=1000)
+def _windows(
+    name: str,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    padding: Any,
+    shape: tuple[int, ...],
+    channels_first: bool,
+) -> Windows:
+    """The windows over all axes but the batch, whose lengths `shape` has."""
+    rank = len(shape) - 1
+    space, depth = (shape[1:], shape[0]) if channels_first else (shape[:-1], shape[-1])
+    size, steps, gaps = [
+        each_axis(name, what, given, rank, channels_first)
+        for what, given in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
+    ]
+    spatial = padded(name, Windows(size[:-1], steps[:-1], gaps[:-1], ()), padding, space, channels_first)
+    if not isinstance(padding, str) and any(p >= n for pad, n in zip(spatial.pads, size) for p in pad):
+        raise InvalidArgumentError(
+            f"{name}: padding must be smaller than the window {list(size[:-1])}, or some windows would be empty, "
+            f"unlike {list(spatial.pads)}"
+        )
+    if size[-1] > max(1, depth):
+        raise InvalidArgumentError(f"{name}: a window of {size[-1]} channels, and the input has {depth}")
+    channels = Windows(size[-1:], steps[-1:], gaps[-1:], ((0, 0),))
+    return channels.beside(spatial) if channels_first else spatial.beside(channels)
+
+
+def _max(name: str, *arguments: Any) -> Tensor:
+    x, windows = _arguments(name, *arguments)
+    _ordered(name, x)
+    return apply(max_pool_, (x,), {"windows": windows})
+
+
+def _ordered(name: str, x: Tensor) -> None:
+    if x._array.dtype.kind in "bcO":
+        raise DTypeError(f"{name}: {x.dtype.name} has no largest: use cast(x, 'float32'), or abs(x)")
+
+
+def _average(name: str, *arguments: Any) -> Tensor:
+    x, windows = _arguments(name, *arguments)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
+    return rounded(_mean, x, windows=windows) if x._array.dtype.char in HALF else _mean(x, windows)
+
+
+def _mean(x: Tensor, windows: Windows) -> Tensor:
+    total = apply(window_sum, (x,), {"windows": windows})
+    return apply2(divide, total, _sizes(windows, x._array.shape[1:], x._array.dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+
+def max_pool(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The largest element of each window of `ksize`, along 1, 2 or 3 axes, as the input has.
+
+    Where several elements of a window are the largest, the gradient goes to the first.
+
+    >>> max_pool([[[1.0], [3.0], [2.0], [4.0]]], 2, 2, "VALID").numpy().ravel()
+    array([3., 4.], dtype=float32)
+    """
+    return _max("max_pool", input, ksize, strides, padding, data_format, None)
+
+
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` along one axis.
+
+    >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
+    array([3., 3., 2.], dtype=float32)
+    """
+    return _max("max_pool1d", input, ksize, strides, padding, data_format, 1)
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` of images.
+
+    >>> max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
+    4.0
+    """
+    return _max("max_pool2d", input, ksize, strides, padding, data_format, 2)
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` of volumes.
+
+    >>> import gradtape as tf
+    >>> max_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 2, 1])
+    """
+    return _max("max_pool3d", input, ksize, strides, padding, data_format, 3)
+
+
+def avg_pool(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of `ksize`, along 1, 2 or 3 axes, as the input has. Padding does not count.
+
+    >>> avg_pool([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
+    array([2. , 2.5, 2. ], dtype=float32)
+    """
+    return _average("avg_pool", input, ksize, strides, padding, data_format, None)
+
+
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` along one axis.
+
+    >>> avg_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel()
+    array([2. , 2.5], dtype=float32)
+    """
+    return _average("avg_pool1d", input, ksize, strides, padding, data_format, 1)
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` of images.
+
+    >>> avg_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
+    2.5
+    """
+    return _average("avg_pool2d", input, ksize, strides, padding, data_format, 2)
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` of volumes.
+
+    >>> import gradtape as tf
+    >>> avg_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
+    TensorShape([1, 2, 2, 2, 1])
+    """
+    return _average("avg_pool3d", input, ksize, strides, padding, data_format, 3)
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`max_pool` or `avg_pool`, as `pooling_type` "MAX" or "AVG" says; `dilations` put gaps into the windows.
+
+    >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
+    array([2.], dtype=float32)
+    """
+    kind = _max if choice("pool", "pooling_type", pooling_type, ("MAX", "AVG")) == "MAX" else _average
+    return kind("pool", input, window_shape, strides, padding, data_format, None, dilations)
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    output_dtype: Any = "int64",
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`max_pool2d`, and where each maximum was: its index in the flattened image (or batch).
+
+    >>> largest, where = max_pool_with_argmax([[[[1.0], [2.0]], [[4.0], [3.0]]]], 2, 2, "VALID")
+    >>> where.numpy().item()
+    2
+    """
+    x, windows = _arguments("max_pool_with_argmax", input, ksize, strides, padding, data_format, 2)
+    _ordered("max_pool_with_argmax", x)
+    out = apply(max_pool_, (x,), {"windows": windows})
+    shape = x._array.shape
+    counted = shape if include_batch_in_index else (1, *shape[1:])
+    places = np.broadcast_to(np.arange(math.prod(counted)).reshape(counted), shape)
+    where = pick_largest.forward(places, x._array, out._array, windows=windows)
+    return out, wrap(where.astype(as_dtype(output_dtype).numpy_dtype))

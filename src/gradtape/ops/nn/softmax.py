@@ -1,0 +1,215 @@
+"""Softmax, its logarithm, and the cross entropies of both."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import HALF
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
+from ...core.tensor import Tensor, convert
+from ...engine.arrays import xp
+from ..array.movement import bounds, broadcast_to, reshape_, transpose
+from ..math.elementwise import exp
+from ..math.reduction import largest, one_axis, sum_, total
+
+
+@primitive(wide="rules", settle=floats, name="softmax")
+def softmax_(x, *, axis):
+    if x.dtype.char in HALF:
+        return rounded(softmax_.forward, x, axis=axis)
+    if type(x) is np.ndarray and x.size >= 4096 and x.dtype.char in "fd":
+        weights = exp.forward(x)
+        sums = total(weights, axis, True)
+        if np.minimum.reduce(sums, None) >= 1 and np.maximum.reduce(sums, None) < np.inf:
+            # As far in range as with the largest taken off x first, which would have cost time and digits.
+            weights /= sums
+            return weights
+    weights = xp(x).exp(x - largest(x, axis))
+    return weights / total(weights, axis, True)
+
+
+def softmax_rule(g: Any, out: Any, axis: int) -> Any:
+    """d softmax = s * (dx - sum(s * dx)), its own transpose."""
+    if axis == -1 and type(g) is type(out) is np.ndarray and g.dtype.char in "fd" and g.flags.c_contiguous:
+        pulled = g - np.vecdot(g, out)[..., None]  # one array less than by a product and its sum
+        pulled *= out
+        return pulled
+    return out * (g - sum_(g * out, axis=(axis,), keepdims=True))
+
+
+softmax_.rules(x=softmax_rule)
+
+
+@primitive(wide="rules", settle=floats, name="log_softmax")
+def log_softmax_(x, *, axis):
+    if x.dtype.char in HALF:
+        return rounded(log_softmax_.forward, x, axis=axis)
+    centred = x - largest(x, axis)
+    return centred - xp(x).log(total(xp(x).exp(centred), axis, True))
+
+
+log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
+
+
+@primitive(wide=True)
+def softmax_cross_entropy(logits, labels):
+    """-sum(labels * log_softmax(logits)) over the last axis."""
+    return -total(labels * log_softmax_.forward(logits, axis=-1), -1, False)
+
+
+def _column(g: Any) -> Any:
+    """The gradient of one number a row, as a column that broadcasts over the row."""
+    return reshape_(g, shape=(*g.shape, 1))
+
+
+softmax_cross_entropy.rules(
+    logits=lambda g, logits, labels: (
+        _column(g) * (softmax_(logits, axis=-1) * sum_(labels, axis=(-1,), keepdims=True) - labels)
+    ),
+    labels=lambda g, logits: -(_column(g) * log_softmax_(logits, axis=-1)),
+)
+
+
+@primitive(wide="rules", mixed=True, multiple=True)
+def sparse_softmax_cross_entropy(logits, labels):
+    """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
+    if logits.dtype.char in HALF:
+        return rounded(sparse_softmax_cross_entropy.forward, logits, labels)
+    m = xp(logits, labels)
+    centred = logits - largest(logits, -1)
+    weights = m.exp(centred)
+    whole = total(weights, -1, True)
+    if m is np:
+        picked = centred.take(_places(logits.shape, labels))
+    else:
+        picked = m.take_along_axis(centred, labels[..., None], -1)[..., 0]
+    return m.log(whole[..., 0]) - picked, weights / whole
+
+
+def _places(shape: tuple[int, ...], labels: Any) -> Any:
+    """Where in an array of this shape, its elements counted one by one, each row has its label."""
+    return _starts(shape) + (labels if labels.dtype.kind == "i" else labels.astype(np.int64))
+
+
+@functools.lru_cache(maxsize=256)
+def _starts(shape: tuple[int, ...]) -> Any:
+    return (np.arange(math.prod(shape[:-1])) * shape[-1]).reshape(shape[:-1])
+
+
+@primitive(mixed=True)
+def less_one_hot(x, labels):
+    """`x`, less 1 at each row's label."""
+    if type(labels) is np.ndarray and x.shape[-1] <= 64:
+        return x - _rows_of_one(x.shape[-1], x.dtype).take(labels, 0)
+    return x - (labels[..., None] == xp(labels).arange(x.shape[-1], dtype=labels.dtype)).astype(x.dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _rows_of_one(count: int, dtype: Any) -> Any:
+    return np.eye(count, dtype=dtype)
+
+
+less_one_hot.rules(x=lambda g: g)
+
+
+def _slope(gs: Any, softmax: Any, labels: Any) -> Any:
+    """The gradient by the logits, of the loss and (in higher orders) of the softmax that came with it."""
+    of_loss, of_softmax = gs
+    if of_softmax is None:
+        return _column(of_loss) * less_one_hot(softmax, labels)
+    pulled = softmax_rule(of_softmax, softmax, -1)
+    return pulled if of_loss is None else pulled + _column(of_loss) * less_one_hot(softmax, labels)
+
+
+sparse_softmax_cross_entropy.rules(logits=lambda gs, out, labels: _slope(gs, out[1], labels))
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The public functions
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis` (the last by default), without overflow.
+
+    >>> softmax([0.0, 0.0]).numpy()
+    array([0.5, 0.5], dtype=float32)
+    """
+    x = convert(logits)
+    real_floats(softmax_, [x._array], None)
+    return apply1(softmax_, x, {"axis": one_axis("softmax", -1 if axis is None else axis, x._array.ndim)})
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """The logarithm of softmax along `axis` (the last by default), computed as x - log(sum(exp(x))).
+
+    >>> log_softmax([0.0, 0.0]).numpy()
+    array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    x = convert(logits)
+    real_floats(log_softmax_, [x._array], None)
+    a = one_axis("log_softmax", -1 if axis is None else axis, x._array.ndim)
+    return apply1(log_softmax_, x, {"axis": a})
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The cross entropy between `labels`, a distribution along `axis`, and softmax(logits).
+
+    >>> softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    x: Any = convert(logits)
+    real_floats(softmax_cross_entropy, [x._array], None)
+    target: Any = convert(labels, None, x._array.dtype)
+    if x._array.shape != target._array.shape:
+        x, target = _alike(x, target)
+    a = one_axis("softmax_cross_entropy_with_logits", axis, x.ndim)
+    if a != -1:
+        x, target = _last(x, a), _last(target, a)
+    return apply2(softmax_cross_entropy, x, target)
+
+
+def _alike(x: Any, target: Any) -> tuple[Any, Any]:
+    try:
+        shape = np.broadcast_shapes(x._array.shape, target._array.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"softmax_cross_entropy_with_logits: labels of shape {list(target._array.shape)} and logits of shape "
+            f"{list(x._array.shape)} must have the same shape"
+        ) from None
+    return broadcast_to(x, shape), broadcast_to(target, shape)
+
+
+def _last(x: Any, axis: int) -> Any:
+    order = list(range(x.ndim))
+    order.append(order.pop(axis + x.ndim))
+    return transpose(x, order)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+    """The cross entropy between `labels`, one class number a row, and softmax(logits) along the last axis.
+
+    >>> sparse_softmax_cross_entropy_with_logits([0], [[0.0, 0.0]]).numpy()
+    array([0.6931472], dtype=float32)
+    """
+    x = logits if type(logits) is Tensor else convert(logits)
+    if x._array.dtype.kind != "f":
+        real_floats(sparse_softmax_cross_entropy, [x._array], None)
+    classes = labels if type(labels) is Tensor else convert(labels)
+    shape = x._array.shape
+    if classes._array.dtype.kind not in "iu":
+        raise DTypeError(
+            f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}"
+        )
+    if not shape or classes._array.shape != shape[:-1]:
+        raise InvalidArgumentError(
+            f"sparse_softmax_cross_entropy_with_logits: labels of shape {list(classes._array.shape)} must have "
+            f"the shape of the logits, {list(shape)}, without its last axis"
+        )
+    bounds("sparse_softmax_cross_entropy_with_logits", classes._array, shape[-1])
+    return apply(sparse_softmax_cross_entropy, (x, classes))[0]

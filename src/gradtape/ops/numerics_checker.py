@@ -1,0 +1,84 @@
+"""Raise where any operation gives what is not finite: a listener that hears of every operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.errors import InvalidArgumentError
+from ..core.primitive import Listener, Primitive, local
+from ..core.tensor import wrap
+from ..engine.arrays import is_traced, xp
+from .control.printing import demand
+from .math.numerics import not_finite
+
+# What only moves elements is not where a nan began.
+_MOVES = frozenset(
+    {
+        *(
+            "identity",
+            "reshape",
+            "transpose",
+            "broadcast_to",
+            "spread",
+            "concat",
+            "split",
+            "unstack",
+            "gather",
+            "gather_rows",
+            "constant_in",
+        ),
+        *("getitem", "place", "tile", "reverse", "roll", "reverse_sequence", "cast", "check_numerics"),
+    }
+)
+
+
+class _NumericsChecker(Listener):
+    """Listens like a tape, and raises where an operation gives what is not finite."""
+
+    def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
+        if primitive.name in _MOVES:
+            return
+
+        def error(array: Any, *arrays: Any) -> InvalidArgumentError:
+            given = [wrap(a) for a in arrays]
+            shown = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in given)
+            return InvalidArgumentError(
+                f"{not_finite(array)} in the result of {primitive.name}({shown}), of shape {list(array.shape)} and "
+                f"dtype {dtypes.of(array).name}: {_counts(array)}. Its inputs: {', '.join(str(x) for x in given)}"
+            )
+
+        for o in out if primitive.multiple else (out,):
+            arrays = [o._array, *[x._array for x in inputs]]
+            if is_traced(o._array) and dtypes.is_differentiable(o._array):
+                demand(xp(o._array).isfinite(o._array).all(), error, arrays)
+            elif not is_traced(o._array) and not_finite(o._array):
+                raise error(*arrays)
+
+
+def _counts(array: Any) -> str:
+    kinds = {"NaN": np.isnan(array), "Inf": np.isinf(array)}
+    return ", ".join(f"{int(np.sum(is_it))} {kind}" for kind, is_it in kinds.items() if is_it.any())
+
+
+_checker = _NumericsChecker()
+
+
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
+    """From here on, on this thread: raise where an operation, or a gradient, gives infinity or nan.
+
+    >>> enable_check_numerics()
+    >>> disable_check_numerics()
+    """
+    if _checker not in local.here.tapes:
+        local.here.tapes = [*local.here.tapes, _checker]
+
+
+def disable_check_numerics() -> None:
+    """No longer raise there.
+
+    >>> disable_check_numerics()
+    """
+    local.here.tapes = [listener for listener in local.here.tapes if listener is not _checker]
