@@ -17,7 +17,7 @@ MATRIX = tf.ones((2, 3))
 
 
 def recorded(compute):
-    """A tape that has heard `compute` of a variable, the variable, and the result."""
+    """A tape that has recorded `compute` of a variable, the variable, and the result."""
     v = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         y = compute(v)

@@ -63,10 +63,10 @@ def test_the_same_on_arrays_and_on_tensors(step):
     with tf.GradientTape(persistent=True) as outer:
         with tf.GradientTape(persistent=True) as tape:
             loss = run(step, w, h)
-        heard = tf.convert_to_tensor(tape.gradient(loss, w))  # on tensors: the outer tape listens
+        watched = tf.convert_to_tensor(tape.gradient(loss, w))  # on tensors: the outer tape listens
     for _ in range(2):
-        assert_allclose(tf.convert_to_tensor(tape.gradient(loss, w)), heard, rtol=1e-10)
-    assert_allclose(outer.jacobian(loss, w), heard, rtol=1e-10)
+        assert_allclose(tf.convert_to_tensor(tape.gradient(loss, w)), watched, rtol=1e-10)
+    assert_allclose(outer.jacobian(loss, w), watched, rtol=1e-10)
 
 
 def test_the_products_of_many_steps_are_one(monkeypatch):

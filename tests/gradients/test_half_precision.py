@@ -106,7 +106,7 @@ class Heard(Listener):
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def _hear(self, primitive, inputs, attributes, out) -> None:
+    def _on_operation(self, primitive, inputs, attributes, out) -> None:
         self.names.add(primitive.name)
 
     def __enter__(self) -> Heard:
@@ -204,16 +204,16 @@ def test_no_primitive_accumulates_in_half_precision_when_compiled(name):
 
 
 def test_every_primitive_that_accumulates_is_in_the_table():
-    heard = Heard()
+    watched = Heard()
     for name in TABLE:
-        with heard:
+        with watched:
             run(name, halves(given(name, "float16"), "float16"), halves(truth(name, "float16")[1], "float16"))
     # Those that broadcast have one transpose, whatever they compute.
     alone = [name for name in TRACED if not Primitive.registry[name].elementwise]
     needed = {name for name in alone if accumulated(name)} | {
         name for name in PRIMITIVES if Primitive.registry[name].wide
     }
-    assert sorted(needed - heard.names - BY_LAPACK) == [], "primitives without a row in reductions.py"
+    assert sorted(needed - watched.names - BY_LAPACK) == [], "primitives without a row in reductions.py"
     assert [name for name in sorted(BY_LAPACK) if not Primitive.registry[name].wide] == []
 
 

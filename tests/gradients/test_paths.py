@@ -150,7 +150,7 @@ class Heard(Listener):
     def __init__(self):
         self.names = set()
 
-    def _hear(self, primitive, inputs, attributes, out):
+    def _on_operation(self, primitive, inputs, attributes, out):
         self.names.add(primitive.name)
 
 
@@ -158,9 +158,9 @@ UNREACHED = {"block", "place_block"}  # of an index that a function computes
 
 
 def test_the_programs_use_every_primitive_that_has_a_gradient():
-    heard = Heard()
+    watched = Heard()
     here = local.here
-    before, here.tapes = here.tapes, [*here.tapes, heard]
+    before, here.tapes = here.tapes, [*here.tapes, watched]
     try:
         for program in PROGRAMS:
             for path in ["", *connected(program)]:
@@ -168,7 +168,7 @@ def test_the_programs_use_every_primitive_that_has_a_gradient():
     finally:
         here.tapes = before
     rules = {name for name in SAMPLES if Primitive.registry[name].rule}
-    assert rules - heard.names == UNREACHED
+    assert rules - watched.names == UNREACHED
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if Primitive.registry[name].rule])

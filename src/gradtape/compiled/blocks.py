@@ -44,30 +44,32 @@ class Recording(GradientTape):
 
     def __init__(self) -> None:
         super().__init__()
-        self._heard: dict[int, Tensor] = {}  # every tensor that was seen, by id
+        self._seen: dict[int, Tensor] = {}  # every tensor that was seen, by id
 
-    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+    def _on_operation(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
+    ) -> None:
         for x in inputs:
-            self._meet(x)
-        super()._hear(primitive, inputs, attributes, out)
+            self._on_capture(x)
+        super()._on_operation(primitive, inputs, attributes, out)
         for o in out if primitive.multiple else (out,):
-            self._heard[id(o)] = o
+            self._seen[id(o)] = o
 
-    def _record_custom(self, plan: Any, inputs: Tensors, outputs: Tensors) -> None:
+    def _on_custom(self, plan: Any, inputs: Tensors, outputs: Tensors) -> None:
         for x in inputs:
-            self._meet(x)
-        super()._record_custom(plan, inputs, outputs)
+            self._on_capture(x)
+        super()._on_custom(plan, inputs, outputs)
         for o in outputs:
-            self._heard[id(o)] = o
+            self._seen[id(o)] = o
 
-    def _meet(self, tensor: Tensor) -> None:
-        self._heard[id(tensor)] = tensor
+    def _on_capture(self, tensor: Tensor) -> None:
+        self._seen[id(tensor)] = tensor
 
     def kept(self) -> Tensors:
         """The tensors that the records need. A user's own gradient function may use any that it has seen."""
         found = {id(t): t for t in kept_by(self._records)}
         if any(getattr(plan, "is_users", False) for _, plan, _, _ in self._records):
-            found.update(self._heard)
+            found.update(self._seen)
         return list(found.values())
 
 
@@ -90,18 +92,18 @@ class _BlockTape(Recording):
                 return [*records, *self._records]
         return None
 
-    def _meet(self, tensor: Tensor) -> None:
-        super()._meet(tensor)
+    def _on_capture(self, tensor: Tensor) -> None:
+        super()._on_capture(tensor)
         for tape in self._around:
-            tape._meet(tensor)
+            tape._on_capture(tensor)
         key = tensor._key
         if key and key not in self._known and any(tape._knows(key) for tape in self._around):
             self.caught[key] = tensor
             self._known.add(key)
 
-    def _access(self, variable: Variable) -> None:
+    def _on_read(self, variable: Variable) -> None:
         for tape in self._around:
-            tape._access(variable)
+            tape._on_read(variable)
         key = variable._key
         if key not in self._known and any(tape._knows(key) for tape in self._around):
             self.variables[key] = variable
@@ -144,7 +146,7 @@ class Block:
             must_be_used(trace.unused)
             self.results = [leaf for leaf in self.leaves if type(leaf) is Tensor]
             for tensor in self.results:
-                tape._meet(tensor)
+                tape._on_capture(tensor)
             self._records_keep = tape.kept()
             own = {id(t) for t in self._records_keep if trace.is_of_here(t)} | trace.bound
             self._own = [t for t in self._records_keep if id(t) in own]
@@ -364,12 +366,12 @@ def once(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any
     return block.pack(call(name, block, inputs))
 
 
-def heard(tensors: Iterable[Tensor]) -> bool:
+def watched(tensors: Iterable[Tensor]) -> bool:
     """Does an open tape know one of the tensors? Those from outside of the function it meets here."""
     known = False
     for tape in local.here.tapes:
         for tensor in tensors:
-            tape._meet(tensor)
+            tape._on_capture(tensor)
             known |= tensor._key != 0 and tape._knows(tensor._key)
     return known
 
@@ -385,17 +387,17 @@ def record(name: str, inputs: Tensors, outputs: Tensors, pull: Pull, kept: Tenso
     if inputs:
         plan = BlockPlan(name, pull, outputs, tuple(range(len(inputs))), tuple(kept))
         for tape in local.here.tapes:
-            tape._record_custom(plan, inputs, outputs)
+            tape._on_custom(plan, inputs, outputs)
 
 
 class BlockPlan:
     """A plan (see `primitive.Plan`) for a choice, a loop or a block as a whole."""
 
     def __init__(
-        self, name: str, pull: Pull, outputs: Tensors, heard: tuple[int, ...], kept: tuple[Tensor, ...]
+        self, name: str, pull: Pull, outputs: Tensors, watched: tuple[int, ...], kept: tuple[Tensor, ...]
     ) -> None:
         self.name = name
-        self.heard = heard
+        self.watched = watched
         self.kept = kept
         self._pull = pull
         self._outputs = outputs
@@ -414,8 +416,8 @@ class BlockPlan:
         )
         given = next((i for i, g in enumerate(gradients) if g is not None), None)
         if given is None:
-            return [None] * len(self.heard)
+            return [None] * len(self.watched)
         shape = gradients[given]._array.shape
         lead = shape[: len(shape) - self._outputs[given].ndim]
         pulled = self._pull(list(gradients), lead)
-        return [pulled[i] for i in self.heard]
+        return [pulled[i] for i in self.watched]

@@ -19,7 +19,7 @@ from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.primitive import Primitive, local, recast
 from ..core.tensor import Tensor, convert, key_of, wrap
 from ..engine.arrays import is_traced
-from .blocks import Block, Tensors, call, heard, or_zeros, record, write
+from .blocks import Block, Tensors, call, or_zeros, record, watched, write
 from .loop_motion import ahead
 from .program import cut
 
@@ -135,11 +135,11 @@ def loop(
     block = Block(flat, [step, *carry, *first], turn=0, ranges=ranges(length, count, rows))
     block.take(block.written)
     _must_stay(name, carry, block)
-    is_heard = heard([*carry, *rows]) or bool(block.caught)
+    is_watched = watched([*carry, *rows]) or bool(block.caught)
 
     given = [jax.numpy.arange(length, dtype=np.int32), *[t._array for t in rows]]
     places = [0, *range(count + 1, count + len(given))]
-    parts = ahead(block.code, block.consts, places, count) if backwards and not is_heard else None
+    parts = ahead(block.code, block.consts, places, count) if backwards and not is_watched else None
     known = parts.before(given) if parts else []
 
     def turn(held: Any, row: Any) -> Any:
@@ -150,7 +150,7 @@ def loop(
             results, state, saved = cut(out, [len(block.like), len(block.written), 0])
         else:
             (results, state, saved), factors = block(inputs, held[count:]), []
-        keep = (held, saved) if is_heard else None
+        keep = (held, saved) if is_watched else None
         return [*results[:count], *state], (results[count:], keep, factors)
 
     start = [t._array for t in carry] + [trace.read(v)._array for v in block.written.values()]
@@ -159,7 +159,7 @@ def loop(
     last = parts.after(last, known, factors) if parts else last
     write(block.written, last[count:])
     finals, stacked = [wrap(a) for a in last[:count]], [wrap(a) for a in out]
-    if not is_heard:
+    if not is_watched:
         return finals, stacked
     held, saved = ([wrap(a) for a in part] for part in kept)
     pull = _Backwards(name, block, carry, rows, stacked, held, saved, length, reverse)
@@ -298,8 +298,8 @@ def repeat_while(
     block.take(block.written)
     going.take(block.written)
     caught = {**block.caught, **going.caught}
-    is_heard = heard(carry) or bool(block.caught)
-    if is_heard and limit is not None:
+    is_watched = watched(carry) or bool(block.caught)
+    if is_watched and limit is not None:
         return _bounded(name, going, block, carry, limit)
 
     def parted(held: Any) -> tuple[Any, Any]:

@@ -414,7 +414,7 @@ class Program:
         """Run it for these variables among the leaves."""
         if local.here.tapes:
             tensors = self.read(leaves)
-            gradient = self._heard(tensors)
+            gradient = self._watched(tensors)
             if gradient is not None:
                 with writing:
                     result = gradient.run(tensors, None, None)
@@ -437,21 +437,21 @@ class Program:
         for variable in leaves:
             if type(variable) is Variable:
                 for tape in local.here.tapes:
-                    tape._access(variable)
+                    tape._on_read(variable)
         with writing:
             return [cell_of(leaf) if type(leaf) is Variable else leaf for leaf in leaves]
 
     def prepare(self, leaves: list[Tensor]) -> Values | Gradient:
         """What to run: the values alone, or what the open tapes need; traced now if it was not before."""
         if local.here.tapes:
-            gradient = self._heard(leaves)
+            gradient = self._watched(leaves)
             if gradient is not None:
                 return gradient
         if self.values is None:
             self.values = Values(self, self.trace(self.run, leaves))
         return self.values
 
-    def _heard(self, leaves: list[Tensor]) -> Gradient | None:
+    def _watched(self, leaves: list[Tensor]) -> Gradient | None:
         """The program for the open tapes, with a gradient for what they listen to; None if that is nothing."""
         tapes = local.here.tapes
 
@@ -462,16 +462,16 @@ class Program:
             if type(variable) is Parameter:  # it is among the leaves
                 return False
             for tape in tapes:
-                tape._access(variable)
+                tape._on_read(variable)
             return known(variable._key)
 
-        heard = tuple(i for i, t in enumerate(leaves) if t._key and known(t._key))
-        choice = self._choice(heard, read, known)
+        watched = tuple(i for i, t in enumerate(leaves) if t._key and known(t._key))
+        choice = self._choice(watched, read, known)
         if choice is None or (any(choice) and choice not in self.gradients):
             from .pullback import Gradient
 
-            gradient = Gradient(self, leaves, heard, read, known)
-            choice = self._choice(heard, read, known)
+            gradient = Gradient(self, leaves, watched, read, known)
+            choice = self._choice(watched, read, known)
             self.gradients[choice] = gradient
         return self.gradients[choice] if any(choice) else None
 
@@ -485,13 +485,13 @@ class Program:
         met = [*(self.captured or ()), *map(weakref.ref, tensors)]
         self.captured = [reference for reference in met if reference() is not None]
 
-    def _choice(self, heard: Any, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> Any:
+    def _choice(self, watched: Any, read: Callable[[Variable], bool], known: Callable[[int], bool]) -> Any:
         """What the tapes listen to; None if it is not known yet what there is to listen to."""
         if self.captured is None:
             return None
         variables = tuple([key for key, variable in self.accessed.items() if read(variable)])
         outside = [t._key for t in map(_deref, self.captured) if t is not None]
-        return heard, variables, tuple([key for key in outside if key and known(key)])
+        return watched, variables, tuple([key for key in outside if key and known(key)])
 
 
 def _deref(reference: Any) -> Any:

@@ -36,13 +36,13 @@ class _Recorder(Recording):
         self._read = read
         self._known_outside = known
 
-    def _access(self, variable: Variable) -> None:
+    def _on_read(self, variable: Variable) -> None:
         self.accessed[variable._key] = variable
         if variable._key not in self._watched and self._read(variable):
             self._watch(variable)
 
-    def _meet(self, tensor: Tensor) -> None:
-        super()._meet(tensor)
+    def _on_capture(self, tensor: Tensor) -> None:
+        super()._on_capture(tensor)
         if not is_traced(tensor._array) and tensor._key not in self._known:
             self.met[id(tensor)] = tensor
             if tensor._key and self._known_outside(tensor._key):
@@ -57,12 +57,12 @@ class Gradient:
         self,
         program: Program,
         leaves: list[Tensor],
-        heard: tuple[int, ...],
+        watched: tuple[int, ...],
         read: Callable[[Variable], bool],
         known: Callable[[int], bool],
     ) -> None:
         self.program = program
-        self.heard = heard
+        self.watched = watched
         self.second: dict[Any, Program] = {}
         self.traced = traced = program.trace(lambda inputs: self._joint(inputs, read, known), leaves)
         counts = [len(nest.flatten(part)) for part in traced.structure]
@@ -81,7 +81,7 @@ class Gradient:
         tensors that the tape's records need."""
         tape = _Recorder(read, known)
         with tape:
-            for i in self.heard:
+            for i in self.watched:
                 tape._watch(inputs[i])
             answer = nest.map_structure(_read, self.program.run(inputs))
             answer = nest.map_structure(lambda leaf: _computed(leaf, tape), answer)
@@ -96,9 +96,9 @@ class Gradient:
             for i, (shape, dtype) in enumerate(self.like)
         ]
         outside = [*[v._key for v in self.variables], *[t._key for t in self.captured]]
-        self.keys = [*[inputs[i]._key for i in self.heard], *outside]  # of the sources
+        self.keys = [*[inputs[i]._key for i in self.watched], *outside]  # of the sources
         self.records = tape._records
-        kept = [*[inputs[i] for i in self.heard], *tape.kept()]
+        kept = [*[inputs[i] for i in self.watched], *tape.kept()]
         self.moved = [t for t in kept if t._key in tape._known.difference(outside)]
         found = sweep(self.records, self.outputs, seeds, self.keys)
         trace = local.here.trace
@@ -171,7 +171,7 @@ class Gradient:
             state = [held[key] for key in code.variables]
             inputs = [on_device(t) for t in leaves]
             results, written, residuals, saved = self.forward(state, code.constants, seed, inputs)
-        sources = [*[leaves[i] for i in self.heard], *[v._tensor for v in self.variables], *self.captured]
+        sources = [*[leaves[i] for i in self.watched], *[v._tensor for v in self.variables], *self.captured]
         if not self.program.pure:
             store(self.traced.written, written)
         there = dict(zip((*code.jaxpr.invars, *self.residuals), (*inputs, *residuals), strict=True))
@@ -182,7 +182,7 @@ class Gradient:
         given = [*leaves, *map(from_device, saved)]
         pull = _Pull(self, given, held, seed, [there[v] for v in self.needed], tuple(range(len(sources))))
         for tape in local.here.tapes:
-            tape._record_custom(pull, sources, outputs)
+            tape._on_custom(pull, sources, outputs)
         return nest.pack_sequence_as(self.traced.structure[0], built)
 
     def again(self, given: list[Tensor], targets: list[Any]) -> Program:
@@ -217,9 +217,9 @@ class Gradient:
 
         for variable in self.variables:
             for tape in local.here.tapes:
-                tape._access(variable)
+                tape._on_read(variable)
         # Of variables only the key counts: the function may never have read what they hold outside.
-        sources = [*[given[i] for i in self.heard], *[v._tensor for v in self.variables], *self.captured]
+        sources = [*[given[i] for i in self.watched], *[v._tensor for v in self.variables], *self.captured]
         if self.moved:
             record(self.program.name, sources, self.moved, pull, [*self.kept, *self.moved])
 
@@ -286,10 +286,10 @@ class _Pull:
         values: dict[int, Any],
         seed: Any,
         needed: list[Any],
-        heard: tuple[int, ...],
+        watched: tuple[int, ...],
     ) -> None:
         self.name = gradient.program.name
-        self.heard = heard
+        self.watched = watched
         self._of = gradient
         self._leaves = leaves
         self._values = values
@@ -315,13 +315,13 @@ class _Pull:
             else:
                 stacked = self._of.backward_stacked(self._needed, targets)
                 found = [None if g is None else from_device(g.reshape(lead + g.shape[1:])) for g in stacked]
-        return [_as_arrays(found[i]) for i in self.heard]
+        return [_as_arrays(found[i]) for i in self.watched]
 
     def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
         program = self._of.again(self._leaves, list(gradients))
         present = [g for g in gradients if g is not None]
         found = program([*self._leaves, *present], self._values, self._seed)
-        return [found[i] for i in self.heard]
+        return [found[i] for i in self.watched]
 
 
 def _dense(g: Any) -> Any:

@@ -20,7 +20,7 @@ from ..core.primitive import local, outside
 from ..core.tape import GradientTape, UnconnectedGradients
 from ..core.tensor import Tensor, convert_to_tensor, key_of, wrap
 from ..engine import host
-from .blocks import heard, kept_by, sweep
+from .blocks import kept_by, sweep, watched
 
 Function = Callable[..., list[Tensor]]  # of tensors that have values
 
@@ -35,7 +35,7 @@ def call(
     name: str, function: Function, inputs: list[Tensor], kinds: list[host.Kind], *, differentiable: bool
 ) -> list[Tensor]:
     """What a function of Python's will return: tensors of these shapes and dtypes. It is called once a run."""
-    if not differentiable or not heard(inputs):
+    if not differentiable or not watched(inputs):
         return _called(name, function, inputs, kinds, pure=False)
     run = _recording(name, function)
     ticket, *outputs = _called(name, run, inputs, [_TICKET, *kinds], pure=False)
@@ -75,7 +75,7 @@ def _record(
 
     plan = CustomPlan(name, pull, list(kinds), tuple(range(len(inputs))), tuple(inputs))
     for tape in local.here.tapes:
-        tape._record_custom(plan, inputs, outputs)
+        tape._on_custom(plan, inputs, outputs)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _stand_for(tape: GradientTape, before: list[Tensor], now: list[Tensor]) -> N
     like = [(t._array.shape, t._array.dtype) for t in outputs]
     plan = CustomPlan("py_function", pull, like, tuple(range(len(now))), tuple(outputs))
     for open_tape in local.here.tapes:
-        open_tape._record_custom(plan, now, outputs)
+        open_tape._on_custom(plan, now, outputs)
 
 
 def _gradient(function: Function, count: int) -> Function:

@@ -26,7 +26,7 @@ class _VariableWatcher(Listener):
     def __init__(self) -> None:
         self.seen: dict[int, Variable] = {}
 
-    def _access(self, variable: Variable) -> None:
+    def _on_read(self, variable: Variable) -> None:
         if variable._watchable:
             self.seen[variable._key] = variable
 
@@ -61,11 +61,11 @@ class CustomPlan:
         name: str,
         pull: Callable[..., list[Any]],
         like: list[Any],
-        heard: tuple[int, ...],
+        watched: tuple[int, ...],
         kept: tuple[Tensor, ...] | None = None,
     ) -> None:
         self.name = name
-        self.heard = heard
+        self.watched = watched
         self.kept = kept or ()  # the tensors that `pull` reads,
         self.is_users = kept is None  # unless it is a user's function, which may read any
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
@@ -108,8 +108,8 @@ class CustomPlan:
             for g, (shape, dtype) in zip(gradients, self._like, strict=True)
         ]
         pulled = self._pull(*given)
-        heard = [pulled[i] for i in self.heard]
-        return [conj(g) if isinstance(g, Tensor) and g.dtype.is_complex else g for g in heard]
+        watched = [pulled[i] for i in self.watched]
+        return [conj(g) if isinstance(g, Tensor) and g.dtype.is_complex else g for g in watched]
 
 
 def _plain(g: Any) -> Any:
@@ -127,7 +127,7 @@ def record_custom(
     like = [(o._array.shape, o._array.dtype) for o in outputs]
     plan = CustomPlan(name, pull, like, tuple(range(len(inputs))))
     for tape in local.here.tapes:
-        tape._record_custom(plan, inputs, outputs)
+        tape._on_custom(plan, inputs, outputs)
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:

@@ -98,7 +98,9 @@ class ForwardAccumulator(Listener):
     def _knows(self, key: int) -> bool:
         return key in self._tangents
 
-    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+    def _on_operation(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
+    ) -> None:
         known = self._tangents
         tangents = {
             i: known[x._key]
@@ -113,13 +115,13 @@ class ForwardAccumulator(Listener):
             if tangent is not None and dtypes.is_differentiable(o._array):
                 known[key_of(o)] = tangent
 
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        heard = tuple(i for i, x in enumerate(inputs) if x._key in self._tangents)
-        if not heard:
+    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        watched = tuple(i for i, x in enumerate(inputs) if x._key in self._tangents)
+        if not watched:
             return
         with _Heard(self):
-            tangents = [self._tangents[inputs[i]._key] for i in heard]
-            results = _transpose(plan.only(heard).tensors, (), outputs, tangents, True)
+            tangents = [self._tangents[inputs[i]._key] for i in watched]
+            results = _transpose(plan.only(watched).tensors, (), outputs, tangents, True)
         for o, tangent in zip(outputs, results, strict=True):
             if tangent is not None:
                 self._tangents[key_of(o)] = tangent

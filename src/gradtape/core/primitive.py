@@ -47,16 +47,18 @@ class Here:
 class Listener:
     """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
 
-    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+    def _on_operation(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
+    ) -> None:
         """An operation was done."""
 
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
 
-    def _meet(self, tensor: Tensor) -> None:
+    def _on_capture(self, tensor: Tensor) -> None:
         """A tensor is used in a part of the program that does not tell of its operations one by one."""
 
-    def _access(self, variable: Any) -> None:
+    def _on_read(self, variable: Any) -> None:
         """A variable was read."""
 
     def _knows(self, key: int) -> bool:
@@ -102,12 +104,13 @@ class Primitive:
     mixed: takes inputs of different dtypes. multiple: returns a tuple.
     wide: takes many numbers together, so that half precision is computed in float32 and rounded once, in the function
         and in its rules; "rules" if the function itself sees to that.
-    settle: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
+    check_dtype: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
     """
 
     __slots__ = (
         "__weakref__",
         "attributes",
+        "check_dtype",
         "elementwise",
         "forward",
         "inputs",
@@ -118,7 +121,6 @@ class Primitive:
         "name",
         "plans",
         "rule",
-        "settle",
         "variadic",
         "wide",
     )
@@ -140,7 +142,7 @@ class Primitive:
         mixed: bool = False,
         multiple: bool = False,
         wide: bool | Literal["rules"] = False,
-        settle: Callable[[Primitive, list[Any], Any], Any] | None = None,
+        check_dtype: Callable[[Primitive, list[Any], Any], Any] | None = None,
     ) -> None:
         self.forward = forward if wide in (False, "rules") else _in_float32(forward, inputs, attributes)
         self.name = name
@@ -153,7 +155,7 @@ class Primitive:
         self.mixed = mixed
         self.multiple = multiple
         self.wide = bool(wide)
-        self.settle = settle
+        self.check_dtype = check_dtype
         self.rule: dict[str, Callable[..., Any]] = {}
         self.plans: dict[int, Plan | None] = {}
         if name in Primitive.registry:
@@ -200,9 +202,9 @@ class Primitive:
         """
         if code not in self.plans:
             count = code.bit_length() - 2
-            heard = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
+            watched = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
             broadcast = bool(code & 1)
-            self.plans[code] = Plan(self, heard, _Parts(self, heard, broadcast)) if heard else None
+            self.plans[code] = Plan(self, watched, _Parts(self, watched, broadcast)) if watched else None
         return self.plans[code]
 
 
@@ -249,9 +251,9 @@ def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any
 def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients that `pull` gives for `g` and what was kept, computed in float32 and rounded."""
     one = next(part for part in g if part is not None) if type(g) is tuple else g
-    heard = type(one) is Tensor
-    half = one._array.dtype if heard else one.dtype
-    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, heard))
+    watched = type(one) is Tensor
+    half = one._array.dtype if watched else one.dtype
+    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, watched))
     return recast(pulled, np.float32, half)
 
 
@@ -263,18 +265,18 @@ def is_half(gs: tuple[Any, ...]) -> bool:
     return False
 
 
-def recast(value: Any, source: Any, dtype: Any, heard: bool = True) -> Any:
+def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
     """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
 
     The casts of tensors are recorded, unless nobody is to hear of them.
     """
     if type(value) is tuple:
-        return tuple([recast(part, source, dtype, heard) for part in value])
+        return tuple([recast(part, source, dtype, watched) for part in value])
     if type(value) is not Tensor:
         return value.astype(dtype) if getattr(value, "dtype", None) == source else value
     if value._array.dtype != source:
         return value
-    if not heard:
+    if not watched:
         return wrap(value._array.astype(dtype))
     names = {"dtype": np.dtype(dtype).name, "source": np.dtype(source).name}
     return Primitive.registry["cast"](value, **names)
@@ -292,7 +294,7 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     """
     for x in inputs:
         if type(x) is not Tensor:
-            inputs = admit(primitive, inputs)
+            inputs = as_tensors(primitive, inputs)
             break
     arrays = [x._array for x in inputs]
     dtype = arrays[0].dtype
@@ -313,21 +315,21 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     else:
         if type(result) is not ndarray:
             result = asarray(result) if isinstance(result, generic) else as_array(result)
-        if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
-            result = primitive.settle(primitive, arrays, result)
+        if (result.dtype is not dtype or dtype is _BOOL) and primitive.check_dtype is not None:
+            result = primitive.check_dtype(primitive, arrays, result)
         out = _new(Tensor)
         out._array = result
         out._key = 0
     if here.tapes:
         for tape in here.tapes:
-            tape._hear(primitive, inputs, attributes, out)
+            tape._on_operation(primitive, inputs, attributes, out)
     return out
 
 
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
     if type(x) is not Tensor:
-        (x,) = admit(primitive, (x,))
+        (x,) = as_tensors(primitive, (x,))
     array = x._array
     here = local.here
     try:
@@ -340,22 +342,22 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
     if type(result) is not ndarray:
         result = asarray(result) if isinstance(result, generic) else as_array(result)
     dtype = array.dtype
-    if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
-        result = primitive.settle(primitive, [array], result)
+    if (result.dtype is not dtype or dtype is _BOOL) and primitive.check_dtype is not None:
+        result = primitive.check_dtype(primitive, [array], result)
     out = _new(Tensor)
     out._array = result
     out._key = 0
     if here.tapes:
         inputs = (x,)
         for tape in here.tapes:
-            tape._hear(primitive, inputs, attributes, out)
+            tape._on_operation(primitive, inputs, attributes, out)
     return out
 
 
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`apply(primitive, (x, y))`, written out in the same way."""
     if type(x) is not Tensor or type(y) is not Tensor:
-        x, y = _admit2(primitive, x, y)
+        x, y = _as_tensors2(primitive, x, y)
     a = x._array
     b = y._array
     dtype = a.dtype
@@ -368,15 +370,15 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
         result = recover(primitive, [a, b], None, error)
     if type(result) is not ndarray:
         result = asarray(result) if isinstance(result, generic) else as_array(result)
-    if (result.dtype is not dtype or dtype is _BOOL) and primitive.settle is not None:
-        result = primitive.settle(primitive, [a, b], result)
+    if (result.dtype is not dtype or dtype is _BOOL) and primitive.check_dtype is not None:
+        result = primitive.check_dtype(primitive, [a, b], result)
     out = _new(Tensor)
     out._array = result
     out._key = 0
     if here.tapes:
         inputs = (x, y)
         for tape in here.tapes:
-            tape._hear(primitive, inputs, None, out)
+            tape._on_operation(primitive, inputs, None, out)
     return out
 
 
@@ -385,7 +387,7 @@ _BOOL = np.dtype(bool)
 
 
 def numbers(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """For `settle`: numbers of any dtype, but no booleans."""
+    """For `check_dtype`: numbers of any dtype, but no booleans."""
     if arrays[0].dtype.kind == "O":
         raise DTypeError(f"{primitive.name} takes numbers, not strings")
     if arrays[0].dtype.kind == "b":
@@ -396,7 +398,7 @@ def numbers(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 
 def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """For `settle`: floating and complex dtypes only."""
+    """For `check_dtype`: floating and complex dtypes only."""
     if not dtypes.is_differentiable(arrays[0]):
         raise DTypeError(
             f"{primitive.name} takes floating or complex tensors, not {dtypes.of(arrays[0]).name}: "
@@ -430,9 +432,9 @@ def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def as_tensors(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
-    tensors, others, hint = read(inputs)
+    tensors, others, hint = read_tensors(inputs)
     if others:
         if primitive.mixed:
             hint = None
@@ -443,7 +445,7 @@ def admit(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     return tuple(tensors)
 
 
-def read(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
+def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
     """Tensors and variables as tensors, None for others; the places of those; and the dtype of the first tensor."""
     tensors: list[Any] = []
     others: list[int] = []
@@ -459,8 +461,8 @@ def read(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
     return tensors, others, dtype
 
 
-def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
-    """`admit` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
+    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
     if type(x) is Tensor:
         if type(y) is float and x._array.dtype.kind == "f":
             return x, scalar(y, x._array.dtype)
@@ -472,7 +474,7 @@ def _admit2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
             return scalar(x, dtype), y
         if hasattr(type(x), "_read"):
             return x._read(), y
-    return admit(primitive, (x, y))
+    return as_tensors(primitive, (x, y))
 
 
 def _common_dtype(inputs: Iterable[Any]) -> Any:
@@ -569,16 +571,16 @@ class Plan:
     cost more than recording does.
     """
 
-    __slots__ = ("_only", "_parts", "arrays", "heard", "primitive", "record", "tensors")
+    __slots__ = ("_only", "_parts", "arrays", "primitive", "record", "tensors", "watched")
 
-    def __init__(self, primitive: Primitive, heard: tuple[int, ...], parts: _Parts) -> None:
+    def __init__(self, primitive: Primitive, watched: tuple[int, ...], parts: _Parts) -> None:
         self.primitive = primitive
-        self.heard = heard  # positions of the inputs that get a gradient
+        self.watched = watched  # positions of the inputs that get a gradient
         self._parts = parts
         self._only: dict[tuple[int, ...], Plan] = {}
         self.record = parts.record
-        self.arrays = parts.puller(heard, arrays=True)
-        self.tensors = parts.puller(heard, arrays=False)
+        self.arrays = parts.puller(watched, arrays=True)
+        self.tensors = parts.puller(watched, arrays=False)
 
     def keep(self, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> tuple[Any, ...]:
         """What the rules named, alone."""
@@ -594,15 +596,15 @@ class Plan:
 class _Parts:
     """The source of a plan's functions: each kept value by name, and each rule's call."""
 
-    def __init__(self, primitive: Primitive, heard: tuple[int, ...], broadcast: bool) -> None:
+    def __init__(self, primitive: Primitive, watched: tuple[int, ...], broadcast: bool) -> None:
         self.primitive = primitive
         self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
         self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
         self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
         self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
-        for i in heard:
+        for i in watched:
             self.calls[i] = self._call(i, broadcast)
-        keys = "".join(f"inputs[{i}]._key, " for i in heard)
+        keys = "".join(f"inputs[{i}]._key, " for i in watched)
         kept = "".join(e + ", " for e in self.kept.values())
         self.record = eval(f"lambda plan, key, inputs, attributes, out: (key, plan, ({keys}), ({kept}))")
 
@@ -653,13 +655,13 @@ class _Parts:
             )
         return name
 
-    def puller(self, heard: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
-        """The function from `g` and what was kept to the gradients of the inputs in `heard`."""
+    def puller(self, watched: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
+        """The function from `g` and what was kept to the gradients of the inputs in `watched`."""
         value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
         if arrays:
             value |= {name: form.format(value[name]) for name, form in self.held.items()}
         body = ""
-        for call, arguments in (self.calls[i] for i in heard):
+        for call, arguments in (self.calls[i] for i in watched):
             body += call.format(*[value.get(name, name) for name in arguments]) + ", "
         if "out_like" in self.kept:
             body = f"*(lambda g: ({body}))(fill_in(g, {value['out_like']})),"

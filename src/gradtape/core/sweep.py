@@ -48,7 +48,7 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
 
 
 def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The sweep on tensors: every step of it is heard by the open tapes."""
+    """The sweep on tensors: the open tapes record every step."""
     return walk(gradients, records, wanted, lambda key, plan, into, kept, g: plan.tensors(g, kept))
 
 
@@ -167,6 +167,6 @@ def leading_from(keys: set[int], records: list[Any]) -> list[Any]:
         if all(k in keys for k in into):
             needed.append((key, plan, into, kept))
         else:
-            positions = tuple(i for i, k in zip(plan.heard, into, strict=True) if k in keys)
+            positions = tuple(i for i, k in zip(plan.watched, into, strict=True) if k in keys)
             needed.append((key, plan.only(positions), tuple(k for k in into if k in keys), kept))
     return needed

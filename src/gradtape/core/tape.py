@@ -100,7 +100,9 @@ class GradientTape(Listener):
         self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
         self._recording = False
 
-    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+    def _on_operation(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
+    ) -> None:
         """Record an operation if it depends on anything known."""
         known = self._known
         # The code of the plan: see `Primitive.plan`. Most operations have one input or two.
@@ -144,21 +146,23 @@ class GradientTape(Listener):
         made = tuple([key_of(o) for o in (out if primitive.multiple else (out,))])
         self._dead_ends.append((primitive.name, given, made))
 
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
-        heard = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
-        if heard:
+        watched = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
+        if watched:
             keys = tuple(key_of(o) for o in outputs)
             self._known.update(
                 k for k, o in zip(keys, outputs, strict=True) if dtypes.is_differentiable(o._array)
             )
-            self._records.append((keys, plan.only(heard), tuple(inputs[i]._key for i in heard), plan.kept))
+            self._records.append(
+                (keys, plan.only(watched), tuple(inputs[i]._key for i in watched), plan.kept)
+            )
 
     def _knows(self, key: int) -> bool:
         """Does what has this key depend on something watched?"""
         return key in self._known
 
-    def _access(self, variable: Any) -> None:
+    def _on_read(self, variable: Any) -> None:
         """A variable was read. Watch it if it is trainable."""
         if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
             self._watch(variable)

@@ -114,7 +114,7 @@ class Variable(Operators):
         """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
         here = local.here
         for tape in here.tapes:
-            tape._access(self)
+            tape._on_read(self)
         return self._tensor if here.trace is None else here.trace.read(self)
 
     @property

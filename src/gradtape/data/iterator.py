@@ -92,7 +92,7 @@ class Iterator:
     def _prepare_state(self, state: Any) -> Callable[[], None]:
         """Find a saved position. Nothing has changed before the function this returns is called."""
         given, session = state["given"], Session(self._stage, state["orders"])
-        settle = resume(self._stage, state["orders"])
+        check_dtype = resume(self._stage, state["orders"])
         cursor = self._stage.open(session)
         passed = cursor.skip(given)
         if passed < given:
@@ -101,7 +101,7 @@ class Iterator:
             )
 
         def go() -> None:
-            settle()
+            check_dtype()
             self._session, self._cursor, self._given = session, cursor, given
 
         return go

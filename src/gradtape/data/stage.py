@@ -194,11 +194,11 @@ def resume(root: Stage, orders: list[list[Any]]) -> Callable[[], None]:
     stages = random_stages(root)
     found = list(zip(stages, _fitting(orders, stages)))
 
-    def settle() -> None:
+    def check_dtype() -> None:
         for stage, (seed, *_, walks) in found:
             stage.seed, stage.walks = tuple(seed), walks
 
-    return settle
+    return check_dtype
 
 
 def _fitting(orders: list[list[Any]], stages: list[Random]) -> list[list[Any]]:

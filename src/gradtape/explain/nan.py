@@ -91,7 +91,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     masked = not any(_bad(t._array) for t in targets)
     if backward is None and masked:
         return NanReport(None)
-    forward = _heard(trail, [t._key for t in targets], masked) or _replayed(
+    forward = _watched(trail, [t._key for t in targets], masked) or _replayed(
         evidence, trail, [*targets, *nest.flatten(sources)], masked
     )
     if forward is not None:
@@ -104,7 +104,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
 # Forward
 
 
-def _heard(trail: Trail, targets: list[int], masked: bool) -> NanReport | None:
+def _watched(trail: Trail, targets: list[int], masked: bool) -> NanReport | None:
     """The first that a witness saw, among what led to the target; `masked` says that it did not get there."""
     seen, waiting, bad = set(targets), list(targets), []
     while waiting:
@@ -180,7 +180,7 @@ def _inputs(plan: Any, into: Any, kept: Any, values: dict[int, Any]) -> list[Any
     if primitive.variadic:
         xs = held.get(primitive.inputs[0])
         return [x._array for x in xs] if xs else None
-    keys = dict(zip(plan.heard, into, strict=True))
+    keys = dict(zip(plan.watched, into, strict=True))
     found = []
     for i, name in enumerate(primitive.inputs):
         if name in held:

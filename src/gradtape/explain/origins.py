@@ -184,15 +184,17 @@ class Witness(Listener):
 
     # -- listening ----------------------------------------------------------------------------------------------------
 
-    def _hear(self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> None:
+    def _on_operation(
+        self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
+    ) -> None:
         outputs = out if primitive.multiple else (out,)
         passes = tuple([primitive.rule_of(i) is not None for i in range(len(inputs))])
         self._note("operation", primitive.name, inputs, outputs, passes)
 
-    def _record_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         self._note("custom", plan.name, inputs, outputs, (True,) * len(inputs))
 
-    def _access(self, variable: Any) -> None:
+    def _on_read(self, variable: Any) -> None:
         self.variables[variable._key] = variable._name
 
     def _note(self, kind: str, name: str, inputs: Any, outputs: Any, passes: tuple[bool, ...]) -> None:
@@ -309,7 +311,7 @@ class Witness(Listener):
         )
 
     def answered(self, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
-        """A tape gave gradients. Where no other tape listened, nothing was heard of how they were computed."""
+        """A tape gave gradients. Where no other tape listened, nothing was recorded of how they were computed."""
         answers = [g for g in gradients if type(g) is Tensor]
         self.gradients.update(key_of(g) for g in answers)
         if any(not isinstance(listener, Witness) for listener in local.here.tapes):

@@ -118,9 +118,9 @@ def _row(name: str, dtype: Any, shape: Any, size: int, event: Event | None, back
 
 def _from_events(tape: GradientTape, events: dict[int, Event], backward: dict[int, float]) -> Summary:
     """Of a tape that has answered, what a witness saw."""
-    heard = {id(e): e for k, e in events.items() if k in tape._known}
+    watched = {id(e): e for k, e in events.items() if k in tape._known}
     rows = [
-        _row(e.name, *e.made[0], 0, e, sum(backward.get(k, 0.0) for k in e.outputs)) for e in heard.values()
+        _row(e.name, *e.made[0], 0, e, sum(backward.get(k, 0.0) for k in e.outputs)) for e in watched.values()
     ]
     note = "this tape has answered: it keeps nothing any more"
     return Summary(rows, note if rows else note + ", and knows no more what it recorded")
@@ -179,7 +179,7 @@ def _infer_one(likes: dict[int, Like], key: Any, plan: Any, into: Any, kept: Any
 def _computed(plan: Any, into: Any, held: dict[str, Any], likes: dict[int, Like]) -> Like | None:
     """Dtype and shape by computing once more, on zeros that take no memory."""
     primitive = plan.primitive
-    keys = dict(zip(plan.heard, into, strict=True))
+    keys = dict(zip(plan.watched, into, strict=True))
     if primitive.variadic or any(name not in held for name in primitive.attributes):
         return None
     inputs = []

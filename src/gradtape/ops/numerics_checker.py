@@ -38,7 +38,7 @@ _MOVES = frozenset(
 class _NumericsChecker(Listener):
     """Listens like a tape, and raises where an operation gives what is not finite."""
 
-    def _hear(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
+    def _on_operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
         if primitive.name in _MOVES:
             return
 

@@ -24,7 +24,7 @@ from .block_state import Branches, Round, Undefined, UndefinedReturnValue, Unsta
 from .conversion import autograph_artifact, called, counted, is_unknown
 from .iteration import Each, Steps
 
-_TURNS = 3  # so many are taken out of a loop, at most, for its variables to settle
+_TURNS = 3  # so many are taken out of a loop, at most, for its variables to check_dtype
 
 Block = Callable[..., None]
 Get = Callable[[], Values]

@@ -18,7 +18,7 @@ from ...core import dtypes
 from ...core import tensor as tensor_module
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import Primitive, apply, apply1, primitive, read
+from ...core.primitive import Primitive, apply, apply1, primitive, read_tensors
 from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
@@ -457,7 +457,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def together(name: str, values: Any) -> list[Tensor]:
     """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
-    tensors, others, hint = read(values)
+    tensors, others, hint = read_tensors(values)
     if not tensors:
         raise ValueError(f"{name}: needs at least one tensor")
     if others and hint is None:

@@ -55,7 +55,7 @@ put.rules(
 )
 
 
-@primitive(mixed=True, settle=numbers)
+@primitive(mixed=True, check_dtype=numbers)
 def put_extreme(x, updates, indices, *, largest):
     """The largest (or smallest) of each slice of `x` along its first axis and the updates for it."""
     m = xp(x, updates, indices)

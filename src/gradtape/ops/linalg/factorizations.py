@@ -300,7 +300,7 @@ def eig_(x):
 def _eig_rule(g: Any, x: Any, out: Any) -> Any:
     """V^-H (diag(g_w) + conj(F) * (W - V^H V Re diag W)) V^H, with W = V^H g_V.
 
-    The part behind the minus keeps the eigenvectors' length. Their phase is free; nothing is heard of it.
+    The part behind the minus keeps the eigenvectors' length. Their phase is free; nothing depends on it.
     """
     (by_w, by_v), (w, v) = (conjugate(part) for part in g), out
     vh = adjoint_(v)

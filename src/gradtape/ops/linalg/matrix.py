@@ -184,7 +184,7 @@ def on_diagonal(x: Any) -> Any:
 _NEXT = [1, 2, 0]
 
 
-@primitive(multilinear=True, settle=numbers, name="cross")
+@primitive(multilinear=True, check_dtype=numbers, name="cross")
 def cross_(x, y):
     return (x * y[..., _NEXT] - x[..., _NEXT] * y)[..., _NEXT]
 

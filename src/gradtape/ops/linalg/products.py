@@ -32,7 +32,7 @@ from ..math.reduction import axes, euclidean_norm, one_axis, reduce_max, reduce_
 from .matrix import swap_last
 
 
-@primitive(multilinear=True, settle=numbers, name="matmul")
+@primitive(multilinear=True, check_dtype=numbers, name="matmul")
 def matmul_(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise InvalidArgumentError(
@@ -87,7 +87,7 @@ def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
 matmul_.rules(x=_of_first, y=_of_second)
 
 
-@primitive(wide=True, settle=numbers)
+@primitive(wide=True, check_dtype=numbers)
 def gram(x):
     """x x^T, which BLAS computes in half the time, and so does the rule: one product instead of two."""
     return matmul_.forward(x, x.swapaxes(-1, -2))

@@ -21,7 +21,7 @@ from .elementwise import exp, maximum, number, select
 from .reduction import axes, count_along, one_axis, spread, unbroadcast
 
 
-@primitive(wide="rules", linear=True, settle=numbers, name="cumsum")
+@primitive(wide="rules", linear=True, check_dtype=numbers, name="cumsum")
 def cumsum_(x, *, axis, exclusive, reverse):
     if x.dtype.char in dtypes.HALF:
         return rounded(cumsum_.forward, x, axis=axis, exclusive=exclusive, reverse=reverse)
@@ -97,7 +97,7 @@ recurrence.rules(
 # Products, running and whole
 
 
-@primitive(wide=True, settle=numbers, name="cumprod")
+@primitive(wide=True, check_dtype=numbers, name="cumprod")
 def cumprod_(x, *, axis, exclusive, reverse):
     m = xp(x)
     if exclusive:
@@ -125,7 +125,7 @@ def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> An
 cumprod_.rules(x=_unmultiply)
 
 
-@primitive(wide=True, settle=numbers, name="prod")
+@primitive(wide=True, check_dtype=numbers, name="prod")
 def prod_(x):
     """The product along the last axis."""
     return np.multiply.reduce(x, -1, x.dtype) if xp(x) is np else xp(x).prod(x, -1, dtype=x.dtype)
@@ -144,7 +144,7 @@ prod_.rules(
 # Running log-sum-exps
 
 
-@primitive(wide=True, settle=floats, name="cumulative_logsumexp")
+@primitive(wide=True, check_dtype=floats, name="cumulative_logsumexp")
 def cumulative_logsumexp_(x, *, axis, reverse):
     if xp(x) is not np:
         if x.dtype.kind == "c":

@@ -94,13 +94,13 @@ def _sum(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return numbers(primitive, arrays, result)
 
 
-add = _binary(operator.add, "add", settle=_sum)
+add = _binary(operator.add, "add", check_dtype=_sum)
 add.rules(x=lambda g: g, y=lambda g: g)
 
-subtract = _binary(operator.sub, "subtract", settle=numbers)
+subtract = _binary(operator.sub, "subtract", check_dtype=numbers)
 subtract.rules(x=lambda g: g, y=lambda g: -g)
 
-multiply = _binary(operator.mul, "multiply", settle=numbers)
+multiply = _binary(operator.mul, "multiply", check_dtype=numbers)
 multiply.rules(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
@@ -113,7 +113,7 @@ def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result if result.dtype == kind else primitive.forward(*[x.astype(kind) for x in arrays])
 
 
-divide = _binary(operator.truediv, "divide", settle=_true_division)
+divide = _binary(operator.truediv, "divide", check_dtype=_true_division)
 divide.rules(x=lambda g, y: over(g, y), y=lambda g, y, out: _by_divisor(g, y, out))
 
 
@@ -135,7 +135,7 @@ def _quotient(x: Any, y: Any) -> Any:
     return x / xp(x, y).where(x != x, x, y) if is_traced(x) or is_traced(y) else x / y
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def floor_divide(x, y):
     """x / y, rounded down. Of floats the quotient is rounded twice, as in TensorFlow: 1 // 0.1 is 10, in Python 9."""
     if x.dtype.kind in "iu":
@@ -144,7 +144,7 @@ def floor_divide(x, y):
     return xp(x, y).floor(_quotient(x, y))
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def floormod(x, y):
     """What x / y, rounded down, leaves over: exact, with the sign of y. A remainder of 0 has the sign of x."""
     if x.dtype.kind in "iu":
@@ -158,7 +158,7 @@ def floormod(x, y):
 floormod.rules(x=lambda g: g, y=lambda g, x, y: -(g * floor_divide(x, y)))
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def truncatediv(x, y):
     """x / y, rounded towards 0."""
     _nonzero_divisor("truncatediv", y)
@@ -167,7 +167,7 @@ def truncatediv(x, y):
     return xp(x, y).trunc(_quotient(x, y))
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def truncatemod(x, y):
     """What x / y, rounded towards 0, leaves over."""
     _nonzero_divisor("truncatemod", y)
@@ -176,11 +176,11 @@ def truncatemod(x, y):
 
 truncatemod.rules(x=lambda g: g, y=lambda g, x, y: -(g * truncatediv(x, y)))
 
-negative = _unary(operator.neg, "negative", settle=numbers)
+negative = _unary(operator.neg, "negative", check_dtype=numbers)
 negative.rules(x=lambda g: -g)
 
 
-@primitive(elementwise=True, settle=_true_division)
+@primitive(elementwise=True, check_dtype=_true_division)
 def divide_no_nan(x, y):
     """x / y, and 0 where y is 0."""
     m = xp(x, y)
@@ -193,7 +193,7 @@ def divide_no_nan(x, y):
 divide_no_nan.rules(x=lambda g, y: divide_no_nan(g, y), y=lambda g, y, out: -divide_no_nan(g * out, y))
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def multiply_no_nan(x, y):
     """x * y, and 0 where y is 0, even if x is infinite or nan."""
     out = x * y
@@ -205,26 +205,26 @@ multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multi
 # ---------------------------------------------------------------------------------------------------------------------
 # Powers, exponentials, logarithms
 
-square = _unary(unary(np.square), settle=numbers)
+square = _unary(unary(np.square), check_dtype=numbers)
 # Not g + g: where that of a mean is one number spread, NumPy adds it slowly.
 square.rules(x=lambda g, x: g * (x + x))
 
-sqrt = _unary(unary(np.sqrt), settle=floats)
+sqrt = _unary(unary(np.sqrt), check_dtype=floats)
 sqrt.rules(x=lambda g, out: over(g, out + out))
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def rsqrt(x):
     return 1 / xp(x).sqrt(x)
 
 
 rsqrt.rules(x=lambda g, x, out: over(g, (x + x) / -out))
 
-reciprocal = _unary(unary(np.reciprocal), settle=numbers)
+reciprocal = _unary(unary(np.reciprocal), check_dtype=numbers)
 reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def integer_power(x, *, exponent):
     """x to a power of at least 0, by multiplying: some 40 times as fast as NumPy's power."""
     out, factor, rest = None, x, exponent
@@ -241,10 +241,10 @@ def integer_power(x, *, exponent):
 integer_power.rules(x=lambda g, x, exponent: g * integer_power(x, exponent=max(exponent - 1, 0)) * exponent)
 
 # What `**` takes, 0.15 us quicker than an integer power; `square` has two orders, this one all.
-second_power = _unary(unary(np.square), "second_power", settle=numbers)
+second_power = _unary(unary(np.square), "second_power", check_dtype=numbers)
 second_power.rules(x=lambda g, x: g * (integer_power(x, exponent=1) * 2 if type(x) is Tensor else x + x))
 
-power = _binary(binary(np.power), settle=numbers)
+power = _binary(binary(np.power), check_dtype=numbers)
 power.rules(
     x=lambda g, x, y: times(g, _power_slope(x, y)),
     y=lambda g, x, out: g * multiply_no_nan(out, log_where_positive(x)),
@@ -256,7 +256,7 @@ def _power_slope(x: Any, y: Any) -> Any:
     return multiply_no_nan(power(x, y - 1), y)
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def xlogy(x, y):
     """x * log(y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
@@ -273,7 +273,7 @@ def _log_for(x: Any, y: Any) -> Any:
     return xlogy(moved, y) + multiply_no_nan(log_where_positive(y), 1 - moved)
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def xdivy(x, y):
     """x / y, and 0 where x is 0, whatever y."""
     out = x / y
@@ -293,7 +293,7 @@ def _reciprocal_for(x: Any, y: Any) -> Any:
     return xdivy(moved, y) + divide_no_nan(1 - moved, y)
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def xlog1py(x, y):
     """x * log(1 + y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
@@ -324,56 +324,56 @@ def _has_log(x: Any) -> Any:
     return not_equal(x, 0) if x.dtype.name.startswith("complex") else greater(x, 0)
 
 
-exp = _unary(threaded(np.exp), settle=floats)
+exp = _unary(threaded(np.exp), check_dtype=floats)
 exp.rules(x=lambda g, out: g * out)  # nan for 0 * inf: behind log(1 + exp(x)), far out, 0 would be wrong
 
-expm1 = _unary(threaded(np.expm1), settle=floats)
+expm1 = _unary(threaded(np.expm1), check_dtype=floats)
 expm1.rules(x=lambda g, out: g * out + g)
 
-log = _unary(threaded(np.log), settle=floats)
+log = _unary(threaded(np.log), check_dtype=floats)
 log.rules(x=lambda g, x: over(g, x))
 
-log1p = _unary(threaded(np.log1p), settle=floats)
+log1p = _unary(threaded(np.log1p), check_dtype=floats)
 log1p.rules(x=lambda g, x: over(g, x + 1))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trigonometric and hyperbolic
 
-sin = _unary(threaded(np.sin), settle=floats)
+sin = _unary(threaded(np.sin), check_dtype=floats)
 sin.rules(x=lambda g, x: g * cos(x))
 
-cos = _unary(threaded(np.cos), settle=floats)
+cos = _unary(threaded(np.cos), check_dtype=floats)
 cos.rules(x=lambda g, x: -g * sin(x))
 
-tan = _unary(threaded(np.tan), settle=floats)
+tan = _unary(threaded(np.tan), check_dtype=floats)
 tan.rules(x=lambda g, out: g + g * out * out)
 
-sinh = _unary(threaded(np.sinh), settle=floats)
+sinh = _unary(threaded(np.sinh), check_dtype=floats)
 sinh.rules(x=lambda g, x: g * cosh(x))
 
-cosh = _unary(threaded(np.cosh), settle=floats)
+cosh = _unary(threaded(np.cosh), check_dtype=floats)
 cosh.rules(x=lambda g, x: g * sinh(x))
 
-tanh = _unary(threaded(np.tanh), settle=floats)
+tanh = _unary(threaded(np.tanh), check_dtype=floats)
 tanh.rules(x=lambda g, out: g * (1 - out * out))
 
 # (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
-asin = _unary(unary(np.arcsin), "asin", settle=floats)
+asin = _unary(unary(np.arcsin), "asin", check_dtype=floats)
 asin.rules(x=lambda g, x: times(g, rsqrt((1 - x) * (1 + x))))
 
-acos = _unary(unary(np.arccos), "acos", settle=floats)
+acos = _unary(unary(np.arccos), "acos", check_dtype=floats)
 acos.rules(x=lambda g, x: -times(g, rsqrt((1 - x) * (1 + x))))
 
-atan = _unary(unary(np.arctan), "atan", settle=floats)
+atan = _unary(unary(np.arctan), "atan", check_dtype=floats)
 atan.rules(x=lambda g, x: g / (1 + square(x)))
 
-asinh = _unary(unary(np.arcsinh), "asinh", settle=floats)
+asinh = _unary(unary(np.arcsinh), "asinh", check_dtype=floats)
 asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
 
-acosh = _unary(unary(np.arccosh), "acosh", settle=floats)
+acosh = _unary(unary(np.arccosh), "acosh", check_dtype=floats)
 acosh.rules(x=lambda g, x: times(g, rsqrt(x - 1) * rsqrt(x + 1)))
 
-atanh = _unary(unary(np.arctanh), "atanh", settle=floats)
+atanh = _unary(unary(np.arctanh), "atanh", check_dtype=floats)
 atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
 
@@ -384,7 +384,7 @@ def _real(name: str, module: Any, x: Any) -> Any:
     return module
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def atan2(y, x):
     return _real("atan2", xp(y, x), x).arctan2(y, x)
 
@@ -396,7 +396,7 @@ atan2.rules(
 )
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def sigmoid(x):
     if type(x) is not np.ndarray and xp(x) is not np:
         import jax
@@ -417,7 +417,7 @@ def sigmoid(x):
 sigmoid.rules(x=lambda g, out: g * (out - out * out))
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def softplus(x):
     if x.size > 1000 or xp(x) is not np:  # twice as fast as logaddexp, below as slow again
         m = _real("softplus", xp(x), x)
@@ -428,7 +428,7 @@ def softplus(x):
 softplus.rules(x=lambda g, x: g * sigmoid(x))
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def log_sigmoid(x):
     return -softplus.forward(-x)
 
@@ -436,7 +436,7 @@ def log_sigmoid(x):
 log_sigmoid.rules(x=lambda g, x: g * sigmoid(-x))
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def softsign(x):
     return x / (xp(x).abs(x) + 1)
 
@@ -455,17 +455,17 @@ def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-less = _binary(operator.lt, "less", settle=reals)
-less_equal = _binary(operator.le, "less_equal", settle=reals)
-greater = _binary(operator.gt, "greater", settle=reals)
-greater_equal = _binary(operator.ge, "greater_equal", settle=reals)
+less = _binary(operator.lt, "less", check_dtype=reals)
+less_equal = _binary(operator.le, "less_equal", check_dtype=reals)
+greater = _binary(operator.gt, "greater", check_dtype=reals)
+greater_equal = _binary(operator.ge, "greater_equal", check_dtype=reals)
 equal = _binary(operator.eq, "equal")
 not_equal = _binary(operator.ne, "not_equal")
 
-logical_and = _binary(binary(np.logical_and), settle=_booleans)
-logical_or = _binary(binary(np.logical_or), settle=_booleans)
-logical_xor = _binary(binary(np.logical_xor), settle=_booleans)
-logical_not = _unary(unary(np.logical_not), settle=_booleans)
+logical_and = _binary(binary(np.logical_and), check_dtype=_booleans)
+logical_or = _binary(binary(np.logical_or), check_dtype=_booleans)
+logical_xor = _binary(binary(np.logical_xor), check_dtype=_booleans)
+logical_not = _unary(unary(np.logical_not), check_dtype=_booleans)
 
 
 def _on_integers(name: str, function: Any) -> Any:
@@ -539,20 +539,20 @@ def cast_like(x: Any, like: Any) -> Any:
     return x.astype(like._array.dtype if type(like) is Tensor else like.dtype)
 
 
-maximum = _binary(binary(np.maximum), settle=numbers)
+maximum = _binary(binary(np.maximum), check_dtype=numbers)
 maximum.rules(
     x=lambda g, x, y: select(greater_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(greater_equal(x, y), zero_like(g), g),
 )
 
-minimum = _binary(binary(np.minimum), settle=numbers)
+minimum = _binary(binary(np.minimum), check_dtype=numbers)
 minimum.rules(
     x=lambda g, x, y: select(less_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(less_equal(x, y), zero_like(g), g),
 )
 
 
-@primitive(elementwise=True, settle=numbers)
+@primitive(elementwise=True, check_dtype=numbers)
 def clip(x, low, high):
     m = xp(x, low, high)
     return m.maximum(m.minimum(x, high), low)
@@ -570,7 +570,7 @@ clip.rules(
 )
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def relu(x):
     return xp(x).maximum(x, zero_like(x))
 
@@ -586,25 +586,25 @@ relu.rules(x=_through_relu)
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
 
-sign = _unary(unary(np.sign), settle=numbers)
+sign = _unary(unary(np.sign), check_dtype=numbers)
 sign.rules(x=lambda g: zeros(g, g.shape))
 
-abs_ = _unary(operator.abs, "abs", settle=numbers)
+abs_ = _unary(operator.abs, "abs", check_dtype=numbers)
 abs_.rules(x=lambda g, x: g * sign(x))
 
-floor = _unary(unary(np.floor), settle=numbers)
-ceil = _unary(unary(np.ceil), settle=numbers)
+floor = _unary(unary(np.floor), check_dtype=numbers)
+ceil = _unary(unary(np.ceil), check_dtype=numbers)
 
 
-@primitive(elementwise=True, settle=numbers, name="round")
+@primitive(elementwise=True, check_dtype=numbers, name="round")
 def rint(x):
     return x if x.dtype.kind in "iu" else xp(x).rint(x)
 
 
-nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, settle=floats)
+nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, check_dtype=floats)
 nextafter.rules(x1=lambda g: g, x2=lambda g: zeros(g, g.shape))
 
-conj = _unary(unary(np.conj), "conj", settle=numbers)
+conj = _unary(unary(np.conj), "conj", check_dtype=numbers)
 conj.rules(x=lambda g: conj(g))
 
 # ---------------------------------------------------------------------------------------------------------------------

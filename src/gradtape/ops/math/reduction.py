@@ -128,7 +128,7 @@ def largest(x: Any, axis: Any) -> Any:
     return _max(x, axis, None, None, True, -np.inf)
 
 
-@primitive(linear=True, settle=numbers, name="sum")
+@primitive(linear=True, check_dtype=numbers, name="sum")
 def sum_(x, *, axis, keepdims):
     return total(x, axis, keepdims)
 
@@ -201,7 +201,7 @@ def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple
 Primitive.unbroadcast = staticmethod(unbroadcast)
 
 
-@primitive(wide="rules", linear=True, settle=numbers)
+@primitive(wide="rules", linear=True, check_dtype=numbers)
 def mean(x, *, axis, keepdims):
     count = count_along(x.shape, axis)
     if x.dtype.char not in "fdFD":
@@ -236,7 +236,7 @@ def count_along(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 # Extremes
 
 
-@primitive(wide="rules", settle=numbers, name="max")
+@primitive(wide="rules", check_dtype=numbers, name="max")
 def max_(x, *, axis, keepdims):
     _ordered("reduce_max", x)
     return (
@@ -246,7 +246,7 @@ def max_(x, *, axis, keepdims):
     )
 
 
-@primitive(wide="rules", settle=numbers, name="min")
+@primitive(wide="rules", check_dtype=numbers, name="min")
 def min_(x, *, axis, keepdims):
     _ordered("reduce_min", x)
     return (
@@ -319,7 +319,7 @@ def argmin_(x, *, axis, dtype):
 # Norms and log-sum-exp
 
 
-@primitive(wide=True, settle=floats)
+@primitive(wide=True, check_dtype=floats)
 def euclidean_norm(x, *, axis, keepdims):
     if type(x) is np.ndarray and x.dtype.char in "fd":
         squares = total(x * x, axis, keepdims)
@@ -359,7 +359,7 @@ def _times_conj(g: Any, x: Any) -> Any:
     return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
-@primitive(wide=True, settle=floats)
+@primitive(wide=True, check_dtype=floats)
 def logsumexp(x, *, axis, keepdims):
     m = xp(x)
     top = largest(x, axis)

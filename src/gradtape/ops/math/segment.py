@@ -50,7 +50,7 @@ def _traced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> 
     return m.moveaxis(out, 0, x.ndim - behind - 1)
 
 
-@primitive(wide=True, mixed=True, linear=True, settle=numbers, name="segment_sum")
+@primitive(wide=True, mixed=True, linear=True, check_dtype=numbers, name="segment_sum")
 def segment_sum_(x, ids, *, size, behind):
     return _reduced("sum", x, ids, size, behind, 0)
 
@@ -78,12 +78,12 @@ segment_spread.rules(
 # Extremes
 
 
-@primitive(wide=True, mixed=True, settle=numbers, name="segment_max")
+@primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_max")
 def segment_max_(x, ids, *, size, behind, empty):
     return _reduced("max", x, ids, size, behind, empty)
 
 
-@primitive(wide=True, mixed=True, settle=numbers, name="segment_min")
+@primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_min")
 def segment_min_(x, ids, *, size, behind, empty):
     return _reduced("min", x, ids, size, behind, empty)
 
@@ -102,7 +102,7 @@ segment_min_.rules(x=_to_the_extreme)
 # Products
 
 
-@primitive(wide=True, mixed=True, settle=numbers, name="segment_prod")
+@primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_prod")
 def segment_prod_(x, ids, *, size, behind):
     return _reduced("prod", x, ids, size, behind, 1)
 

@@ -34,7 +34,7 @@ _SCALE = 1.0507009873554805  # with these, selu keeps mean 0 and variance 1 from
 _ALPHA = 1.6732632423543772
 
 
-@primitive(elementwise=True, settle=floats, name="relu6")
+@primitive(elementwise=True, check_dtype=floats, name="relu6")
 def relu6_(x):
     return xp(x).minimum(xp(x).maximum(x, zero_like(x)), number(6, x))
 
@@ -47,7 +47,7 @@ def _inside(out: Any) -> Any:
 relu6_.rules(x=lambda g, out: constant_in(g, out) * _inside(out))
 
 
-@primitive(elementwise=True, settle=floats, name="leaky_relu")
+@primitive(elementwise=True, check_dtype=floats, name="leaky_relu")
 def leaky_relu_(x, *, alpha):
     return x * _slopes(x, alpha)
 
@@ -64,7 +64,7 @@ def _slopes(x: Any, alpha: float) -> Any:
 leaky_relu_.rules(x=lambda g, x, alpha: constant_in(g, x) * _slopes(x, alpha))
 
 
-@primitive(elementwise=True, settle=floats, name="elu")
+@primitive(elementwise=True, check_dtype=floats, name="elu")
 def elu_(x):
     zero = zero_like(x)
     return xp(x).maximum(x, zero) + xp(x).expm1(xp(x).minimum(x, zero))
@@ -74,7 +74,7 @@ def elu_(x):
 elu_.rules(x=lambda g, out: select(less(out, zero_like(out)), g * (out + number(1, out)), g))
 
 
-@primitive(elementwise=True, settle=floats, name="selu")
+@primitive(elementwise=True, check_dtype=floats, name="selu")
 def selu_(x):
     zero = zero_like(x)
     below = xp(x).expm1(xp(x).minimum(x, zero)) * number(_SCALE * _ALPHA, x)

@@ -33,7 +33,7 @@ from .embedding import table
 from .softmax import softmax_cross_entropy_with_logits
 
 
-@primitive(elementwise=True, settle=floats)
+@primitive(elementwise=True, check_dtype=floats)
 def sigmoid_cross_entropy(logits, labels):
     """max(x, 0) - x * z + log(1 + exp(-|x|)): no overflow at either end."""
     m = xp(logits)

@@ -61,12 +61,12 @@ def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
     return (*shape[:at], n, *shape[at + 1 :])
 
 
-@primitive(wide=True, linear=True, settle=numbers)
+@primitive(wide=True, linear=True, check_dtype=numbers)
 def window_sum(x, *, windows):
     return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
 
 
-@primitive(wide=True, linear=True, settle=numbers)
+@primitive(wide=True, linear=True, check_dtype=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
     if xp(x) is not np and windows.apart:
@@ -120,7 +120,7 @@ def _lowest(x: Any) -> Any:
     return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
 
 
-@primitive(settle=numbers, name="max_pool")
+@primitive(check_dtype=numbers, name="max_pool")
 def max_pool_(x, *, windows):
     return _pooled(x, windows, np.maximum, _lowest(x))
 

@@ -18,7 +18,7 @@ from ..math.elementwise import exp
 from ..math.reduction import largest, one_axis, sum_, total
 
 
-@primitive(wide="rules", settle=floats, name="softmax")
+@primitive(wide="rules", check_dtype=floats, name="softmax")
 def softmax_(x, *, axis):
     if x.dtype.char in HALF:
         return rounded(softmax_.forward, x, axis=axis)
@@ -45,7 +45,7 @@ def softmax_rule(g: Any, out: Any, axis: int) -> Any:
 softmax_.rules(x=softmax_rule)
 
 
-@primitive(wide="rules", settle=floats, name="log_softmax")
+@primitive(wide="rules", check_dtype=floats, name="log_softmax")
 def log_softmax_(x, *, axis):
     if x.dtype.char in HALF:
         return rounded(log_softmax_.forward, x, axis=axis)
