@@ -109,6 +109,7 @@ class Primitive:
 
     __slots__ = (
         "__weakref__",
+        "_widens",
         "attributes",
         "check_dtype",
         "elementwise",
@@ -144,7 +145,7 @@ class Primitive:
         wide: bool | Literal["rules"] = False,
         check_dtype: Callable[[Primitive, list[Any], Any], Any] | None = None,
     ) -> None:
-        self.forward = forward if wide in (False, "rules") else _in_float32(forward, inputs, attributes)
+        self.forward = forward
         self.name = name
         self.inputs = inputs
         self.attributes = attributes
@@ -156,6 +157,9 @@ class Primitive:
         self.multiple = multiple
         self.wide = bool(wide)
         self.check_dtype = check_dtype
+        self._widens = wide is True
+        if self._widens:
+            self.forward = _in_float32(forward, inputs, attributes)
         self.rule: dict[str, Callable[..., Any]] = {}
         self.plans: dict[int, Plan | None] = {}
         if name in Primitive.registry:
@@ -178,6 +182,16 @@ class Primitive:
         if unknown:
             raise ValueError(f"{self.name} has no input named {', '.join(sorted(unknown))}")
         self.rule.update(rules)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: the function on JAX's arrays, where that is another program than `forward` on NumPy's.
+
+        It takes what `forward` takes.
+        """
+        forward = inspect.unwrap(self.forward)
+        both = _by_engine(forward, function, self.inputs, self.attributes)
+        self.forward = _in_float32(both, self.inputs, self.attributes) if self._widens else both
+        return function
 
     def __call__(self, *inputs: Any, **attributes: Any) -> Any:
         for x in inputs:
@@ -226,6 +240,28 @@ def primitive(forward: Callable[..., Any] | None = None, **options: Any) -> Any:
     return Primitive(forward, name, inputs, attributes, variadic=variadic, **options)
 
 
+def _signature(inputs: tuple[str, ...], attributes: tuple[str, ...]) -> tuple[str, str]:
+    """The parameters of a function on arrays, and the same as arguments of a call, as text."""
+    parameters = ", ".join([*inputs, *(["*"] if attributes else []), *attributes])
+    return parameters, ", ".join([*inputs, *(f"{name}={name}" for name in attributes)])
+
+
+def _by_engine(
+    forward: Callable[..., Any],
+    compiled: Callable[..., Any],
+    inputs: tuple[str, ...],
+    attributes: tuple[str, ...],
+) -> Callable[..., Any]:
+    """Dispatch by the arrays: `forward` for NumPy's, `compiled` if one is JAX's."""
+    parameters, arguments = _signature(inputs, attributes)
+    dispatch = eval(
+        f"lambda {parameters}: (forward if xp({', '.join(inputs)}) is np else compiled)({arguments})",
+        {"forward": forward, "compiled": compiled, "xp": xp, "np": np},
+    )
+    dispatch.__wrapped__ = forward
+    return dispatch
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Half precision: a sum in bfloat16 stands still at 256 times its terms, one in float16 overflows at 65504
 
@@ -234,12 +270,14 @@ def _in_float32(
     forward: Callable[..., Any], inputs: tuple[str, ...], attributes: tuple[str, ...]
 ) -> Callable[..., Any]:
     """The same function on arrays, with half precision computed in float32. Its signature is written out: 0.1 us."""
-    signature = ", ".join([*inputs, *(["*"] if attributes else []), *attributes])
-    values = ", ".join([*inputs, *(f"{name}={name}" for name in attributes)])
-    return eval(
-        f"lambda {signature}: forward({values}) if {inputs[0]}.dtype.char not in HALF else rounded(forward, {values})",
+    parameters, arguments = _signature(inputs, attributes)
+    widened = eval(
+        f"lambda {parameters}: forward({arguments}) if {inputs[0]}.dtype.char not in HALF "
+        f"else rounded(forward, {arguments})",
         {"forward": forward, "rounded": rounded, "HALF": dtypes.HALF},
     )
+    widened.__wrapped__ = forward
+    return widened
 
 
 def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any:

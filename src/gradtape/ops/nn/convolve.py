@@ -29,13 +29,16 @@ _BLOCK = 1 << 20
 
 @primitive(wide=True, multilinear=True)
 def convolve(x, filters, *, windows, groups):
-    if xp(x, filters) is not np:
-        return _by_jax(x, filters, windows, groups)
     rank = len(windows.size)
     front, space = x.shape[: -rank - 1], x.shape[-rank - 1 : -1]
     x = x.reshape(-1 if x.size else math.prod(front), *space, x.shape[-1])
     out = _convolved(x, filters, windows, groups)
     return out.reshape(front + out.shape[1:])
+
+
+@convolve.compiled
+def _(x, filters, *, windows, groups):
+    return _by_jax(x, filters, windows, groups)
 
 
 @primitive(wide=True, multilinear=True)
