@@ -975,6 +975,7 @@ def test_operations_run_in_many_threads_at_once():
         ([b"\0", "b"], [b"\0", b"b"]),
         ([["a\0", "b"], ["c", "\0\0"]], [[b"a\0", b"b"], [b"c", b"\0\0"]]),
         (np.bytes_(b"a\0"), b"a\0"),
+        (["a", b"\xff"], [b"a", b"\xff"]),
     ],
 )
 def test_text_keeps_the_zeros_at_its_end(value, expected):

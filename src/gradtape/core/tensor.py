@@ -471,6 +471,8 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
         return pack(value, dtype or hint)
     try:
         array = np.array(value)
+    except UnicodeDecodeError:  # text beside bytes that are no ASCII
+        array = np.array(value, object)
     except ValueError as error:
         raise ValueError(
             f"a list whose rows differ in length or depth is no tensor: {_shorten(value)}. Pad the rows to one length"
