@@ -1,7 +1,7 @@
 """Elements in another order or another place: slices, rolling, reversing, repeating, grids, blocks of space.
 
-The functions are made of the primitives of `array` and `indexing` where those do; the primitives here are their own
-transposes, turned back.
+Most functions are made of the primitives of `movement` and `indexing`. The transpose of a primitive of this file is the
+same primitive, with its attributes inverted.
 """
 
 from __future__ import annotations
@@ -42,11 +42,16 @@ from .padding import pad
 
 @primitive(linear=True, name="roll")
 def roll_(x, *, shift, axis):
-    if xp(x) is not np or len(axis) != 1:
-        return xp(x).roll(x, shift, axis)
+    if len(axis) != 1:
+        return np.roll(x, shift, axis)
     cut = -shift[0] % max(x.shape[axis[0]], 1)
     front, back = along(axis[0], slice(cut)).items, along(axis[0], slice(cut, None)).items
     return np.concatenate([x[back], x[front]], axis[0])
+
+
+@roll_.compiled
+def _(x, *, shift, axis):
+    return xp(x).roll(x, shift, axis)
 
 
 roll_.rules(x=lambda g, shift, axis: roll_(g, shift=tuple([-s for s in shift]), axis=axis))
@@ -82,16 +87,19 @@ reverse_sequence_.rules(
 
 @primitive(name="bitcast")
 def bitcast_(x, *, dtype):
-    """The same bits read as another dtype; a last axis holds, or makes up, the parts where the sizes differ."""
+    """The same bits as another dtype. Where the sizes differ, a last axis of the smaller one holds the parts."""
     kind = dtypes.as_dtype(dtype).numpy_dtype
-    if xp(x) is not np:
-        from jax.lax import bitcast_convert_type
-
-        return bitcast_convert_type(x, kind)
     if kind.itemsize < x.dtype.itemsize:
         return np.ascontiguousarray(x[..., None]).view(kind)
     shape = x.shape if kind.itemsize == x.dtype.itemsize else x.shape[:-1]
     return np.ascontiguousarray(x).view(kind).reshape(shape)
+
+
+@bitcast_.compiled
+def _(x, *, dtype):
+    from jax.lax import bitcast_convert_type
+
+    return bitcast_convert_type(x, dtypes.as_dtype(dtype).numpy_dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

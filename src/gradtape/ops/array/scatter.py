@@ -40,13 +40,15 @@ from .movement import (
 @primitive(linear=True, mixed=True)
 def put(x, updates, indices, *, axis):
     """`x` with the slices at `indices` (none twice) along `axis` replaced."""
-    at = along(axis, indices).items
-    m = xp(x, updates, indices)
-    if m is not np:
-        return m.asarray(x).at[at].set(updates, mode="drop")
     out = x.copy()
-    out[at] = updates
+    out[along(axis, indices).items] = updates
     return out
+
+
+@put.compiled
+def _(x, updates, indices, *, axis):
+    places = xp(x, updates, indices).asarray(x).at[along(axis, indices).items]
+    return places.set(updates, mode="drop")
 
 
 put.rules(
@@ -58,13 +60,15 @@ put.rules(
 @primitive(mixed=True, check_dtype=numbers)
 def put_extreme(x, updates, indices, *, largest):
     """The largest (or smallest) of each slice of `x` along its first axis and the updates for it."""
-    m = xp(x, updates, indices)
-    if m is not np:
-        places = m.asarray(x).at[indices]
-        return (places.max if largest else places.min)(updates, mode="drop")
     out = x.copy()
     (np.maximum if largest else np.minimum).at(out, indices, updates)
     return out
+
+
+@put_extreme.compiled
+def _(x, updates, indices, *, largest):
+    places = xp(x, updates, indices).asarray(x).at[indices]
+    return (places.max if largest else places.min)(updates, mode="drop")
 
 
 # Where several are the largest, they share the gradient.
