@@ -18,6 +18,11 @@ from ..engine.arrays import is_traced
 from ..engine.memory import available
 
 
+def is_computed(value: Any) -> bool:
+    """Return whether an argument is a tensor or variable whose value is known only when the compiled function runs."""
+    return is_traced(getattr(value, "_array", None))
+
+
 def known(name: str, what: str, array: Any) -> Any:
     """The array of an argument that decides what is computed, such as a shape.
 

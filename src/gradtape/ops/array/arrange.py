@@ -18,7 +18,7 @@ from ...core.tensor import Tensor, convert, wrap
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
-from ..known import afford, known, shape_known, static_number, static_shape
+from ..known import afford, is_computed, known, shape_known, static_number, static_shape
 from ..math.reduction import one_axis
 from ..scalars import choice
 from .indexing import Index, block, getitem, masked, take
@@ -122,10 +122,7 @@ def slice_(input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | No
     x = convert(input_)
     shape = x._array.shape
     sizes = static_shape("slice", size)
-    if any(
-        is_traced(getattr(n, "_array", None))
-        for n in (begin if isinstance(begin, (list, tuple)) else (begin,))
-    ):
+    if any(map(is_computed, begin if isinstance(begin, (list, tuple)) else (begin,))):
         return _block("slice", x, convert(begin), sizes)
     starts = static_shape("slice", begin)
     if len(starts) != len(shape) or len(sizes) != len(shape):
@@ -261,7 +258,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: Axes, name: str | None = No
     array([4, 1, 2, 3], dtype=int32)
     """
     x = convert(input)
-    if is_traced(getattr(shift, "_array", None)):
+    if is_computed(shift):
         return _roll_traced(x, convert(shift), static_shape("roll", axis))
     shifts, places = static_shape("roll", shift), static_shape("roll", axis)
     if not x.ndim:

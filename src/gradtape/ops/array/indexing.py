@@ -18,7 +18,7 @@ from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check
-from ..known import shape_known
+from ..known import is_computed, shape_known
 from ..math.elementwise import install
 
 
@@ -215,12 +215,12 @@ def take(self: Any, key: Any) -> Any:
         items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
         for position, item in enumerate(items):
             if type(item) in _PLAIN:
-                if type(item) is slice and _is_traced_slice(item):
+                if type(item) is slice and (is_computed(item.start) or is_computed(item.stop)):
                     return _take_block(x, items, position)
                 continue
             if _is_array(item):
                 return _take_array(x, items)
-            if is_traced(getattr(item, "_array", None)):
+            if is_computed(item):
                 part = _take_traced(x, items, position)
                 if type(self) is Variable and not any(map(_is_array, items)):
                     part._origin = (self, tuple([getattr(item, "_array", item) for item in items]))
@@ -318,10 +318,6 @@ def _take_traced(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
     sizes = tuple([1 if i == axis else size for i, size in enumerate(x._array.shape)])
     one = apply(block, (x, wrap(start)), {"sizes": sizes})
     return take(one, (*items[:position], 0, *items[position + 1 :]))
-
-
-def _is_traced_slice(item: slice) -> bool:
-    return is_traced(getattr(item.start, "_array", None)) or is_traced(getattr(item.stop, "_array", None))
 
 
 def _take_block(x: Tensor, items: tuple[Any, ...], position: int) -> Any:

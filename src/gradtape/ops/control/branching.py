@@ -274,7 +274,7 @@ class _Carry:
     def __init__(self, step: Callable[..., Any], values: Any, rows: Any = (), length: int = 0) -> None:
         self._structure = values
         leaves = nest.flatten(values)
-        if any(isinstance(leaf, TensorArray) and not leaf.is_laid_out for leaf in leaves):
+        if any(isinstance(leaf, TensorArray) and not leaf.has_known_shape for leaf in leaves):
             # Trace one iteration to learn the size of each array and the shape of its elements.
             found: list[Any] = []
 
@@ -289,7 +289,7 @@ class _Carry:
             ranges = flow.ranges(length, 0, rows) if length else None
             flow.Block(iteration, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
             leaves = [
-                leaf.laid_out(after) if isinstance(leaf, TensorArray) else leaf
+                leaf.shaped_like(after) if isinstance(leaf, TensorArray) else leaf
                 for leaf, after in zip(leaves, found, strict=True)
             ]
         self._leaves = leaves
