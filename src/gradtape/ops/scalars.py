@@ -56,6 +56,9 @@ def _scalar(name: str, what: str, value: Any) -> Any:
 def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:
     """The argument `what` of the operation `name`, which must be one of a few values.
 
+    Args:
+        among: the values allowed.
+
     Raises:
         InvalidArgumentError: if it is none of them.
     """

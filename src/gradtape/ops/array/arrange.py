@@ -13,12 +13,13 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, primitive
+from ...core.primitive import apply, apply1, primitive
 from ...core.tensor import Tensor, convert, wrap
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ..known import afford, is_computed, known, shape_known, static_number, static_shape
+from ..math.elementwise import less
 from ..math.reduction import one_axis
 from ..scalars import choice
 from .indexing import Index, block, getitem, masked, take
@@ -470,7 +471,7 @@ def sequence_mask(
     kind = dtypes.bool if dtype is None else dtypes.as_dtype(dtype)
     afford("sequence_mask", (max(values.size, 8), math.ceil(limit._array)), 1 + kind.size)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
-    mask = apply(Primitive.registry["less"], (positions, expand_dims(given, -1)))
+    mask = apply(less, (positions, expand_dims(given, -1)))
     return mask if dtype is None else cast(mask, dtype)
 
 

@@ -142,7 +142,7 @@ def eye(
     """The identity matrix, or a batch of them.
 
     Args:
-        num_columns: as many as rows by default.
+        num_rows, num_columns: the lengths; there are as many columns as rows by default.
         batch_shape: the shape of the batch in front of the matrices.
 
     Raises:
@@ -221,7 +221,7 @@ def range_(
 
 
 def steps(first: Any, last: Any, step: Any) -> int:
-    """The number of elements of a range, or one less."""
+    """The number of elements of the range from `first` to `last` by `step`, or one less."""
     return int(min(max(0.0, (float(last) - float(first)) / float(step)), 1e30))
 
 

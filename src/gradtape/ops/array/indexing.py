@@ -157,7 +157,7 @@ def _(x, start, *, shape):
 
 
 def _starts(start: Any, extra: int) -> list[Any]:
-    """Where a block begins along each axis: at 0 along the `extra` axes in front."""
+    """The start of a block along each axis: 0 along the `extra` axes in front."""
     return [0] * extra + [start[i] for i in range(len(start))]
 
 

@@ -1,4 +1,4 @@
-"""Elements around a tensor: a constant, or those at its edges mirrored."""
+"""Padding: a constant around a tensor, or its edges mirrored."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 
 
 def broadcast_static_shape(shape_x: ShapeLike | None, shape_y: ShapeLike | None) -> TensorShape:
-    """The shape that two shapes broadcast to; lengths may be unknown (None).
+    """The shape that `shape_x` and `shape_y` broadcast to; lengths may be unknown (None).
 
     Raises:
         InvalidArgumentError: if they do not broadcast.
@@ -138,7 +138,7 @@ def _broadcast_length(a: int | None, b: int | None, x: TensorShape, y: TensorSha
 
 
 def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
-    """The shape that two shapes, given as tensors of integers, broadcast to.
+    """The shape that `shape_x` and `shape_y`, tensors of integers, broadcast to.
 
     Raises:
         DTypeError: if the shapes are not integers of one dtype.

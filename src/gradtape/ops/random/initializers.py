@@ -1,6 +1,6 @@
 """First values for variables: functions from a shape (and a dtype) to a tensor.
 
-Those that draw give, with a seed, the same numbers at every call: the ones Keras draws on TensorFlow.
+With a seed, random ones give the same numbers at every call: the numbers that Keras draws on TensorFlow.
 """
 
 from __future__ import annotations

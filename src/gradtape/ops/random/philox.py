@@ -16,10 +16,10 @@ import numpy as np
 from ...engine.arrays import xp
 
 _MULTIPLIER = 0xD2511F53, 0xCD9E8D57
-_STEP = 0x9E3779B9, 0xBB67AE85  # what a round adds to the halves of the key
+_STEP = 0x9E3779B9, 0xBB67AE85  # added to the halves of the key in each round
 _ROUNDS = 10
 _MULTIPLIERS = np.array(_MULTIPLIER, np.uint64)[:, None]
-# What the rounds add to the key: a row for each round.
+# Added to the key by then: a row for each round.
 _WEYL = np.array(_STEP, np.uint64)[:, None] * np.arange(_ROUNDS, dtype=np.uint64)[:, None, None]
 _LOW = np.uint64(0xFFFF_FFFF)
 _HALF = np.uint64(32)

@@ -32,7 +32,7 @@ _BY_NUMBER: dict[Any, Algorithm] = {a.value: a for a in Algorithm}
 
 
 def algorithm_number(alg: AlgorithmLike) -> int:
-    """The number of an algorithm given by name, number or member of `Algorithm`.
+    """The number of the algorithm `alg`, a name, a number or a member of `Algorithm`.
 
     Raises:
         ValueError: for an unknown algorithm.
@@ -172,7 +172,7 @@ def stateless_gamma(
 
     Raises:
         DTypeError: if the seed is not of integers, or for another dtype.
-        InvalidArgumentError: if the seed has another shape, or a length is negative, or the parameters do not
+        InvalidArgumentError: if the seed has another shape, a length is negative, or the parameters do not
             broadcast.
 
     >>> stateless_gamma((10, 2), (1, 2), [0.5, 1.5]).shape
@@ -196,7 +196,7 @@ def stateless_poisson(
 
     Raises:
         DTypeError: if the seed is not of integers, or for another dtype.
-        InvalidArgumentError: if the seed has another shape, or a length is negative, a rate is not finite, or `lam`
+        InvalidArgumentError: if the seed has another shape, a length is negative, a rate is not finite, or `lam`
             does not broadcast.
 
     >>> stateless_poisson((10, 2), (1, 2), [0.5, 1.5]).shape
@@ -222,10 +222,11 @@ def stateless_binomial(
         seed: an integer tensor of shape [2]: the same seed gives the same numbers.
         counts: the numbers of trials.
         probs: the probabilities of success.
+        output_dtype: of the result.
 
     Raises:
-        DTypeError: if the seed is not of integers, or for another dtype.
-        InvalidArgumentError: if the seed has another shape, or a length is negative, or a parameter is out of range or
+        DTypeError: if the seed is not of integers, or the parameters are no numbers.
+        InvalidArgumentError: if the seed has another shape, a length is negative, or a parameter is out of range or
             does not broadcast.
 
     >>> stateless_binomial((3,), (1, 2), counts=10.0, probs=1.0).numpy()
