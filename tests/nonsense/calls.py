@@ -273,7 +273,7 @@ _OPERATORS = {
 NOT_CALLED = {
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
     "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__",
-    "__format__", "holding", "laid_out", "plot",
+    "__format__", "holding", "shaped_like", "plot",
 }  # fmt: skip
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}

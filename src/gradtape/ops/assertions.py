@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.dtypes import DType
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.tensor import Tensor, convert, is_tensor
+from ..core.types import DTypeLike, TensorLike
 from ..engine.arrays import is_traced
 from .array.movement import together
 from .control.printing import demand
@@ -21,7 +23,7 @@ from .scalars import integer, number
 # Values
 
 
-def _hold(
+def _check(
     name: str, relation: str, holds: Callable[..., Any], x: Any, y: Any, message: Any, summarize: Any
 ) -> None:
     """Raise unless the relation holds for all elements of x and y."""
@@ -42,25 +44,25 @@ def _hold(
     def error(a: Any, b: Any) -> InvalidArgumentError:
         wrong = ~holds(a, b)
         a, b = np.broadcast_to(a, wrong.shape), np.broadcast_to(b, wrong.shape)
-        text = f"{name}: {relation} does not hold{_where(wrong, a, b, shown)}"
-        return InvalidArgumentError(_with(message, text))
+        text = f"{name}: {relation} does not hold{_failures(wrong, a, b, shown)}"
+        return InvalidArgumentError(_prefixed(message, text))
 
-    right = holds(a, b).all()
-    if is_traced(right):
-        demand(right, error, [a, b])
-    elif not right:
+    satisfied = holds(a, b).all()
+    if is_traced(satisfied):
+        demand(satisfied, error, [a, b])
+    elif not satisfied:
         raise error(a, b)
 
 
 _ORDERS = (operator.lt, operator.le, operator.gt, operator.ge)
 
 
-def _with(message: Any, text: str) -> str:
+def _prefixed(message: Any, text: str) -> str:
     return text if message is None else f"{message}\n{text}"
 
 
-def _where(wrong: Any, a: Any, b: Any, count: int) -> str:
-    """The first places where an assertion fails, and what is there."""
+def _failures(wrong: Any, a: Any, b: Any, count: int) -> str:
+    """The first places where an assertion fails, and the values there, as text."""
     places = np.argwhere(wrong)
     shown = places if count < 0 else places[:count]
     if not wrong.ndim:
@@ -70,72 +72,157 @@ def _where(wrong: Any, a: Any, b: Any, count: int) -> str:
     return " everywhere:" + "".join(lines + more)
 
 
-def assert_equal(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_equal(
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
     """Raise unless x == y everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x == y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ.
 
     >>> assert_equal([1, 2], [1, 2])
     """
-    _hold("assert_equal", "x == y", operator.eq, x, y, message, summarize)
+    _check("assert_equal", "x == y", operator.eq, x, y, message, summarize)
 
 
 def assert_none_equal(
-    x: Any, y: Any, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless x != y everywhere.
 
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x != y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ.
+
     >>> assert_none_equal([1, 2], [2, 1])
     """
-    _hold("assert_none_equal", "x != y", operator.ne, x, y, message, summarize)
+    _check("assert_none_equal", "x != y", operator.ne, x, y, message, summarize)
 
 
-def assert_less(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_less(
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
     """Raise unless x < y everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x < y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ, or are not those of real numbers.
 
     >>> assert_less([1, 2], 3)
     """
-    _hold("assert_less", "x < y", operator.lt, x, y, message, summarize)
+    _check("assert_less", "x < y", operator.lt, x, y, message, summarize)
 
 
 def assert_less_equal(
-    x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless x <= y everywhere.
 
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x <= y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ, or are not those of real numbers.
+
     >>> assert_less_equal([1, 2], 2)
     """
-    _hold("assert_less_equal", "x <= y", operator.le, x, y, message, summarize)
+    _check("assert_less_equal", "x <= y", operator.le, x, y, message, summarize)
 
 
 def assert_greater(
-    x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless x > y everywhere.
 
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x > y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ, or are not those of real numbers.
+
     >>> assert_greater([1, 2], 0)
     """
-    _hold("assert_greater", "x > y", operator.gt, x, y, message, summarize)
+    _check("assert_greater", "x > y", operator.gt, x, y, message, summarize)
 
 
 def assert_greater_equal(
-    x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless x >= y everywhere.
 
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x >= y does not hold, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ, or are not those of real numbers.
+
     >>> assert_greater_equal([1, 2], 1)
     """
-    _hold("assert_greater_equal", "x >= y", operator.ge, x, y, message, summarize)
+    _check("assert_greater_equal", "x >= y", operator.ge, x, y, message, summarize)
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    message: Any = None,
-    summarize: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    message: str | None = None,
+    summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless |x - y| < atol + rtol * |y| everywhere; both are ten times the dtype's precision by default.
+    """Raise unless |x - y| < atol + rtol * |y| everywhere.
+
+    Args:
+        rtol, atol: the relative and the absolute tolerance; ten times the dtype's precision by default.
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x and y differ by more, or the shapes do not broadcast.
+        DTypeError: if the dtypes differ, or are neither floating nor complex.
 
     >>> assert_near(1.0, 1.0 + 1e-7)
     """
@@ -151,7 +238,7 @@ def assert_near(
         for what, tolerance in (("rtol", rtol), ("atol", atol))
     )
     relation = f"|x - y| < {absolute} + {relative} * |y|"
-    _hold(
+    _check(
         "assert_near",
         relation,
         lambda a, b: abs(a - b) < absolute + relative * abs(b),
@@ -166,43 +253,89 @@ def _against_zero(
     name: str, relation: str, holds: Callable[..., Any], x: Any, message: Any, summarize: Any
 ) -> None:
     tensor = convert(x)
-    _hold(name, relation, holds, tensor, np.zeros((), tensor._array.dtype), message, summarize)
+    _check(name, relation, holds, tensor, np.zeros((), tensor._array.dtype), message, summarize)
 
 
-def assert_positive(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_positive(
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raise unless x > 0 everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x > 0 does not hold.
+        DTypeError: if x is not of real numbers.
 
     >>> assert_positive([1, 2])
     """
     _against_zero("assert_positive", "x > 0", operator.gt, x, message, summarize)
 
 
-def assert_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_negative(
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raise unless x < 0 everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x < 0 does not hold.
+        DTypeError: if x is not of real numbers.
 
     >>> assert_negative([-1, -2])
     """
     _against_zero("assert_negative", "x < 0", operator.lt, x, message, summarize)
 
 
-def assert_non_negative(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_non_negative(
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raise unless x >= 0 everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x >= 0 does not hold.
+        DTypeError: if x is not of real numbers.
 
     >>> assert_non_negative([0, 1])
     """
     _against_zero("assert_non_negative", "x >= 0", operator.ge, x, message, summarize)
 
 
-def assert_non_positive(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> None:
+def assert_non_positive(
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raise unless x <= 0 everywhere.
+
+    Args:
+        message: text in front of the error's own.
+        summarize: the number of failing places that the error lists: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if x <= 0 does not hold.
+        DTypeError: if x is not of real numbers.
 
     >>> assert_non_positive([0, -1])
     """
     _against_zero("assert_non_positive", "x <= 0", operator.le, x, message, summarize)
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
-    """The tensor itself, if no element is infinite or nan; else an error.
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """The tensor itself, if no element is infinite or nan.
+
+    Args:
+        message: text in front of the error's own.
+
+    Raises:
+        InvalidArgumentError: if an element is infinite or nan.
 
     >>> assert_all_finite(1.0, "finite").numpy()
     np.float32(1.0)
@@ -214,7 +347,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
 # Shapes
 
 
-def _number(name: str, rank: Any) -> int:
+def _rank_number(name: str, rank: Any) -> int:
     given = convert(rank)
     if given.ndim:
         raise ValueError(f"{name}: a rank is one number, not {rank!r}")
@@ -223,57 +356,101 @@ def _number(name: str, rank: Any) -> int:
     return int(given)
 
 
-def _rank(name: str, x: Any, holds: Callable[[int], bool], wanted: str, message: Any) -> None:
+def _check_rank(name: str, x: Any, holds: Callable[[int], bool], wanted: str, message: Any) -> None:
     tensor = convert(x)
     if not holds(tensor.ndim):
         text = f"{name}: the rank must be {wanted}, and is {tensor.ndim}, in shape {tensor.shape}"
-        raise ValueError(_with(message, text))
+        raise ValueError(_prefixed(message, text))
 
 
-def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank(x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x has `rank` axes.
+
+    Args:
+        rank: the number of axes.
+        message: text in front of the error's own.
+
+    Raises:
+        ValueError: if x has another number of axes, or a rank is not one number.
+        TypeError: if a rank is no integer.
 
     >>> assert_rank([[1, 2]], 2)
     """
-    wanted = _number("assert_rank", rank)
-    _rank("assert_rank", x, lambda n: n == wanted, str(wanted), message)
+    wanted = _rank_number("assert_rank", rank)
+    _check_rank("assert_rank", x, lambda n: n == wanted, str(wanted), message)
 
 
-def assert_rank_at_least(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank_at_least(
+    x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
+) -> None:
     """Raise unless x has `rank` axes or more.
+
+    Args:
+        rank: the least number of axes.
+        message: text in front of the error's own.
+
+    Raises:
+        ValueError: if x has another number of axes, or a rank is not one number.
+        TypeError: if a rank is no integer.
 
     >>> assert_rank_at_least([[1, 2]], 1)
     """
-    wanted = _number("assert_rank_at_least", rank)
-    _rank("assert_rank_at_least", x, lambda n: n >= wanted, f"at least {wanted}", message)
+    wanted = _rank_number("assert_rank_at_least", rank)
+    _check_rank("assert_rank_at_least", x, lambda n: n >= wanted, f"at least {wanted}", message)
 
 
-def assert_rank_in(x: Any, ranks: Iterable[Any], message: Any = None, name: str | None = None) -> None:
+def assert_rank_in(
+    x: TensorLike, ranks: Iterable[TensorLike], message: str | None = None, name: str | None = None
+) -> None:
     """Raise unless the number of axes of x is one of `ranks`.
+
+    Args:
+        ranks: numbers of axes.
+        message: text in front of the error's own.
+
+    Raises:
+        ValueError: if x has another number of axes, or a rank is not one number.
+        TypeError: if a rank is no integer.
 
     >>> assert_rank_in([[1, 2]], (1, 2))
     """
-    wanted = [_number("assert_rank_in", rank) for rank in ranks]
-    _rank("assert_rank_in", x, lambda n: n in wanted, f"one of {wanted}", message)
+    wanted = [_rank_number("assert_rank_in", rank) for rank in ranks]
+    _check_rank("assert_rank_in", x, lambda n: n in wanted, f"one of {wanted}", message)
 
 
-def assert_scalar(tensor: Any, message: Any = None, name: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
     """The tensor itself, if it has no axes.
+
+    Args:
+        message: text in front of the error's own.
+
+    Raises:
+        ValueError: if it has axes.
 
     >>> assert_scalar(1.0).numpy()
     np.float32(1.0)
     """
-    _rank("assert_scalar", tensor, lambda n: n == 0, "0", message)
+    _check_rank("assert_scalar", tensor, lambda n: n == 0, "0", message)
     return convert(tensor)
 
 
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    shapes: Any,
+    data: object = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> None:
-    """Raise unless tensors have the shapes beside them, in which equal letters stand for equal lengths.
+    """Raise unless tensors have given shapes, in which equal letters stand for equal lengths.
 
-    `shapes` is a list of pairs (or a dict). A shape holds numbers, letters, None or '.' for any length; in front, '*'
-    or `...` stands for any number of axes.
+    Args:
+        shapes: pairs of a tensor and its shape, in a list or a dict. A shape holds numbers, letters, None or '.' for
+            any length; in front, '*' or `...` stands for any number of axes.
+        data, summarize: accepted and ignored.
+        message: text in front of the error's own.
+
+    Raises:
+        ValueError: if a tensor has another shape, or `shapes` is not made of such pairs.
 
     >>> assert_shapes([(convert([[1, 2], [3, 4]]), ("N", "D")), (convert([5, 6]), ("D",))])
     """
@@ -289,7 +466,7 @@ def assert_shapes(
         tensor = convert(x.deref() if hasattr(x, "deref") else x)
         if not hasattr(shape, "__iter__") and not hasattr(shape, "__getitem__"):
             raise ValueError(
-                _with(message, f"assert_shapes: a shape is a list of lengths and letters, not {shape!r}")
+                _prefixed(message, f"assert_shapes: a shape is a list of lengths and letters, not {shape!r}")
             )
         for axis, (wanted, n) in enumerate(_matched(tensor, list(shape), message)):
             if wanted in (None, "."):
@@ -299,7 +476,7 @@ def assert_shapes(
                 size, source = int(wanted), "the shape given"
             if n != size:
                 text = f"assert_shapes: axis {axis} of shape {tensor.shape} must have length {size}, after {source}"
-                raise ValueError(_with(message, text))
+                raise ValueError(_prefixed(message, text))
 
 
 def _matched(tensor: Tensor, shape: list[Any], message: Any) -> list[tuple[Any, int]]:
@@ -312,13 +489,13 @@ def _matched(tensor: Tensor, shape: list[Any], message: Any) -> list[tuple[Any, 
         own = own[max(len(own) - len(shape), 0) :]
     if any(entry in (..., "...", "*") for entry in shape):
         raise ValueError(
-            _with(message, f"assert_shapes: '*' and `...` may stand in front only, not as in {shape}")
+            _prefixed(message, f"assert_shapes: '*' and `...` may stand in front only, not as in {shape}")
         )
     if len(own) != len(shape):
         text = (
             f"assert_shapes: a tensor of shape {tensor.shape} does not have the {len(shape)} axes of {shape}"
         )
-        raise ValueError(_with(message, text))
+        raise ValueError(_prefixed(message, text))
     return list(zip(shape, own, strict=True))
 
 
@@ -326,28 +503,55 @@ def _matched(tensor: Tensor, shape: list[Any], message: Any) -> list[tuple[Any, 
 # Types
 
 
-def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> None:
-    """Raise unless a tensor has this dtype.
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless a tensor has a given dtype.
+
+    Args:
+        tf_type: the dtype.
+        message: text in front of the error's own.
+
+    Raises:
+        TypeError: if the tensor has another dtype.
 
     >>> assert_type(convert(1.0), "float32")
     """
     own, wanted = convert(tensor).dtype, dtypes.as_dtype(tf_type)
     if own is not wanted:
-        raise TypeError(_with(message, f"assert_type: the dtype must be {wanted.name}, and is {own.name}"))
+        raise TypeError(
+            _prefixed(message, f"assert_type: the dtype must be {wanted.name}, and is {own.name}")
+        )
 
 
-def assert_integer(x: Any, message: Any = None, name: str | None = None) -> None:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x is of an integer dtype.
+
+    Args:
+        message: text in front of the error's own.
+
+    Raises:
+        TypeError: if x has another dtype.
 
     >>> assert_integer([1, 2])
     """
     own = convert(x).dtype
     if not own.is_integer:
-        raise TypeError(_with(message, f"assert_integer: the dtype must be an integer, and is {own.name}"))
+        raise TypeError(
+            _prefixed(message, f"assert_integer: the dtype must be an integer, and is {own.name}")
+        )
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
-    """The dtype, float32 by default, if it is floating and that of all the tensors.
+def assert_same_float_dtype(
+    tensors: Iterable[TensorLike] | None = None, dtype: DTypeLike | None = None
+) -> DType:
+    """The floating dtype of tensors, if all have the same.
+
+    Args:
+        dtype: what theirs must be; without it and without tensors the result is float32.
+
+    Raises:
+        ValueError: if the dtypes differ, or are not floating.
 
     >>> assert_same_float_dtype([convert(1.0), convert(2.0)])
     tf.float32
@@ -363,8 +567,11 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     return kind
 
 
-def assert_proper_iterable(values: Any) -> None:
-    """Raise unless this is a collection, and not a tensor, an array or a text.
+def assert_proper_iterable(values: object) -> None:
+    """Raise unless `values` is a collection, and not a tensor, an array or a text.
+
+    Raises:
+        TypeError: if it is none.
 
     >>> assert_proper_iterable([1, 2])
     """
@@ -374,8 +581,8 @@ def assert_proper_iterable(values: Any) -> None:
         )
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
-    """Is it a tensor of numbers?
+def is_numeric_tensor(tensor: object) -> bool:
+    """Return whether this is a tensor of numbers.
 
     >>> is_numeric_tensor(convert(1.0)), is_numeric_tensor(convert("a"))
     (True, False)

@@ -18,8 +18,21 @@ from ..engine.arrays import is_traced
 from ..engine.memory import available
 
 
+def is_computed(value: Any) -> bool:
+    """Return whether an argument is a tensor or variable whose value is known only when the compiled function runs."""
+    return is_traced(getattr(value, "_array", None))
+
+
 def known(name: str, what: str, array: Any) -> Any:
-    """An argument that decides what is computed, such as a shape: the array itself, or an error if it is traced."""
+    """The array of an argument that decides what is computed, such as a shape.
+
+    Args:
+        name: the operation, for the error.
+        what: the argument, for the error.
+
+    Raises:
+        NotCompilableError: if the array is traced.
+    """
     if is_traced(array):
         raise NotCompilableError(
             f"{name}: {what} must be known while a @function is traced, and its values were computed in the function "
@@ -29,7 +42,16 @@ def known(name: str, what: str, array: Any) -> Any:
 
 
 def shape_known(name: str, what: str, array: Any, instead: str) -> Any:
-    """An argument whose values decide the shape of the result: the array itself, or an error if it is traced."""
+    """The array of an argument whose values decide the shape of the result.
+
+    Args:
+        name: the operation, for the error.
+        what: the argument, for the error.
+        instead: what to do instead, for the error.
+
+    Raises:
+        NotCompilableError: if the array is traced.
+    """
     if is_traced(array):
         raise NotCompilableError(
             f"{name}: the shape of the result depends on the values of {what}, which are not known while a @function "
@@ -42,7 +64,12 @@ _INTEGERS = frozenset([int])
 
 
 def static_shape(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays."""
+    """A shape argument (numbers, tensors, a tensor of numbers) as a tuple; -1 stays.
+
+    Raises:
+        DTypeError: if it is not made of integers.
+        NotCompilableError: if it is traced.
+    """
     if (type(shape) is tuple or type(shape) is list) and _INTEGERS.issuperset(map(type, shape)):
         return tuple(shape)
     if isinstance(shape, Tensor) or hasattr(type(shape), "_read"):
@@ -58,7 +85,11 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def new_shape(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape argument for a tensor to be made: no length may be left open."""
+    """The shape of a tensor to be made, as a tuple: all lengths must be known.
+
+    Raises:
+        InvalidArgumentError: if a length is negative, or there are more than 2**63 - 1 elements.
+    """
     lengths = static_shape(name, shape)
     if min(lengths, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a length must be 0 or more, in the shape {list(lengths)}")
@@ -67,14 +98,21 @@ def new_shape(name: str, shape: Any) -> tuple[int, ...]:
     return lengths
 
 
-_SMALL = 1 << 24  # elements: so many are nowhere too many
+_SMALL = 1 << 24  # elements, which fit any machine
 
 
 def afford(name: str, shape: tuple[int, ...], size: int) -> None:
-    """Raise if there is no memory to make a tensor of this shape, at `size` bytes for an element.
+    """Raise if there is no memory to make a tensor of this shape.
 
-    What is computed on the way counts among the bytes. For whatever takes its shape from numbers that users give: the
-    process would be ended while it fills the memory, which no `except` sees.
+    Call it wherever a shape comes from numbers that users give: a process that fills the memory is killed, which no
+    `except` sees.
+
+    Args:
+        name: the operation, for the error.
+        size: bytes for an element, those of intermediate results included.
+
+    Raises:
+        ResourceExhaustedError: if the memory does not suffice.
     """
     count = math.prod(shape)
     if count <= _SMALL:
@@ -96,7 +134,16 @@ def _gigabytes(size: int) -> str:
 
 
 def static_number(what: str, value: Any) -> int:
-    """An integer argument that may come as a tensor."""
+    """An integer argument that may come as a tensor.
+
+    Args:
+        what: the operation and the argument, as in "split: axis", for the error.
+
+    Raises:
+        DTypeError: if it is not one integer.
+        InvalidArgumentError: if it does not fit 64 bits.
+        NotCompilableError: if it is traced.
+    """
     if type(value) is int and value.bit_length() < 64:
         return value
     name, _, argument = what.partition(": ")

@@ -1,4 +1,4 @@
-"""Raise where any operation gives what is not finite: a listener that hears of every operation."""
+"""Raise where an operation gives infinity or nan: a listener to all operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..engine.arrays import is_traced, xp
 from .control.printing import demand
 from .math.numerics import not_finite
 
-# What only moves elements is not where a nan began.
+# Operations that only move elements are not where a nan began.
 _MOVES = frozenset(
     {
         *(
@@ -36,7 +36,7 @@ _MOVES = frozenset(
 
 
 class _NumericsChecker(Listener):
-    """Listens like a tape, and raises where an operation gives what is not finite."""
+    """A listener that raises where an operation gives an infinity or nan."""
 
     def _on_operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
         if primitive.name in _MOVES:
@@ -67,7 +67,12 @@ _checker = _NumericsChecker()
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """From here on, on this thread: raise where an operation, or a gradient, gives infinity or nan.
+    """Raise, from here on and on this thread, where an operation or a gradient gives infinity or nan.
+
+    The error is an InvalidArgumentError that names the operation and its inputs.
+
+    Args:
+        stack_height_limit, path_length_limit: accepted and ignored.
 
     >>> enable_check_numerics()
     >>> disable_check_numerics()
@@ -77,7 +82,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 
 def disable_check_numerics() -> None:
-    """No longer raise there.
+    """Stop raising where an operation gives infinity or nan.
 
     >>> disable_check_numerics()
     """

@@ -1,8 +1,8 @@
-"""Arguments of operations that are one plain value: an integer, a number, one of a few names."""
+"""Arguments of operations that are one plain value: an integer, a number, one of a few names, a function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.errors import DTypeError, InvalidArgumentError
@@ -11,10 +11,18 @@ from .known import known
 
 
 def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
-    """The argument `what` of the operation `name`, which must be one integer, of at least `least`."""
+    """The argument `what` of the operation `name` as one integer.
+
+    Args:
+        least: the smallest value allowed.
+
+    Raises:
+        DTypeError: if it is not one integer.
+        InvalidArgumentError: if it is below `least`, or does not fit 64 bits.
+    """
     if type(value) is int and (least or 0) <= value < 1 << 63:
         return value
-    given = _one(name, what, value)
+    given = _scalar(name, what, value)
     if given is None or given.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be one integer, not {value!r}")
     if least is not None and given < least:
@@ -25,15 +33,19 @@ def integer(name: str, what: str, value: Any, least: int | None = None) -> int:
 
 
 def number(name: str, what: str, value: Any) -> float:
-    """The argument `what` of the operation `name`, which must be one real number."""
-    given = _one(name, what, value)
+    """The argument `what` of the operation `name` as one real number.
+
+    Raises:
+        DTypeError: if it is not one real number.
+    """
+    given = _scalar(name, what, value)
     if given is None or given.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {what} must be one real number, not {value!r}")
     return float(given)
 
 
-def _one(name: str, what: str, value: Any) -> Any:
-    """The array of one value; None for what is none, or many."""
+def _scalar(name: str, what: str, value: Any) -> Any:
+    """The array of one value; None for anything else."""
     try:
         array = convert(value)._array
     except (ValueError, TypeError):
@@ -42,10 +54,28 @@ def _one(name: str, what: str, value: Any) -> Any:
 
 
 def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:
-    """The argument `what` of the operation `name`, which must be one of a few values."""
+    """The argument `what` of the operation `name`, which must be one of a few values.
+
+    Args:
+        among: the values allowed.
+
+    Raises:
+        InvalidArgumentError: if it is none of them.
+    """
     options = list(among)
     if not any(type(value) is type(option) and value == option for option in options):
         *others, last = map(repr, options)
         listed = f"{', '.join(others)} or {last}" if others else last
         raise InvalidArgumentError(f"{name}: {what} must be {listed}, not {value!r}")
+    return value
+
+
+def function(name: str, what: str, value: Any) -> Callable[..., Any]:
+    """The argument `what` of the operation `name`, which must be a function.
+
+    Raises:
+        TypeError: if it cannot be called.
+    """
+    if not callable(value):
+        raise TypeError(f"{name}: {what} must be a function, not {value!r}")
     return value

@@ -1,7 +1,7 @@
 """Elements in another order or another place: slices, rolling, reversing, repeating, grids, blocks of space.
 
-The functions are made of the primitives of `array` and `indexing` where those do; the primitives here are their own
-transposes, turned back.
+Most functions are made of the primitives of `movement` and `indexing`. The transpose of a primitive of this file is the
+same primitive, with its attributes inverted.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, primitive
+from ...core.primitive import apply, apply1, primitive
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
-from ..known import afford, known, shape_known
+from ..known import afford, is_computed, known, shape_known, static_number, static_shape
+from ..math.elementwise import less
 from ..math.reduction import one_axis
 from ..scalars import choice
 from .indexing import Index, block, getitem, masked, take
@@ -30,8 +32,6 @@ from .movement import (
     identity,
     reshape,
     reshape_,
-    static_number,
-    static_shape,
     transpose,
 )
 from .padding import pad
@@ -42,11 +42,16 @@ from .padding import pad
 
 @primitive(linear=True, name="roll")
 def roll_(x, *, shift, axis):
-    if xp(x) is not np or len(axis) != 1:
-        return xp(x).roll(x, shift, axis)
+    if len(axis) != 1:
+        return np.roll(x, shift, axis)
     cut = -shift[0] % max(x.shape[axis[0]], 1)
     front, back = along(axis[0], slice(cut)).items, along(axis[0], slice(cut, None)).items
     return np.concatenate([x[back], x[front]], axis[0])
+
+
+@roll_.compiled
+def _(x, *, shift, axis):
+    return xp(x).roll(x, shift, axis)
 
 
 roll_.rules(x=lambda g, shift, axis: roll_(g, shift=tuple([-s for s in shift]), axis=axis))
@@ -82,24 +87,35 @@ reverse_sequence_.rules(
 
 @primitive(name="bitcast")
 def bitcast_(x, *, dtype):
-    """The same bits read as another dtype; a last axis holds, or makes up, the parts where the sizes differ."""
+    """The same bits as another dtype. Where the sizes differ, a last axis of the smaller one holds the parts."""
     kind = dtypes.as_dtype(dtype).numpy_dtype
-    if xp(x) is not np:
-        from jax.lax import bitcast_convert_type
-
-        return bitcast_convert_type(x, kind)
     if kind.itemsize < x.dtype.itemsize:
         return np.ascontiguousarray(x[..., None]).view(kind)
     shape = x.shape if kind.itemsize == x.dtype.itemsize else x.shape[:-1]
     return np.ascontiguousarray(x).view(kind).reshape(shape)
 
 
+@bitcast_.compiled
+def _(x, *, dtype):
+    from jax.lax import bitcast_convert_type
+
+    return bitcast_convert_type(x, dtypes.as_dtype(dtype).numpy_dtype)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Slices
 
 
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The block of `size` elements along each axis from `begin` on; a size of -1 takes all that are left.
+def slice_(input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | None = None) -> Tensor:
+    """The block of `size` elements along each axis from `begin` on.
+
+    Args:
+        begin: the first element along each axis; a `@function` may compute it.
+        size: how many elements along each axis; -1 takes all that are left.
+
+    Raises:
+        InvalidArgumentError: if `begin` or `size` has not one number for each axis, or the block is not inside.
+        NotCompilableError: if `size` is computed in a `@function`.
 
     >>> slice_([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).numpy()
     array([[2, 3], [5, 6]], dtype=int32)
@@ -107,10 +123,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     x = convert(input_)
     shape = x._array.shape
     sizes = static_shape("slice", size)
-    if any(
-        is_traced(getattr(n, "_array", None))
-        for n in (begin if isinstance(begin, (list, tuple)) else (begin,))
-    ):
+    if any(map(is_computed, begin if isinstance(begin, (list, tuple)) else (begin,))):
         return _block("slice", x, convert(begin), sizes)
     starts = static_shape("slice", begin)
     if len(starts) != len(shape) or len(sizes) != len(shape):
@@ -127,7 +140,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def _block(name: str, x: Tensor, start: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """The block of known sizes at a place that a `@function` computes; it is moved inside where it would reach out."""
+    """The block of known sizes at a place that a `@function` computes; moved inside where it would reach out."""
     shape = x._array.shape
     if not start.dtype.is_integer or start._array.shape != (x.ndim,) or len(sizes) != x.ndim:
         raise InvalidArgumentError(
@@ -143,20 +156,32 @@ def _block(name: str, x: Tensor, start: Tensor, sizes: tuple[int, ...]) -> Tenso
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: ShapeLike,
+    end: ShapeLike,
+    strides: ShapeLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: Variable | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`x[begin[0]:end[0]:strides[0], ...]`. In the masks, bit i changes what entry i means: no begin, no end, `...`,
-    a new axis, or the one element at begin.
+    """`x[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...]`.
+
+    Args:
+        begin, end, strides: the bounds and the step (1 by default) for each entry of the index.
+        begin_mask, end_mask: bit i says that entry i has no begin, or no end.
+        ellipsis_mask: bit i says that entry i stands for `...`.
+        new_axis_mask: bit i says that entry i is a new axis.
+        shrink_axis_mask: bit i says that entry i is the one element at its begin.
+        var: the Variable that is sliced, where the result is to be assigned to.
+
+    Raises:
+        InvalidArgumentError: if `begin`, `end` and `strides` differ in length, or a stride is 0.
+        IndexOutOfBoundsError: if there are more entries than axes.
+        DTypeError: if `var` is no Variable.
 
     >>> strided_slice([1, 2, 3, 4, 5], [4], [0], [-2]).numpy()
     array([5, 3], dtype=int32)
@@ -184,8 +209,19 @@ def strided_slice(
     return take(convert(input_) if var is None else var, tuple(items))
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "boolean_mask") -> Tensor:
-    """The elements (or slices, where the mask has fewer axes) at which the mask is true, along one axis.
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: Axis | None = None, name: str | None = "boolean_mask"
+) -> Tensor:
+    """The elements (or slices, where the mask has fewer axes) at which the mask is true.
+
+    Args:
+        mask: booleans, in the shape of the axes of `tensor` from `axis` on.
+        axis: the first axis that the mask covers; 0 by default.
+
+    Raises:
+        ValueError: if the mask is a scalar.
+        InvalidArgumentError: if the mask does not fit the axes.
+        NotCompilableError: if the mask is computed in a `@function`: then the shape of the result is not known.
 
     >>> boolean_mask([1, 2, 3], [True, False, True]).numpy()
     array([1, 3], dtype=int32)
@@ -209,14 +245,21 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = "b
 # Order
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved `shift` places along `axis`; those that leave at one end come in at the other.
+def roll(input: TensorLike, shift: TensorLike, axis: Axes, name: str | None = None) -> Tensor:
+    """The elements moved along axes; those that leave at one end come in at the other.
+
+    Args:
+        shift: the number of places to move by, towards the end; one for each axis.
+        axis: one axis or several.
+
+    Raises:
+        InvalidArgumentError: if `input` is a scalar, there is not one shift for each axis, or an axis does not exist.
 
     >>> roll([1, 2, 3, 4], 1, 0).numpy()
     array([4, 1, 2, 3], dtype=int32)
     """
     x = convert(input)
-    if is_traced(getattr(shift, "_array", None)):
+    if is_computed(shift):
         return _roll_traced(x, convert(shift), static_shape("roll", axis))
     shifts, places = static_shape("roll", shift), static_shape("roll", axis)
     if not x.ndim:
@@ -229,7 +272,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def _roll_traced(x: Tensor, shift: Tensor, along: tuple[int, ...]) -> Tensor:
-    """The same, where a `@function` computes the shifts: each element is fetched from where it comes from."""
+    """Roll by shifts that a `@function` computes: gather each element from the place it comes from."""
     shifts = shift._array.reshape(-1)
     if len(shifts) != len(along):
         raise InvalidArgumentError(
@@ -242,8 +285,14 @@ def _roll_traced(x: Tensor, shift: Tensor, along: tuple[int, ...]) -> Tensor:
     return x
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements in reverse order along the given axes.
+def reverse(tensor: TensorLike, axis: Axes, name: str | None = None) -> Tensor:
+    """The elements in reverse order along axes.
+
+    Args:
+        axis: one axis or several, none twice.
+
+    Raises:
+        InvalidArgumentError: if an axis does not exist, or is named twice.
 
     >>> reverse([[1, 2], [3, 4]], [1]).numpy()
     array([[2, 1], [4, 3]], dtype=int32)
@@ -256,9 +305,23 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: Axis | None = None,
+    batch_axis: Axis | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    """Each sequence of a batch reversed in its first `seq_lengths` elements.
+    """Each sequence of a batch reversed in its first elements.
+
+    Args:
+        seq_lengths: how many elements to reverse in each sequence.
+        seq_axis: the axis along which a sequence runs. It must be given.
+        batch_axis: the axis along which the sequences lie; 0 by default.
+
+    Raises:
+        DTypeError: if the lengths are no integers.
+        TypeError: if `seq_axis` is not given.
+        InvalidArgumentError: if the axes are the same, or there is not one length in range for each sequence.
 
     >>> reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
     array([[2, 1, 3], [6, 5, 4]], dtype=int32)
@@ -287,8 +350,19 @@ def reverse_sequence(
     return apply(reverse_sequence_, (x, lengths), {"seq_axis": along, "batch_axis": batch})
 
 
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element (slice along `axis`) repeated in place, as often as `repeats` says; flat without an axis.
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: Axis | None = None, name: str | None = None
+) -> Tensor:
+    """Each element, or slice along an axis, repeated in place.
+
+    Args:
+        repeats: how often: one number for all, or one for each slice.
+        axis: the axis of the slices; without one the input is flattened first.
+
+    Raises:
+        DTypeError: if `repeats` are no integers.
+        InvalidArgumentError: if one is negative, or there is not one for each slice.
+        NotCompilableError: if `repeats` are computed in a `@function`: then the shape of the result is not known.
 
     >>> repeat([[1, 2], [3, 4]], [1, 2], axis=0).numpy()
     array([[1, 2], [3, 4], [3, 4]], dtype=int32)
@@ -322,7 +396,16 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """The coordinates of a grid, one tensor for each of the given vectors; `indexing` is 'xy' or 'ij'.
+    """The coordinates of a grid, one tensor for each of the given vectors.
+
+    Args:
+        args: the vectors.
+        indexing: 'xy' (the default), where the first vector runs along the second axis, or 'ij', where vector i runs
+            along axis i.
+
+    Raises:
+        ValueError: if `indexing` is neither.
+        TypeError: for an unknown argument.
 
     >>> [t.numpy().tolist() for t in meshgrid([1, 2], [3, 4])]
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
@@ -348,8 +431,23 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     return [apply1(broadcast_to_, line, {"shape": tuple(shape)}) for line in lines]
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Tensor:
-    """For each length a row that is true in its first so many places.
+def sequence_mask(
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike | None = "bool",
+    name: str | None = None,
+) -> Tensor:
+    """For each length, a row that is true in its first so many places.
+
+    Args:
+        maxlen: the length of the rows; the largest of `lengths` by default.
+        dtype: of the result, in which true is 1.
+
+    Raises:
+        DTypeError: if the lengths are no numbers.
+        ValueError: if `maxlen` is not a scalar.
+        InvalidArgumentError: if `maxlen` is negative or not finite.
+        NotCompilableError: if `maxlen`, or without it the lengths, are computed in a `@function`.
 
     >>> sequence_mask([1, 3], 4, dtype="int32").numpy()
     array([[1, 0, 0, 0], [1, 1, 1, 0]], dtype=int32)
@@ -373,12 +471,20 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     kind = dtypes.bool if dtype is None else dtypes.as_dtype(dtype)
     afford("sequence_mask", (max(values.size, 8), math.ceil(limit._array)), 1 + kind.size)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
-    mask = apply(Primitive.registry["less"], (positions, expand_dims(given, -1)))
+    mask = apply(less, (positions, expand_dims(given, -1)))
     return mask if dtype is None else cast(mask, dtype)
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """The coordinates, one row an axis, of elements given by their place in the flat tensor.
+def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None) -> Tensor:
+    """The coordinates of elements that are given by their place in a flattened tensor: one row for each axis.
+
+    Args:
+        indices: places in the flattened tensor.
+        dims: the shape of the tensor.
+
+    Raises:
+        DTypeError: if the two are not integers of one dtype.
+        IndexOutOfBoundsError: if an index is outside the tensor.
 
     >>> unravel_index([2, 5], [2, 3]).numpy()
     array([[0, 1], [2, 2]], dtype=int32)
@@ -398,8 +504,16 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     return wrap(xp(at).stack(found).astype(at.dtype) if found else np.zeros((0, *at.shape), at.dtype))
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bits of the elements read as another dtype. An axis is added, or taken away, where the sizes differ.
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
+    """The bits of the elements as another dtype.
+
+    Args:
+        type: the other dtype. A smaller one adds a last axis; for a larger one the last axis must hold the parts, and
+            is removed.
+
+    Raises:
+        DTypeError: between strings or booleans and another dtype.
+        InvalidArgumentError: if the last axis is not as long as the parts are many.
 
     >>> bitcast(1.0, "int32").numpy()
     np.int32(1065353216)
@@ -421,12 +535,12 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 
 
 def _blocks(name: str, x: Tensor, block_shape: Any, edges: Any) -> tuple[tuple[int, ...], Any]:
-    """A block shape, and what is added or cut off at either end of each of its axes."""
+    """A block shape, and the lengths added or cut off at the two ends of each of its axes."""
     block = static_shape(name, block_shape)
     widths = known(name, "what is added or cut off", convert(edges, None, np.dtype(np.int32))._array)
     if x.ndim < 1 + len(block):
         raise InvalidArgumentError(
-            f"{name}: a tensor of shape {x.shape} has no batch axis and {len(block)} axes behind it"
+            f"{name}: a tensor of shape {x.shape} has no batch axis and {len(block)} axes after it"
         )
     if any(n < 1 for n in block):
         raise InvalidArgumentError(f"{name}: block_shape must be at least 1 everywhere, not {list(block)}")
@@ -437,8 +551,18 @@ def _blocks(name: str, x: Tensor, block_shape: Any, edges: Any) -> tuple[tuple[i
     return block, widths
 
 
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """The axes behind the batch, padded, cut into blocks; each place in a block becomes a batch element.
+def space_to_batch(
+    input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
+    """The axes after the batch, padded and cut into blocks; each place in a block becomes a batch element.
+
+    Args:
+        block_shape: the lengths of a block, along as many axes after the batch.
+        paddings: for each of these axes how many zeros to add before and after.
+
+    Raises:
+        InvalidArgumentError: if there are too few axes, the block does not divide the padded lengths, or `block_shape`
+            or `paddings` is out of range.
 
     >>> space_to_batch([[[[1], [2]], [[3], [4]]]], [2, 2], [[0, 0], [0, 0]]).numpy().ravel()
     array([1, 2, 3, 4], dtype=int32)
@@ -464,8 +588,18 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 space_to_batch_nd = space_to_batch
 
 
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch`: batch elements put together as blocks, and `crops` cut off at the ends.
+def batch_to_space(
+    input: TensorLike, block_shape: ShapeLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
+    """The inverse of `space_to_batch`: batch elements put together as blocks.
+
+    Args:
+        block_shape: the lengths of a block, along as many axes after the batch; one number stands for two.
+        crops: for each of these axes how many elements to cut off at the start and at the end.
+
+    Raises:
+        InvalidArgumentError: if there are too few axes, the batch does not divide into blocks, or `block_shape` or
+            `crops` is out of range.
 
     >>> batch_to_space([[[[1]]], [[[2]]], [[[3]]], [[[4]]]], 2, [[0, 0], [0, 0]]).numpy().reshape(2, 2)
     array([[1, 2], [3, 4]], dtype=int32)
@@ -492,9 +626,21 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: ShapeLike,
+    base_paddings: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The paddings that make lengths multiples of a block, and the crops that take them off again.
+
+    Args:
+        input_shape: the lengths.
+        block_shape: the lengths of a block.
+        base_paddings: [before, after] for each axis, the least to add; zeros by default.
+
+    Raises:
+        ValueError: if the shapes of the three do not fit.
+        InvalidArgumentError: if they are no integers, or a block is shorter than 1.
 
     >>> [t.numpy().tolist() for t in required_space_to_batch_paddings([5], [2])]
     [[[0, 1]], [[0, 1]]]
@@ -531,8 +677,17 @@ def _square_blocks(name: str, input: Any, block_size: Any, data_format: str) -> 
     return (transpose(x, (0, 2, 3, 1)) if data_format == "NCHW" else x), size
 
 
-def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """Each block of an image as one element with as many channels more.
+def space_to_depth(
+    input: TensorLike, block_size: TensorLike, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """Each block of an image as one element with more channels.
+
+    Args:
+        block_size: the side of a block, at least 2.
+        data_format: 'NHWC', or 'NCHW' where the channels come before the image.
+
+    Raises:
+        InvalidArgumentError: if `input` has not rank 4, or its sides are no multiples of `block_size`.
 
     >>> space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy()
     array([[[[1, 2, 3, 4]]]], dtype=int32)
@@ -548,8 +703,17 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
     return transpose(x, (0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
-def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: TensorLike, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     """The inverse of `space_to_depth`: channels laid out as a block.
+
+    Args:
+        block_size: the side of a block, at least 2.
+        data_format: 'NHWC', or 'NCHW' where the channels come before the image.
+
+    Raises:
+        InvalidArgumentError: if `input` has not rank 4, or the channels do not divide into blocks.
 
     >>> depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().reshape(2, 2)
     array([[1, 2], [3, 4]], dtype=int32)

@@ -10,6 +10,7 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ...core.primitive import apply, apply2
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import afford, new_shape, shape_known
 from ..math.elementwise import add, divide, multiply, select, subtract
@@ -22,8 +23,17 @@ def _numpy(dtype: Any) -> Any:
     return dtypes.as_dtype(dtype).numpy_dtype
 
 
-def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
-    """A tensor of zeros.
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike = "float32", name: str | None = None, layout: object = None
+) -> Tensor:
+    """A tensor of zeros; of empty strings for dtype string.
+
+    Args:
+        layout: accepted and ignored.
+
+    Raises:
+        InvalidArgumentError: if a length is negative.
+        ResourceExhaustedError: if there is no memory for the shape.
 
     >>> zeros((2,)).numpy()
     array([0., 0.], dtype=float32)
@@ -32,8 +42,18 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
     return _filled("zeros", new_shape("zeros", shape), kind, b"" if kind is dtypes.string else None)
 
 
-def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
+def ones(
+    shape: ShapeLike, dtype: DTypeLike = "float32", name: str | None = None, layout: object = None
+) -> Tensor:
     """A tensor of ones.
+
+    Args:
+        layout: accepted and ignored.
+
+    Raises:
+        InvalidArgumentError: if a length is negative.
+        DTypeError: for dtype string.
+        ResourceExhaustedError: if there is no memory for the shape.
 
     >>> ones((2,)).numpy()
     array([1., 1.], dtype=float32)
@@ -56,8 +76,14 @@ def _filled(name: str, lengths: tuple[int, ...], kind: Any, value: Any = None) -
     return wrap(array)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
-    """Zeros in the shape (and dtype, unless one is given) of another tensor.
+def zeros_like(
+    input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
+) -> Tensor:
+    """Zeros in the shape of another tensor.
+
+    Args:
+        dtype: of the result; that of `input` by default.
+        layout: accepted and ignored.
 
     >>> zeros_like([1, 2]).numpy()
     array([0, 0], dtype=int32)
@@ -67,8 +93,17 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     return _filled("zeros_like", x._array.shape, kind, b"" if kind is dtypes.string else None)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
-    """Ones in the shape (and dtype, unless one is given) of another tensor.
+def ones_like(
+    input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, layout: object = None
+) -> Tensor:
+    """Ones in the shape of another tensor.
+
+    Args:
+        dtype: of the result; that of `input` by default.
+        layout: accepted and ignored.
+
+    Raises:
+        DTypeError: for strings.
 
     >>> ones_like([1, 2]).numpy()
     array([1, 1], dtype=int32)
@@ -77,8 +112,16 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     return ones(x._array.shape, x.dtype if dtype is None else dtype)
 
 
-def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+def fill(dims: ShapeLike, value: TensorLike, name: str | None = None, layout: object = None) -> Tensor:
     """One value repeated over a shape; gradients flow to the value.
+
+    Args:
+        dims: the shape.
+        value: a scalar.
+        layout: accepted and ignored.
+
+    Raises:
+        InvalidArgumentError: if the value is not a scalar.
 
     >>> fill((2,), 3.0).numpy()
     array([3., 3.], dtype=float32)
@@ -90,13 +133,21 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = "float32",
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = "float32",
     name: str | None = None,
 ) -> Tensor:
-    """The unit matrix, or a batch of them.
+    """The identity matrix, or a batch of them.
+
+    Args:
+        num_rows, num_columns: the lengths; there are as many columns as rows by default.
+        batch_shape: the shape of the batch in front of the matrices.
+
+    Raises:
+        InvalidArgumentError: if a length is negative.
+        DTypeError: for dtype string, or lengths that are no integers.
 
     >>> eye(2).numpy()
     array([[1., 0.],
@@ -114,9 +165,24 @@ def eye(
 
 
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = "range",
 ) -> Tensor:
-    """Numbers from `start` (0 if only one is given) up to, not including, `limit`, in steps of `delta`.
+    """Numbers from `start` up to `limit`, which is not included.
+
+    Args:
+        start: the first number; if it is the only argument, the limit, and the first number is 0.
+        delta: the difference of neighbours.
+        dtype: of the result; by default the widest of the arguments.
+
+    Raises:
+        InvalidArgumentError: if the arguments are no scalars or not finite, `delta` is 0, or `limit` lies on the other
+            side.
+        DTypeError: if they are no real numbers.
+        NotCompilableError: if they are computed in a `@function`: then the length is not known.
 
     >>> range_(3).numpy()
     array([0, 1, 2], dtype=int32)
@@ -155,12 +221,22 @@ def range_(
 
 
 def steps(first: Any, last: Any, step: Any) -> int:
-    """How many numbers a range has, about."""
+    """The number of elements of the range from `first` to `last` by `step`, or one less."""
     return int(min(max(0.0, (float(last) - float(first)) / float(step)), 1e30))
 
 
-def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` numbers from `start` to `stop`, both included, evenly spaced along a new axis; gradients flow to both.
+def linspace_nd(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
+) -> Tensor:
+    """Evenly spaced numbers from `start` to `stop`, both included, along a new axis; gradients flow to both.
+
+    Args:
+        num: how many numbers.
+        axis: the position of the new axis.
+
+    Raises:
+        DTypeError: if the ends are no numbers, or `num` is no integer.
+        InvalidArgumentError: if the ends differ in shape, `num` is negative, or there is no such axis.
 
     >>> linspace_nd(0.0, 1.0, 3).numpy()
     array([0. , 0.5, 1. ], dtype=float32)
@@ -187,15 +263,26 @@ def linspace_nd(start: Any, stop: Any, num: Any, name: str | None = None, axis: 
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Rows with `on_value` (1) at the index and `off_value` (0) elsewhere, along a new axis (by default the last).
+    """Rows with one value at an index and another one elsewhere, along a new axis.
+
+    Args:
+        indices: the index in each row; one outside the row marks nothing.
+        depth: the length of a row.
+        on_value, off_value: the values at the index (1 by default) and elsewhere (0 by default).
+        axis: the position of the new axis; by default the last.
+        dtype: of the result; by default that of the values, or float32.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the values not of the dtype.
+        InvalidArgumentError: if `depth` is negative, or there is no such axis.
 
     >>> one_hot([0, 2], 3).numpy()
     array([[1., 0., 0.],

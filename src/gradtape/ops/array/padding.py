@@ -1,4 +1,4 @@
-"""Elements around a tensor: a constant, or those at its edges mirrored."""
+"""Padding: a constant around a tensor, or its edges mirrored."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, apply1
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..known import afford, known
 from ..math.elementwise import select
@@ -18,12 +19,24 @@ from .movement import gather_
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    constant_values: TensorLike = 0,
+    name: str | None = None,
 ) -> Tensor:
-    """The tensor with `paddings[i] = (before, after)` elements added along each axis.
+    """The tensor with elements added at both ends of each axis.
 
-    `mode` is CONSTANT (with `constant_values`), REFLECT (mirrored at the edge element) or SYMMETRIC (mirrored at
-    the edge).
+    Args:
+        paddings: [before, after] for each axis.
+        mode: 'CONSTANT'; 'REFLECT', mirrored at the edge element; or 'SYMMETRIC', mirrored after the edge element.
+        constant_values: the value of the new elements for 'CONSTANT'.
+
+    Raises:
+        InvalidArgumentError: if there is not one pair of at least 0 for each axis, or more elements are to be mirrored
+            than there are.
+        ValueError: for another mode.
+        NotCompilableError: if `paddings` are computed in a `@function`.
 
     >>> pad([1, 2], [[1, 1]]).numpy()
     array([0, 1, 2, 0], dtype=int32)
@@ -62,7 +75,7 @@ def pad(
 
 
 def _widths(paddings: Any, ndim: int) -> tuple[tuple[int, int], ...]:
-    """The argument of `pad`: how many elements before and after those along each axis."""
+    """The argument `paddings` as a pair of integers for each axis."""
     if type(paddings) in (list, tuple) and len(paddings) == ndim > 0:
         for pair in paddings:
             if type(pair) not in (list, tuple) or len(pair) != 2:
@@ -83,7 +96,7 @@ def _widths(paddings: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 @functools.lru_cache(maxsize=1000)
 def _around(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> tuple[Index, tuple[int, ...]]:
-    """Where a tensor of a shape is among its paddings, and the shape of both together."""
+    """The index of a tensor inside its paddings, and the shape of the padded tensor."""
     pairs = list(zip(shape, widths, strict=True))
     inside = Index((..., *[slice(before, before + n) for n, (before, _) in pairs]))
     return inside, tuple([before + n + after for n, (before, after) in pairs])

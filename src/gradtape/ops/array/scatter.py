@@ -6,6 +6,7 @@ Coordinates become numbers along one axis, on which the primitives work; the fun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.primitive import apply, numbers, primitive
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
-from ..known import afford, shape_known
+from ..known import afford, shape_known, static_number, static_shape
 from ..math.elementwise import cast_like, equal, select, zero_like
 from .movement import (
     along,
@@ -28,8 +30,6 @@ from .movement import (
     reshape,
     scatter_along,
     split_,
-    static_number,
-    static_shape,
     together,
 )
 
@@ -40,13 +40,15 @@ from .movement import (
 @primitive(linear=True, mixed=True)
 def put(x, updates, indices, *, axis):
     """`x` with the slices at `indices` (none twice) along `axis` replaced."""
-    at = along(axis, indices).items
-    m = xp(x, updates, indices)
-    if m is not np:
-        return m.asarray(x).at[at].set(updates, mode="drop")
     out = x.copy()
-    out[at] = updates
+    out[along(axis, indices).items] = updates
     return out
+
+
+@put.compiled
+def _(x, updates, indices, *, axis):
+    places = xp(x, updates, indices).asarray(x).at[along(axis, indices).items]
+    return places.set(updates, mode="drop")
 
 
 put.rules(
@@ -58,13 +60,15 @@ put.rules(
 @primitive(mixed=True, check_dtype=numbers)
 def put_extreme(x, updates, indices, *, largest):
     """The largest (or smallest) of each slice of `x` along its first axis and the updates for it."""
-    m = xp(x, updates, indices)
-    if m is not np:
-        places = m.asarray(x).at[indices]
-        return (places.max if largest else places.min)(updates, mode="drop")
     out = x.copy()
     (np.maximum if largest else np.minimum).at(out, indices, updates)
     return out
+
+
+@put_extreme.compiled
+def _(x, updates, indices, *, largest):
+    places = xp(x, updates, indices).asarray(x).at[indices]
+    return (places.max if largest else places.min)(updates, mode="drop")
 
 
 # Where several are the largest, they share the gradient.
@@ -80,7 +84,7 @@ put_extreme.rules(
 
 
 def _sharers(g: Any, x: Any, updates: Any, indices: Any, out: Any) -> Any:
-    """How many values equal each element of `out`, as a constant; 1 where a nan equals none."""
+    """The number of values that equal each element of `out`, as a constant; 1 where a nan equals none."""
     hits = cast_like(equal(updates, gather_(out, indices, axis=-x.ndim)), g)
     indices = indices._array if type(indices) is Tensor else indices
     count = scatter_along(hits, indices, axis=-x.ndim, size=x.shape[0]) + cast_like(equal(x, out), g)
@@ -92,15 +96,23 @@ def _sharers(g: Any, x: Any, updates: Any, indices: Any, out: Any) -> Any:
 
 
 def gather_nd(
-    params: Any,
-    indices: Any,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: TensorLike = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The elements of `params` at coordinates, which the last axis of `indices` holds; slices where those are few.
+    """The elements, or slices, of `params` at coordinates.
 
-    An index out of bounds is an error, or with `bad_indices_policy="IGNORE"` gives zeros.
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `params`.
+        batch_dims: the number of first axes that `params` and `indices` share; coordinates are for those after them.
+        bad_indices_policy: 'IGNORE' gives zeros for what is out of bounds; by default it is an error.
+
+    Raises:
+        DTypeError: if the indices are no integers.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes or `batch_dims` do not fit, or there is no such policy.
 
     >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
     array([2, 3], dtype=int32)
@@ -113,7 +125,7 @@ def gather_nd(
     shape = x._array.shape
     if not 0 <= batch < max(at.ndim, 1) or batch > len(shape) or shape[:batch] != at.shape[:batch]:
         raise InvalidArgumentError(
-            f"gather_nd: batch_dims={batch_dims} does not fit params of shape {list(shape)} and indices of shape "
+            f"gather_nd: batch_dims={batch} does not fit params of shape {list(shape)} and indices of shape "
             f"{list(at.shape)}"
         )
     depth = at.shape[-1] if at.ndim else 0
@@ -135,10 +147,18 @@ def gather_nd(
 
 
 def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -> tuple[Any, Any]:
-    """Coordinates (along the last axis) as numbers along one axis of all elements, and which are out of bounds.
+    """Coordinates, along the last axis, as places in the flattened axes, and a mask of those out of bounds.
 
-    Those are an error, unless the policy is IGNORE, or the coordinates are traced: then their number is 0. None for
-    which says that none is.
+    The place of one out of bounds is 0. The mask is None if all are inside; for traced coordinates there is always one.
+
+    Args:
+        at: the coordinates.
+        sizes: the lengths of the axes.
+        policy: 'IGNORE' lets coordinates be out of bounds.
+
+    Raises:
+        InvalidArgumentError: for an unknown policy.
+        IndexOutOfBoundsError: if a coordinate is out of bounds, unless it is traced.
     """
     wanted = str(policy).upper()
     if wanted not in ("", "DEFAULT", "ERROR", "IGNORE"):
@@ -150,7 +170,7 @@ def flat_indices(name: str, at: Any, sizes: tuple[int, ...], policy: str = "") -
             return np.asarray(
                 np.ravel_multi_index(tuple([at[..., i] for i in range(len(sizes))]), sizes)
             ), None
-        except (ValueError, TypeError):  # one is out of bounds, or they are of uint64: more slowly, then
+        except (ValueError, TypeError):  # one is out of bounds, or their dtype is uint64: the slower way
             pass
     outside = ((at < 0) | (at >= np.array(sizes, np.int64))).any(-1)
     if wanted != "IGNORE" and not is_traced(at) and outside.any():
@@ -175,9 +195,11 @@ Variable.gather_nd = _gather_nd  # type: ignore[attr-defined]
 
 
 class _Places:
-    """Where updates go: a shape with the axes that coordinates name made one, and the numbers along it."""
+    """The places updates go to: a shape whose indexed axes are flattened into one, and the numbers along it."""
 
-    def __init__(self, name: str, indices: Any, updates: Tensor, shape: tuple[int, ...], policy: str) -> None:
+    def __init__(
+        self, name: str, indices: TensorLike, updates: Tensor, shape: tuple[int, ...], policy: str
+    ) -> None:
         at = convert(indices)._array
         if at.dtype.kind not in "iu":
             raise DTypeError(f"{name}: indices must be integers, not {dtypes.of(at).name}")
@@ -198,15 +220,15 @@ class _Places:
         self.inner = shape[depth:]
         self.count = math.prod(shape[:depth])
         self.indices = flat.reshape(-1)
-        self.inside = None if outside is None else ~outside.reshape(-1)  # None: all are
+        self.inside = None if outside is None else ~outside.reshape(-1)  # None: all are inside
 
     def updates(self, updates: Tensor, some: Any = None) -> tuple[Tensor, Any]:
-        """The updates one a row, with the number of each; only `some` of them, and none that are out of bounds."""
+        """The updates, one a row, with the place of each; only those in the mask `some` and inside the bounds."""
         rows = reshape(updates, (len(self.indices), *self.inner))
         taken = self.inside if some is None else some if self.inside is None else self.inside & some
         if taken is None:
             return rows, self.indices
-        if is_traced(taken):  # those not taken go behind the end, where nothing is put
+        if is_traced(taken):  # an update that is not taken goes after the end, where `put` drops it
             return rows, xp(taken).where(taken, self.indices, self.count)
         if taken.all():
             return rows, self.indices
@@ -214,7 +236,7 @@ class _Places:
         return apply(gather_, (rows, kept), {"axis": -rows.ndim}), self.indices[kept]
 
     def last(self) -> Any:
-        """Which updates are the last for their place; None if all are."""
+        """A mask of the updates that are the last for their place; None if all are."""
         if is_traced(self.indices):
             order = np.arange(len(self.indices))
             places = xp(self.indices).where(self.inside, self.indices, self.count)
@@ -236,9 +258,24 @@ class _Places:
 
 
 def scatter_nd(
-    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+    indices: TensorLike,
+    updates: TensorLike,
+    shape: ShapeLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """Zeros of a shape, with the updates added at the coordinates that the last axis of `indices` holds.
+    """Zeros of a shape, with the updates added at coordinates.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `shape`.
+        updates: the elements, or slices, to add.
+        shape: of the result.
+        bad_indices_policy: 'IGNORE' leaves out updates that are out of bounds; by default they are an error.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are strings.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> scatter_nd([[1], [3], [1]], [5.0, 6.0, 7.0], [4]).numpy()
     array([ 0., 12.,  0.,  6.], dtype=float32)
@@ -265,8 +302,19 @@ def _pair(name: str, tensor: Any, indices: Any, updates: Any, policy: str = "") 
     return x, values, _Places(name, indices, values, x._array.shape, policy)
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The tensor with the elements or slices at coordinates replaced; of several updates for one place, by the last.
+def tensor_scatter_nd_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
+    """The tensor with the elements, or slices, at coordinates replaced.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `tensor`.
+        updates: the new elements; of several for one place, the last counts.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are not of the tensor's dtype.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> tensor_scatter_nd_update([1, 2, 3], [[0], [2]], [7, 8]).numpy()
     array([7, 2, 8], dtype=int32)
@@ -277,9 +325,23 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
 
 
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The tensor with updates added at coordinates.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `tensor`.
+        updates: the elements, or slices, to add.
+        bad_indices_policy: 'IGNORE' leaves out updates that are out of bounds; by default they are an error.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are not of the tensor's dtype.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> tensor_scatter_nd_add([1, 2, 3], [[0], [0]], [7, 8]).numpy()
     array([16,  2,  3], dtype=int32)
@@ -289,9 +351,23 @@ def tensor_scatter_nd_add(
 
 
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The tensor with updates subtracted at coordinates.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `tensor`.
+        updates: the elements, or slices, to subtract.
+        bad_indices_policy: 'IGNORE' leaves out updates that are out of bounds; by default they are an error.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are not of the tensor's dtype.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [7, 8]).numpy()
     array([-14,   2,   3], dtype=int32)
@@ -309,9 +385,23 @@ def _extreme(name: str, tensor: Any, indices: Any, updates: Any, policy: str, la
 
 
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The tensor with the elements at coordinates raised to the updates where those are larger.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `tensor`.
+        updates: the elements, or slices, to compare with.
+        bad_indices_policy: 'IGNORE' leaves out updates that are out of bounds; by default they are an error.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are not of the tensor's dtype, or have no order.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> tensor_scatter_nd_max([1, 2, 3], [[0], [2]], [7, 0]).numpy()
     array([7, 2, 3], dtype=int32)
@@ -320,9 +410,23 @@ def tensor_scatter_nd_max(
 
 
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The tensor with the elements at coordinates lowered to the updates where those are smaller.
+
+    Args:
+        indices: the coordinates, which the last axis holds: a number for each of the first axes of `tensor`.
+        updates: the elements, or slices, to compare with.
+        bad_indices_policy: 'IGNORE' leaves out updates that are out of bounds; by default they are an error.
+
+    Raises:
+        DTypeError: if the indices are no integers, or the updates are not of the tensor's dtype, or have no order.
+        IndexOutOfBoundsError: if an index is out of bounds.
+        InvalidArgumentError: if the shapes do not fit.
 
     >>> tensor_scatter_nd_min([1, 2, 3], [[0], [2]], [7, 0]).numpy()
     array([1, 2, 0], dtype=int32)
@@ -335,9 +439,18 @@ def tensor_scatter_nd_min(
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The elements (or slices) of `data` in `num_partitions` lists, as `partitions` says for each.
+    """The elements, or slices, of `data` dealt out to several tensors.
+
+    Args:
+        partitions: the number of the tensor that each goes to; its shape is how that of `data` begins.
+        num_partitions: how many tensors there are.
+
+    Raises:
+        DTypeError: if `partitions` are no integers.
+        InvalidArgumentError: if the shapes do not fit, or a number is not in [0, num_partitions).
+        NotCompilableError: if `partitions` are computed in a `@function`: then the shapes are not known.
 
     >>> [t.numpy().tolist() for t in dynamic_partition([10, 20, 30], [0, 1, 0], 2)]
     [[10, 30], [20]]
@@ -369,8 +482,21 @@ def dynamic_partition(
     return list(apply(split_, (sorted_rows,), {"axis": -rows.ndim, "sizes": sizes}))
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """One tensor with `data[i][...]` at the places `indices[i][...]` along its first axis; the last of several wins.
+def dynamic_stitch(
+    indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
+    """One tensor with `data[i][...]` at the places `indices[i][...]` along its first axis.
+
+    Args:
+        indices: a list of tensors of places; of several data for one place, the last counts.
+        data: as many tensors; the shape of each begins with that of its indices, and goes on alike in all.
+
+    Raises:
+        TypeError: if either is no list.
+        DTypeError: if the indices are no integers.
+        IndexOutOfBoundsError: if an index is negative.
+        InvalidArgumentError: if the lists are empty or differ in length, or shapes do not fit.
+        NotCompilableError: if indices are computed in a `@function`: then the shape is not known.
 
     >>> dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
     array([10, 20, 30], dtype=int32)

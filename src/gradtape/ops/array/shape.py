@@ -1,8 +1,9 @@
-"""What is known about a tensor without looking at its elements: shape, size, rank; and what shapes broadcast to."""
+"""Shape, size and rank of a tensor, and the shape that shapes broadcast to: no element is read."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
 from ...core.shapes import TensorShape
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..known import known
 from .movement import identity
@@ -30,8 +32,14 @@ def _integers(name: str, values: Any, out_type: Any) -> Tensor:
     return wrap(np.array(values, kind.numpy_dtype))
 
 
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
-    """The shape as a tensor of int32 (or `out_type`).
+def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
+    """The shape as a tensor.
+
+    Args:
+        out_type: int32 (the default) or int64.
+
+    Raises:
+        DTypeError: for another `out_type`.
 
     >>> shape([[1, 2, 3], [4, 5, 6]]).numpy()
     array([2, 3], dtype=int32)
@@ -39,8 +47,16 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     return _integers("shape", _shape_of(input), out_type)
 
 
-def shape_n(input: Any, out_type: Any = "int32", name: str | None = None) -> list[Tensor]:
+def shape_n(
+    input: Iterable[TensorLike], out_type: DTypeLike = "int32", name: str | None = None
+) -> list[Tensor]:
     """The shape of each tensor of a list.
+
+    Args:
+        out_type: int32 (the default) or int64.
+
+    Raises:
+        DTypeError: for another `out_type`.
 
     >>> [s.numpy().tolist() for s in shape_n([[1, 2], 3])]
     [[2], []]
@@ -48,8 +64,14 @@ def shape_n(input: Any, out_type: Any = "int32", name: str | None = None) -> lis
     return [shape(x, out_type) for x in input]
 
 
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """The number of elements.
+
+    Args:
+        out_type: int32 (the default) or int64.
+
+    Raises:
+        DTypeError: for another `out_type`.
 
     >>> int(size([[1, 2, 3], [4, 5, 6]]))
     6
@@ -57,7 +79,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     return _integers("size", math.prod(_shape_of(input)), out_type)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes.
 
     >>> int(rank([[1, 2, 3]]))
@@ -66,8 +88,14 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     return _integers("rank", len(_shape_of(input)), None)
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor itself, if it has this shape (in which None fits any length); an error if not.
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """The tensor itself, if it has a given shape.
+
+    Args:
+        shape: lengths, in which None fits any.
+
+    Raises:
+        InvalidArgumentError: if the tensor has another shape.
 
     >>> ensure_shape([1.0, 2.0], (None,)).numpy()
     array([1., 2.], dtype=float32)
@@ -79,8 +107,11 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return identity(tensor)
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """What two shapes broadcast to; lengths may be unknown (None).
+def broadcast_static_shape(shape_x: ShapeLike | None, shape_y: ShapeLike | None) -> TensorShape:
+    """The shape that `shape_x` and `shape_y` broadcast to; lengths may be unknown (None).
+
+    Raises:
+        InvalidArgumentError: if they do not broadcast.
 
     >>> broadcast_static_shape([2, 1, None], [3, 1])
     TensorShape([2, 3, None])
@@ -90,11 +121,11 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
         return TensorShape(None)
     count = max(len(x), len(y))
     pairs = zip((1,) * (count - len(x)) + tuple(x), (1,) * (count - len(y)) + tuple(y), strict=True)
-    return TensorShape([_meet(a, b, x, y) for a, b in pairs])
+    return TensorShape([_broadcast_length(a, b, x, y) for a, b in pairs])
 
 
-def _meet(a: Any, b: Any, x: TensorShape, y: TensorShape) -> Any:
-    """The length that two lengths broadcast to; next to 1 any goes, and an unknown one may turn out to be anything."""
+def _broadcast_length(a: int | None, b: int | None, x: TensorShape, y: TensorShape) -> int | None:
+    """The length that two lengths of the shapes x and y broadcast to; an unknown one (None) takes the other's."""
     if a == 1 or b == 1:
         return b if a == 1 else a
     if a is None or b is None:
@@ -106,8 +137,12 @@ def _meet(a: Any, b: Any, x: TensorShape, y: TensorShape) -> Any:
     return a
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """What two shapes, given as tensors of integers, broadcast to.
+def broadcast_dynamic_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Tensor:
+    """The shape that `shape_x` and `shape_y`, tensors of integers, broadcast to.
+
+    Raises:
+        DTypeError: if the shapes are not integers of one dtype.
+        InvalidArgumentError: if they are no vectors, or do not broadcast.
 
     >>> broadcast_dynamic_shape([2, 1], [3]).numpy()
     array([2, 3], dtype=int32)
@@ -129,8 +164,12 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as a NumPy array; None for a variable, whose value is not fixed, and for a tensor that a
-    `@function` computes; anything else as it is.
+    """The value of a tensor as a NumPy array.
+
+    None for a variable, whose value may change, and for a tensor that a `@function` computes; anything else as it is.
+
+    Args:
+        partial: accepted and ignored.
 
     >>> get_static_value(convert([1, 2]))
     array([1, 2], dtype=int32)
@@ -140,8 +179,8 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return None if hasattr(type(tensor), "_read") else tensor
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """The same value; a promise that it does not change, which nothing here depends on.
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
+    """The same value. TensorFlow takes this as a promise that the value does not change; here it has no effect.
 
     >>> float(guarantee_const(1.0))
     1.0
@@ -149,7 +188,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return identity(input)
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Iterable[TensorLike], name: str | None = None) -> list[Tensor]:
     """A new tensor for each one of a list.
 
     >>> [float(t) for t in identity_n([1.0, 2.0])]

@@ -1,9 +1,9 @@
-"""Choosing and looping by the value of tensors: eagerly Python's own `if` and `while`, through which gradients flow."""
+"""Branches and loops on the values of tensors: Python's own `if` and `while` when executed eagerly. Gradients flow."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,64 +12,74 @@ from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
 from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..array.creation import fill
-from ..array.movement import cast, identity, reshape, static_number
+from ..array.movement import cast, identity, reshape
+from ..known import static_number
 from ..math.elementwise import select
+from ..scalars import function
 from .tensor_array import TensorArray
 
 
-def _is_true(name: str, pred: Any) -> bool:
+def _condition(name: str, pred: Any) -> Tensor:
+    """A condition as a tensor of one element."""
     value = convert(pred)
     if value._array.size != 1:
         raise InvalidArgumentError(
             f"{name}: a condition is one truth value, not a tensor of shape {value.shape}"
         )
-    return bool(value)
+    return value
 
 
-def _called(name: str, what: str, function: Any) -> Callable[..., Any]:
-    if not callable(function):
-        raise TypeError(f"{name}: {what} must be a function, not {function!r}")
-    return function
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[..., Any] | None = None,
+    false_fn: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The result of `true_fn()` if a condition holds, else of `false_fn()`; the other is not called.
 
+    Inside a `@function` that computes the condition both are traced, and must return the same structure.
 
-def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
-    """What `true_fn()` returns if the condition holds, else what `false_fn()` does; the other is not called.
+    Args:
+        pred: one truth value.
+        true_fn, false_fn: functions without parameters. Both must be given.
+
+    Raises:
+        TypeError: if `true_fn` or `false_fn` is no function.
+        InvalidArgumentError: if the condition is not one value.
 
     >>> x = convert(-3.0)
     >>> float(cond(x > 0, lambda: x, lambda: -x))
     3.0
     """
-    _called("cond", "true_fn", true_fn), _called("cond", "false_fn", false_fn)
-    condition = _traced_condition("cond", pred)
-    if condition is not None:
-        return local.here.trace.flow.choose("cond", condition, [false_fn, true_fn])
-    return true_fn() if _is_true("cond", pred) else false_fn()
-
-
-def _traced_condition(name: str, pred: Any) -> Tensor | None:
-    """A condition whose value only the compiled function will know, as one boolean; None for any other."""
-    value = convert(pred)
-    if not is_traced(value._array):
-        return None
-    if value._array.size != 1:
-        raise InvalidArgumentError(
-            f"{name}: a condition is one truth value, not a tensor of shape {value.shape}"
-        )
-    return cast(reshape(value, ()), "bool")
+    branches = [function("cond", "true_fn", true_fn), function("cond", "false_fn", false_fn)]
+    value = _condition("cond", pred)
+    if is_traced(value._array):
+        return local.here.trace.flow.choose("cond", cast(reshape(value, ()), "bool"), branches[::-1])
+    return branches[0 if value else 1]()
 
 
 def case(
-    pred_fn_pairs: Any,
-    default: Any = None,
+    pred_fn_pairs: Sequence[tuple[TensorLike, Callable[..., Any]]] | dict[Any, Callable[..., Any]],
+    default: Callable[..., Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str | None = "case",
 ) -> Any:
-    """What the function beside the first condition that holds returns, else what `default()` does.
+    """The result of the function of the first condition that holds, else of `default()`.
 
-    With `exclusive` it is an error if more than one holds. A list of one result is that result, unless `strict`.
+    Args:
+        pred_fn_pairs: pairs (condition, function) in a list; with `exclusive` also in a dict.
+        default: called if no condition holds.
+        exclusive: whether it is an error that more than one condition holds.
+        strict: whether a list of one result stays a list.
+
+    Raises:
+        TypeError: if a pair is not of that form.
+        ValueError: for a dict, which has no order, without `exclusive`.
+        InvalidArgumentError: if no condition holds and there is no default, or several hold and one may.
 
     >>> x = convert(3)
     >>> int(case([(x < 2, lambda: convert(1)), (x < 5, lambda: convert(2))], default=lambda: convert(0)))
@@ -86,33 +96,43 @@ def case(
             raise TypeError(f"case: each entry must be a pair (condition, function), not {pair!r}")
         if not isinstance(pair[0], bool) and not (isinstance(pair[0], Tensor) and pair[0].dtype.is_bool):
             raise TypeError(f"case: a condition must be a bool or a boolean tensor, not {pair[0]!r}")
-        _called("case", "a branch", pair[1])
+        function("case", "a branch", pair[1])
     if any(isinstance(pred, Tensor) and is_traced(pred._array) for pred, _ in pred_fn_pairs):
         return _traced_case(pred_fn_pairs, default)
-    holding = [function for pred, function in pred_fn_pairs if _is_true("case", pred)]
-    if exclusive and len(holding) > 1:
-        raise InvalidArgumentError(f"case: with exclusive=True one condition may hold; {len(holding)} do")
-    if not holding and default is None:
+    chosen = [branch for pred, branch in pred_fn_pairs if _condition("case", pred)]
+    if exclusive and len(chosen) > 1:
+        raise InvalidArgumentError(f"case: with exclusive=True one condition may hold; {len(chosen)} do")
+    if not chosen and default is None:
         raise InvalidArgumentError("case: no condition holds, and there is no default")
-    result = (holding[0] if holding else _called("case", "default", default))()
+    result = (chosen[0] if chosen else function("case", "default", default))()
     single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
     return result[0] if single else result
 
 
 def _traced_case(pairs: Any, default: Any) -> Any:
-    """A chain of choices. Without a default the last function stands for it: that none holds cannot be told."""
-    (pred, function), *rest = pairs
+    """A chain of choices. Without a default the last branch is the default: whether none holds is not known."""
+    (pred, branch), *rest = pairs
     if not rest and default is None:
-        return function()
-    return cond(pred, function, default if not rest else lambda: _traced_case(rest, default))
+        return branch()
+    return cond(pred, branch, default if not rest else lambda: _traced_case(rest, default))
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Any = None, name: str | None = "switch_case"
+    branch_index: TensorLike,
+    branch_fns: Sequence[Any] | dict[int, Callable[..., Any]],
+    default: Callable[..., Any] | None = None,
+    name: str | None = "switch_case",
 ) -> Any:
-    """What the function with this number returns; for a number no function has, the default, or else the last one.
+    """The result of the function with a given number.
 
-    `branch_fns` is a list of functions, or pairs (or a dict) from 0, 1, 2, ... to functions.
+    Args:
+        branch_index: the number of the function.
+        branch_fns: a list of functions, or pairs (or a dict) from 0, 1, 2, ... to functions.
+        default: called for a number that no function has; by default the last function.
+
+    Raises:
+        TypeError: if `branch_index` is not one integer, or a branch is no function.
+        ValueError: if there is no branch, or their numbers are not 0, 1, 2, ...
 
     >>> int(switch_case(convert(1), [lambda: convert(10), lambda: convert(20)]))
     20
@@ -132,13 +152,13 @@ def switch_case(
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int):
             raise TypeError(f"switch_case: each entry must be a pair (number, function), not {pair!r}")
-        _called("switch_case", "a branch", pair[1])
+        function("switch_case", "a branch", pair[1])
     functions: dict[int, Any] = dict(pairs)
     if sorted(functions) != list(range(len(pairs))):
         raise ValueError(
             f"switch_case: the branches must be numbered 0 to {len(pairs) - 1}, not {sorted(functions)}"
         )
-    other = functions[len(pairs) - 1] if default is None else _called("switch_case", "default", default)
+    other = functions[len(pairs) - 1] if default is None else function("switch_case", "default", default)
     if is_traced(index._array):
         count = len(functions)
         wrong = (index < 0) | (index >= count)
@@ -149,24 +169,36 @@ def switch_case(
 
 
 def while_loop(
-    cond: Any,
-    body: Any,
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """`loop_vars = body(*loop_vars)` again and again, as long as `cond(*loop_vars)` holds.
 
-    The variables keep their structure; `shape_invariants`, `parallel_iterations` and `swap_memory` mean nothing here.
+    Args:
+        cond: returns whether to go on.
+        body: returns the new variables, in the structure of the old ones.
+        loop_vars: the initial variables.
+        back_prop: whether gradients flow through the result.
+        maximum_iterations: how often `body` is called at most.
+        shape_invariants, parallel_iterations, swap_memory: accepted and ignored.
+
+    Raises:
+        TypeError: if `cond` or `body` is no function.
+        ValueError: if there are no variables.
+        ValueError, TypeError: if `body` returns another structure than it takes.
+        InvalidArgumentError: if `cond` does not return one truth value.
 
     >>> [int(v) for v in while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (convert(0), convert(0)))]
     [4, 6]
     """
-    _called("while_loop", "cond", cond), _called("while_loop", "body", body)
+    function("while_loop", "cond", cond), function("while_loop", "body", body)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError("while_loop: loop_vars must be a list or tuple of at least one value")
     values = nest.map_structure(_tensor, loop_vars)
@@ -177,14 +209,14 @@ def while_loop(
     )
     if local.here.trace is not None:
         return _compiled_while(cond, body, values, limit, back_prop)
-    rounds = 0
-    while (limit is None or rounds < limit) and _is_true("while_loop", cond(*values)):
+    iterations = 0
+    while (limit is None or iterations < limit) and _condition("while_loop", cond(*values)):
         after = body(*values)
         if not isinstance(after, (list, tuple)):
             after = (after,)
         nest.assert_same_structure(list(loop_vars), list(after))
         values = nest.map_structure(_tensor, after)
-        rounds += 1
+        iterations += 1
     return values if back_prop else nest.map_structure(_constant, values)
 
 
@@ -196,7 +228,7 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         nest.assert_same_structure(list(values), list(after))
         return type(values)(after) if type(values) in (list, tuple) else after
 
-    state = _LoopState(lambda state, i: step(state), values)
+    state = _Carry(lambda state, i: step(state), values)
     after = local.here.trace.flow.repeat_while(
         "while_loop",
         lambda ts: cond(*state.pack(ts)),
@@ -208,10 +240,13 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
     return result if back_prop else nest.map_structure(_constant, result)
 
 
-def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) -> Any:
-    """`state = body(i, *slices, *state)` for i = 0, 1, ..., length - 1, with the slices of `rows` at i.
+def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Sequence[Tensor] = ()) -> Any:
+    """`state = body(i, *slices, *state)` for i = 0, 1, ..., length - 1. Inside a `@function` it is compiled as a loop.
 
-    Inside a `function` it is compiled as a loop.
+    Args:
+        length: the number of iterations.
+        state: the initial carry.
+        rows: tensors whose slices at i are handed to `body`.
 
     >>> int(for_loop(lambda i, total: (total + i,), 4, (convert(0),))[0])
     6
@@ -221,40 +256,40 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) 
         for i in range(length):
             state = body(convert(i), *[row[i] for row in rows], *state)
         return state
-    held = _LoopState(lambda values, i, *slices: body(i, *slices, *values), state, rows, length)
+    carry = _Carry(lambda values, i, *slices: body(i, *slices, *values), state, rows, length)
 
     def step(i: Tensor, tensors: Any, slices: Any) -> Any:
-        return held.flatten(body(i, *slices, *held.pack(tensors))), []
+        return carry.flatten(body(i, *slices, *carry.pack(tensors))), []
 
-    after, _ = local.here.trace.flow.loop("for", step, held.tensors, list(rows), length)
-    return held.pack(after)
+    after, _ = local.here.trace.flow.loop("for", step, carry.tensors, list(rows), length)
+    return carry.pack(after)
 
 
-class _LoopState:
-    """What goes round in a compiled loop, as tensors: a TensorArray goes as the stack of its elements.
+class _Carry:
+    """The carry of a compiled loop as tensors; a TensorArray is carried as the stack of its elements.
 
-    `step(state, i, *slices)` is a turn of the loop, with the slices of `rows`.
+    `step(state, i, *slices)` is one iteration, with the slices of `rows` at i.
     """
 
     def __init__(self, step: Callable[..., Any], values: Any, rows: Any = (), length: int = 0) -> None:
         self._structure = values
         leaves = nest.flatten(values)
-        if any(isinstance(leaf, TensorArray) and not leaf.is_laid_out for leaf in leaves):
-            # How many elements it gets and what their shape is, is known when the body has written one.
+        if any(isinstance(leaf, TensorArray) and not leaf.has_known_shape for leaf in leaves):
+            # Trace one iteration to learn the size of each array and the shape of its elements.
             found: list[Any] = []
 
-            def turn(*given: Tensor) -> None:
+            def iteration(*given: Tensor) -> None:
                 found.extend(nest.flatten(step(self._copies(leaves), *given)))
                 for leaf in found:
                     if isinstance(leaf, TensorArray):
-                        leaf.copy()  # it is used
+                        leaf.copy()  # marks it as used
 
             flow = local.here.trace.flow
             first = [wrap(np.zeros(row._array.shape[1:], row._array.dtype)) for row in rows]
             ranges = flow.ranges(length, 0, rows) if length else None
-            flow.Block(turn, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
+            flow.Block(iteration, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
             leaves = [
-                leaf.laid_out(after) if isinstance(leaf, TensorArray) else leaf
+                leaf.shaped_like(after) if isinstance(leaf, TensorArray) else leaf
                 for leaf, after in zip(leaves, found, strict=True)
             ]
         self._leaves = leaves
@@ -279,7 +314,7 @@ class _LoopState:
 
 
 def _tensor(value: Any) -> Any:
-    """A loop variable as a tensor; a variable's value as it is now."""
+    """A loop variable as a tensor; a Variable gives its value at this moment."""
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
@@ -288,7 +323,10 @@ def _constant(value: Any) -> Any:
 
 
 def group(*inputs: Any, **kwargs: Any) -> None:
-    """All inputs have been computed. Eagerly they have anyway.
+    """Wait for all inputs to be computed: a no-op, as they have been.
+
+    Raises:
+        ValueError: for an unknown argument.
 
     >>> group(convert(1.0))
     """
@@ -298,14 +336,19 @@ def group(*inputs: Any, **kwargs: Any) -> None:
 
 
 def no_op(name: str | None = None) -> None:
-    """Does nothing.
+    """Do nothing.
 
     >>> no_op()
     """
 
 
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+def tuple_(
+    tensors: Iterable[TensorLike | None], control_inputs: object = None, name: str | None = None
+) -> list[Any]:
     """New tensors for a list of tensors; None stays None.
+
+    Args:
+        control_inputs: accepted and ignored.
 
     >>> [float(t) for t in tuple_([1.0, 2.0])]
     [1.0, 2.0]

@@ -13,10 +13,11 @@ from ...core.primitive import apply, local
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
 from ..array.movement import broadcast_to, concat, stack, unstack_
+from ..scalars import function
 
 
 class _Slices:
-    """The slices of all tensors of a structure, one structure of slices for each place along the first axis."""
+    """The slices of a structure of tensors along the first axis: one structure for each place."""
 
     def __init__(self, name: str, elems: Any, stretch: bool = False) -> None:
         self.structure = elems
@@ -30,18 +31,18 @@ class _Slices:
         self.count = max(lengths)
         if not stretch and len(set(lengths)) > 1:
             raise ValueError(f"{name}: the first axes of elems must agree, and have lengths {lengths}")
-        # Inside a `function` the slices are the turns of a loop, which is compiled once for all of them.
+        # Inside a `@function` each slice is one iteration of a compiled loop.
         self.compiled = local.here.trace is not None and self.count > 0
         self.parts = [] if self.compiled else [self._parts(t) for t in self.tensors]
 
-    def loop(self, name: str, total: Any, step: Any, reverse: bool = False) -> Any:
-        """`total, row = step(total, slice)` for all slices: the last total, and the rows stacked."""
+    def loop(self, name: str, carry: list[Tensor], step: Callable[..., Any], reverse: bool = False) -> Any:
+        """`carry, row = step(carry, slice)` for all slices: the last carry, and the rows stacked."""
         rows = [t if t._array.shape[0] == self.count else repeat_first(t, self.count) for t in self.tensors]
 
         def body(i: Tensor, carry: list[Tensor], row: list[Tensor]) -> Any:
             return step(carry, nest.pack_sequence_as(self.structure, row))
 
-        return local.here.trace.flow.loop(name, body, total, rows, self.count, reverse)
+        return local.here.trace.flow.loop(name, body, carry, rows, self.count, reverse)
 
     def _parts(self, t: Tensor) -> Any:
         if t._array.shape[0] not in (1, self.count):
@@ -56,14 +57,8 @@ class _Slices:
 
 
 def repeat_first(t: Tensor, count: int) -> Tensor:
-    """A tensor whose first axis, of length 1, is repeated."""
+    """Repeat the first axis, of length 1, `count` times."""
     return broadcast_to(t, (count, *t._array.shape[1:]))
-
-
-def _function(name: str, fn: Any) -> Callable[..., Any]:
-    if not callable(fn):
-        raise TypeError(f"{name}: fn must be a function, not {fn!r}")
-    return fn
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -71,10 +66,10 @@ def _function(name: str, fn: Any) -> Callable[..., Any]:
 
 
 def map_fn(
-    fn: Any,
+    fn: Callable[..., Any],
     elems: Any,
     dtype: Any = None,
-    parallel_iterations: Any = None,
+    parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
     infer_shape: bool = True,
@@ -83,13 +78,23 @@ def map_fn(
 ) -> Any:
     """`fn` of each slice of `elems` along the first axis, the results stacked.
 
-    `fn_output_signature` (or `dtype`) says what `fn` returns, as dtypes or `TensorSpec`s in its structure; it is needed
-    where that differs from `elems`.
+    Args:
+        elems: a tensor, or a nested structure of tensors whose first axes have the same length.
+        fn_output_signature: what `fn` returns, as dtypes or `TensorSpec`s in its structure; needed where that is not
+            the structure and dtypes of `elems`.
+        dtype: the old name of `fn_output_signature`.
+        parallel_iterations, back_prop, swap_memory, infer_shape: accepted and ignored.
+
+    Raises:
+        TypeError: if `fn` is no function.
+        ValueError: if `elems` is empty or has no common first axis, or a result has another shape.
+        ValueError, TypeError: if a result has another structure.
+        InvalidArgumentError: if a result has another dtype.
 
     >>> map_fn(lambda x: x * x, convert([1, 2, 3])).numpy()
     array([1, 4, 9], dtype=int32)
     """
-    _function("map_fn", fn)
+    function("map_fn", "fn", fn)
     slices = _Slices("map_fn", elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
     wanted = elems if signature is None else signature
@@ -98,7 +103,7 @@ def map_fn(
     def row(elem: Any) -> list[Tensor]:
         result = fn(elem)
         nest.assert_same_structure(wanted, result)
-        return [_fitting(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
+        return [_checked_result(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
 
     if slices.compiled:
         return nest.pack_sequence_as(
@@ -109,13 +114,13 @@ def map_fn(
 
 
 def _spec(given: Any) -> TensorSpec:
-    """What a dtype, a spec or a tensor (whose slices' shape is no promise for results) says of a result."""
+    """The spec of a result, given by a spec, a dtype or a tensor of that dtype; only a spec fixes the shape."""
     if isinstance(given, TensorSpec):
         return given
     return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
 
 
-def _fitting(result: Any, spec: TensorSpec) -> Tensor:
+def _checked_result(result: Any, spec: TensorSpec) -> Tensor:
     tensor = convert(result, None, spec.dtype.numpy_dtype)
     if tensor.dtype is not spec.dtype:
         raise InvalidArgumentError(
@@ -130,23 +135,35 @@ def _fitting(result: Any, spec: TensorSpec) -> Tensor:
 def _stacked(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
     if rows:
         return [stack(column) for column in zip(*rows, strict=True)]
-    return [wrap(np.zeros((0, *_known(spec)), spec.dtype.numpy_dtype)) for spec in specs]
+    return [wrap(np.zeros((0, *_shape_or_scalar(spec)), spec.dtype.numpy_dtype)) for spec in specs]
 
 
-def _known(spec: TensorSpec) -> tuple[int, ...]:
+def _shape_or_scalar(spec: TensorSpec) -> tuple[int, ...]:
     return tuple(spec.shape) if spec.shape.is_fully_defined() else ()
 
 
-def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` of each slice of `elems` along the first axis, the results stacked. A first axis of length 1 is repeated.
+def vectorized_map(
+    fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> Any:
+    """`fn` of each slice of `elems` along the first axis, the results stacked.
+
+    Args:
+        elems: a tensor, or a nested structure of tensors with first axes of one length, or of length 1, which is
+            repeated.
+        fallback_to_while_loop, warn: accepted and ignored.
+
+    Raises:
+        TypeError: if `fn` is no function.
+        ValueError: if `elems` is empty or a scalar.
+        InvalidArgumentError: if the first axes differ.
 
     >>> vectorized_map(lambda x: x * 2.0, convert([1.0, 2.0])).numpy()
     array([2., 4.], dtype=float32)
     """
-    _function("vectorized_map", fn)
+    function("vectorized_map", "fn", fn)
     slices = _Slices("vectorized_map", elems, stretch=True)
     if not slices.count:
-        return _of_nothing(fn, slices)
+        return _empty_results(fn, slices)
     if slices.compiled:
         found: list[Any] = []
 
@@ -161,8 +178,8 @@ def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: bool = True, war
     return nest.pack_sequence_as(results[0], [stack(column) for column in columns])
 
 
-def _of_nothing(fn: Callable[..., Any], slices: _Slices) -> Any:
-    """No results, in the shape they would have: `fn` is tried on zeros."""
+def _empty_results(fn: Callable[..., Any], slices: _Slices) -> Any:
+    """Results for no slices, in the shape that `fn` gives for zeros."""
     zeros = [wrap(np.zeros(t._array.shape[1:], t._array.dtype)) for t in slices.tensors]
     tried = fn(nest.pack_sequence_as(slices.structure, zeros))
 
@@ -178,7 +195,7 @@ def _of_nothing(fn: Callable[..., Any], slices: _Slices) -> Any:
 
 
 def foldl(
-    fn: Any,
+    fn: Callable[..., Any],
     elems: Any,
     initializer: Any = None,
     parallel_iterations: int = 10,
@@ -186,7 +203,19 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """fn(...fn(fn(initializer, first), second)..., last); without an initializer, the first slice is it.
+    """fn(...fn(fn(initializer, first), second)..., last), for the slices along the first axis.
+
+    Args:
+        fn: takes the value so far and a slice, and returns the next value, in the same structure.
+        elems: a tensor, or a nested structure of tensors whose first axes have the same length.
+        initializer: the first value; by default the first slice.
+        parallel_iterations, back_prop, swap_memory: accepted and ignored.
+
+    Raises:
+        TypeError: if `fn` is no function.
+        ValueError: if `elems` is empty or has no common first axis.
+        ValueError, TypeError: if `fn` returns another structure than it takes.
+        InvalidArgumentError: if there are no slices and no initializer.
 
     >>> int(foldl(lambda total, x: total + x, convert([1, 2, 3])))
     6
@@ -195,7 +224,7 @@ def foldl(
 
 
 def foldr(
-    fn: Any,
+    fn: Callable[..., Any],
     elems: Any,
     initializer: Any = None,
     parallel_iterations: int = 10,
@@ -205,6 +234,15 @@ def foldr(
 ) -> Any:
     """As `foldl`, from the last slice to the first.
 
+    Args:
+        fn: takes the value so far and a slice, and returns the next value, in the same structure.
+        elems: a tensor, or a nested structure of tensors whose first axes have the same length.
+        initializer: the first value; by default the last slice.
+        parallel_iterations, back_prop, swap_memory: accepted and ignored.
+
+    Raises:
+        As `foldl`.
+
     >>> int(foldr(lambda total, x: 10 * total + x, convert([1, 2, 3])))
     321
     """
@@ -213,7 +251,7 @@ def foldr(
 
 def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Iterator[Any]:
     """The value after each slice; without an initializer the first slice is the first value."""
-    _function(name, fn)
+    function(name, "fn", fn)
     slices = _Slices(name, elems)
     order = list(range(slices.count))
     if backwards:
@@ -234,7 +272,7 @@ def _totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -
 
 def _compiled_totals(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
     """The last value and all values, stacked in the order of the slices, as flat lists; None if there is no slice."""
-    _function(name, fn)
+    function(name, "fn", fn)
     structure = elems if initializer is None else initializer
     first: list[Tensor] = []
     if initializer is None:
@@ -276,7 +314,7 @@ def _last(totals: Iterator[Any], initializer: Any) -> Any:
 
 
 def scan(
-    fn: Any,
+    fn: Callable[..., Any],
     elems: Any,
     initializer: Any = None,
     parallel_iterations: int = 10,
@@ -287,6 +325,16 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """All the values that `foldl` goes through (`foldr` with `reverse`), stacked in the order of the slices.
+
+    Args:
+        fn: takes the value so far and a slice, and returns the next value, in the same structure.
+        elems: a tensor, or a nested structure of tensors whose first axes have the same length.
+        initializer: the first value; by default the first slice.
+        reverse: whether to go from the last slice to the first.
+        parallel_iterations, back_prop, swap_memory, infer_shape: accepted and ignored.
+
+    Raises:
+        As `foldl`.
 
     >>> scan(lambda total, x: total + x, convert([1, 2, 3])).numpy()
     array([1, 3, 6], dtype=int32)

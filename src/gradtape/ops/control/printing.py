@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import local
 from ...core.tensor import convert, is_tensor, wrap
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..scalars import integer
 
@@ -30,8 +31,16 @@ class _Text:
 def print_(*inputs: Any, **kwargs: Any) -> None:
     """Write values, tensors among them or inside of structures, to a stream.
 
-    `output_stream` is sys.stderr (the default), sys.stdout, a function or level of `logging`, or "file://" and a path;
-    `summarize` is how many elements show at either end of an axis (-1 for all); `sep` and `end` are Python's.
+    Inside a `@function` they are written each time it runs.
+
+    Args:
+        inputs: the values.
+        output_stream: sys.stderr (the default), sys.stdout, a function or level of `logging`, or "file://" and a path.
+        summarize: the number of elements shown at either end of an axis: 3 by default, all for -1.
+        sep, end: the text between values and after the last, as for Python's own `print`.
+
+    Raises:
+        ValueError: for another stream, or an unknown argument.
 
     >>> print_("x:", convert([1.0, 2.5]), output_stream=sys.stdout)
     x: [1 2.5]
@@ -44,31 +53,31 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
         raise ValueError(f"print: unknown arguments {', '.join(sorted(kwargs))}")
 
     def show(values: Any) -> None:
-        _write(sep.join(_shown(x, summarize) for x in values), end, stream)
+        _write(sep.join(_as_shown(x, summarize) for x in values), end, stream)
 
     if local.here.trace is None:
         show(inputs)
     else:
-        _later(show, inputs)
+        _show_when_run(show, inputs)
 
 
-def _later(show: Callable[[Any], None], inputs: Any) -> None:
-    """Have values shown when the compiled function runs."""
+def _show_when_run(show: Callable[[Any], None], inputs: Any) -> None:
+    """Show values whenever the compiled function runs."""
     from ...engine.host import call
 
     leaves = nest.flatten(inputs)
-    # Strings are known now: compiled code has none.
+    # Strings stay outside the compiled code, which has none.
     tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf) and leaf.dtype.name != "string"]
 
     def on_arrays(*arrays: Any) -> tuple[()]:
-        known = dict(zip(tensors, map(wrap, arrays), strict=True))
-        show(nest.pack_sequence_as(inputs, [known.get(i, leaf) for i, leaf in enumerate(leaves)]))
+        values = dict(zip(tensors, map(wrap, arrays), strict=True))
+        show(nest.pack_sequence_as(inputs, [values.get(i, leaf) for i, leaf in enumerate(leaves)]))
         return ()
 
     call(on_arrays, [], [convert(leaves[i])._array for i in tensors], pure=False)
 
 
-def _shown(x: Any, summarize: int) -> str:
+def _as_shown(x: Any, summarize: int) -> str:
     if isinstance(x, str):
         return x
     if is_tensor(x):
@@ -106,7 +115,11 @@ def _write(text: str, end: str, stream: Any) -> None:
 
 
 def as_text(array: Any, summarize: int = 3) -> str:
-    """An array as TensorFlow prints it: no commas, floats with as few digits as say which they are."""
+    """An array as TensorFlow prints it: no commas, floats with as few digits as identify them.
+
+    Args:
+        summarize: the number of elements shown at either end of an axis; all if negative.
+    """
     if array.ndim == 0:
         return _element(array[()], quoted=False)
     return _nested(array, summarize, 1)
@@ -125,17 +138,15 @@ def _nested(array: Any, summarize: int, depth: int) -> str:
 
 
 def _ends(length: int, summarize: int) -> Any:
-    """The places to show: all, or so many at either end."""
+    """The places to show: all, or `summarize` at either end."""
     if summarize < 0 or length <= 2 * summarize:
         return slice(None)
     return [*range(summarize), *range(length - summarize, length)]
 
 
-_DIGITS = {
-    2: 6,
-    4: 6,
-    8: 15,
-}  # by the bytes of a dtype: as many as always come back; three or two more name any number
+# Digits by the size of a dtype in bytes: as many as survive a round trip from text; with 3 more (2 for float64) the
+# text identifies the number.
+_DIGITS = {2: 6, 4: 6, 8: 15}
 
 
 def _element(x: Any, quoted: bool) -> str:
@@ -158,8 +169,17 @@ def _element(x: Any, quoted: bool) -> str:
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"})
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
-    """Raise InvalidArgumentError, with the first elements of each tensor of `data`, unless the condition holds.
+def Assert(
+    condition: TensorLike, data: Iterable[TensorLike], summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raise unless a condition holds.
+
+    Args:
+        data: tensors to show in the error.
+        summarize: the number of elements shown of each: 3 by default, all for -1.
+
+    Raises:
+        InvalidArgumentError: if the condition does not hold; inside a `@function`, when it runs.
 
     >>> Assert(convert(1) < 2, ["one is less than two"])
     """
@@ -178,17 +198,16 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 def demand(holds: Any, error: Callable[..., Exception], arrays: list[Any]) -> None:
-    """Raise `error(*arrays)` when the compiled function runs, unless the condition holds then."""
+    """Raise `error(*arrays)` if the condition `holds` is false when the compiled function runs."""
     from ...engine.host import check
 
-    text = {
-        i: array for i, array in enumerate(arrays) if array.dtype.kind == "O"
-    }  # which XLA knows nothing of
+    # XLA has no strings.
+    text = {i: array for i, array in enumerate(arrays) if array.dtype.kind == "O"}
     numbers = [i for i in range(len(arrays)) if i not in text]
 
     def with_text(*values: Any) -> Exception:
-        known = text | dict(zip(numbers, values, strict=True))
-        return error(*[known[i] for i in range(len(arrays))])
+        both = text | dict(zip(numbers, values, strict=True))
+        return error(*[both[i] for i in range(len(arrays))])
 
     check(holds, with_text, *[arrays[i] for i in numbers])
 

@@ -11,13 +11,30 @@ from ...core.errors import InvalidArgumentError, NotCompilableError
 from ...core.primitive import local
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.types import TensorLike
 
 
-def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """Call a Python function on tensors. What it computes with operations is recorded, so gradients flow.
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: TensorLike | None = None,
+    Tout: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function on tensors. The operations it calls are recorded, so gradients flow.
 
-    `Tout` says the dtype of the result, or those of several in their structure. Without `func` this is a decorator.
-    Inside a `@function` it is called on every run, and `Tout` must say the shapes too: `TensorSpec(shape, dtype)`.
+    Inside a `@function` it is called on every run.
+
+    Args:
+        func: the function; without it this is a decorator.
+        inp: a list of tensors to call it on.
+        Tout: the dtype of the result, or those of several in their structure. Inside a `@function` also the shapes:
+            `TensorSpec(shape, dtype)`.
+
+    Raises:
+        TypeError: without `Tout`, or for `inp` without `func`.
+        ValueError: if `func` is no function.
+        InvalidArgumentError: if the results are not as many, or not of the dtypes, that `Tout` says.
+        NotCompilableError: inside a `@function`, if `Tout` does not give the shapes.
 
     >>> float(py_function(lambda x: x * x, [convert(3.0)], "float32"))
     9.0
@@ -26,9 +43,28 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
 
 
 def numpy_function(
-    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any] | None = None,
+    inp: TensorLike | None = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Call a function of NumPy arrays on tensors; no gradient passes.
+
+    Inside a `@function` it is called on every run.
+
+    Args:
+        func: the function; without it this is a decorator.
+        inp: a list of tensors to call it on.
+        Tout: the dtype of the result, or those of several in their structure. Inside a `@function` also the shapes:
+            `TensorSpec(shape, dtype)`.
+        stateful: accepted and ignored.
+
+    Raises:
+        TypeError: without `Tout`, or for `inp` without `func`.
+        ValueError: if `func` is no function.
+        InvalidArgumentError: if the results are not as many, or not of the dtypes, that `Tout` says.
+        NotCompilableError: inside a `@function`, if `Tout` does not give the shapes.
 
     >>> import numpy as np
     >>> float(numpy_function(np.sinh, [convert(0.0)], "float32"))
@@ -56,12 +92,14 @@ def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..
         raise ValueError(f"{name}: func must be a function, not {func!r}")
     given = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
     if local.here.trace is not None:
-        return _later(name, func, given, signature, call)
-    return _fitting(name, call(func, given), signature)
+        return _call_when_run(name, func, given, signature, call)
+    return _checked_results(name, call(func, given), signature)
 
 
-def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Callable[..., Any]) -> Any:
-    """The results of a call that is made when the compiled function runs."""
+def _call_when_run(
+    name: str, func: Any, inputs: list[Tensor], signature: Any, call: Callable[..., Any]
+) -> Any:
+    """The results of a call that is made whenever the compiled function runs."""
     kinds = []
     for s in nest.flatten(signature):
         if not isinstance(s, TensorSpec) or not s.shape.is_fully_defined():
@@ -72,7 +110,7 @@ def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Cal
         kinds.append((tuple(s.shape), s.dtype.numpy_dtype))
 
     def function(*tensors: Tensor) -> list[Tensor]:
-        return nest.flatten(_fitting(name, call(func, list(tensors)), signature))
+        return nest.flatten(_checked_results(name, call(func, list(tensors)), signature))
 
     tensors = local.here.trace.calls.call(name, function, inputs, kinds, differentiable=call is _on_tensors)
     return nest.pack_sequence_as(signature, tensors)
@@ -86,8 +124,8 @@ def _decorated(name: str, function: Callable[..., Any], signature: Any, call: Ca
     return operation
 
 
-def _fitting(name: str, result: Any, signature: Any) -> Any:
-    """The result as tensors of the promised dtypes."""
+def _checked_results(name: str, result: Any, signature: Any) -> Any:
+    """The results as tensors, of the dtypes that `Tout` says."""
     wanted = [s.dtype if isinstance(s, TensorSpec) else dtypes.as_dtype(s) for s in nest.flatten(signature)]
     if not wanted:
         return signature

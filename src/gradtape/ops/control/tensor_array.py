@@ -14,13 +14,10 @@ from ...core.primitive import local
 from ...core.ranges import bounds
 from ...core.shapes import TensorShape
 from ...core.tensor import Tensor, convert, wrap
-from ...engine.arrays import is_traced
-from ..array.movement import concat, expand_dims, gather, reshape, split, stack, static_shape, unstack
+from ...core.types import DTypeLike, ShapeLike, TensorLike
+from ..array.movement import concat, expand_dims, gather, reshape, split, stack, unstack
 from ..array.scatter import tensor_scatter_nd_update
-
-
-def _is_traced(index: Any) -> bool:
-    return type(index) is Tensor and is_traced(index._array)
+from ..known import is_computed, static_shape
 
 
 class TensorArray:
@@ -28,11 +25,18 @@ class TensorArray:
 
     Args:
         dtype: of all elements.
-        size: how many there are.
-        dynamic_size: whether writing behind the end makes it longer.
-        clear_after_read: whether an element can be read only once, and is let go then (the default).
+        size: the number of elements.
+        dynamic_size: whether writing after the end makes the array longer.
+        clear_after_read: whether an element is released when it is read, and cannot be read again (the default).
         infer_shape: whether the first element written fixes the shape of all.
-        element_shape: the shape of all, as far as it is known.
+        element_shape: the shape of all elements, as far as it is known.
+        tensor_array_name, flow, colocate_with_first_write_call: accepted and ignored.
+        handle: must be None.
+
+    Raises:
+        ValueError: without a size, or with a handle.
+        TypeError: if the size is no integer.
+        NotCompilableError: if the size is computed in a `@function`.
 
     >>> ta = TensorArray("float32", size=2)
     >>> ta = ta.write(0, 1.0).write(1, 2.0)
@@ -42,15 +46,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: object = None,
+        flow: object = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike | None = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -65,10 +69,10 @@ class TensorArray:
         self._element_shape = TensorShape(element_shape)
         self._elements: list[Tensor | None] = [None] * self._number("size", size)
         self._cleared: set[int] = set()
-        # Inside a `function`: all elements as one tensor, written by traced numbers;
-        self._whole: Tensor | None = None
-        self._home = local.here.trace  # the part of the function that it belongs to;
-        self._used = False  # and has anything been done with it?
+        # Inside a `@function`:
+        self._whole: Tensor | None = None  # all elements as one tensor, once one is written at a traced index
+        self._trace = local.here.trace  # the part of the function that the array belongs to
+        self._used = False  # whether anything has been done with the array
         self.is_written = False
 
     @property
@@ -78,7 +82,7 @@ class TensorArray:
 
     @property
     def dynamic_size(self) -> bool:
-        """Does it grow?"""
+        """Whether the array grows."""
         return self._dynamic_size
 
     @property
@@ -88,16 +92,16 @@ class TensorArray:
 
     @property
     def flow(self) -> Tensor:
-        """Of no meaning here."""
+        """A constant, as TensorFlow gives eagerly."""
         return convert(0)
 
     @property
     def handle(self) -> None:
-        """Of no meaning here."""
+        """None, as TensorFlow gives eagerly."""
         return
 
     def _number(self, what: str, value: Any) -> int:
-        if _is_traced(value):
+        if is_computed(value):
             raise NotCompilableError(f"TensorArray: {what} must be known while a @function is traced")
         try:
             number: int = value.__index__()
@@ -116,11 +120,11 @@ class TensorArray:
             raise OutOfRangeError(f"TensorArray: {doing} at {i}, but its size is {len(self)}{hint}")
         return i
 
-    # -- as one tensor, inside a `function` ---------------------------------------------------------------------------
+    # -- as one tensor, inside a `@function` --------------------------------------------------------------------------
 
     @property
-    def is_laid_out(self) -> bool:
-        """Can it go round in a loop as one tensor: are its size and the shape of its elements known?"""
+    def has_known_shape(self) -> bool:
+        """Whether size and element shape are known, so that a loop can carry the array as one tensor."""
         return (self._whole is not None or self._element_shape.is_fully_defined()) and not self._dynamic_size
 
     @property
@@ -134,8 +138,8 @@ class TensorArray:
             )
         return (len(self._elements), *self._element_shape)
 
-    def laid_out(self, after: TensorArray) -> TensorArray:
-        """A copy of the size, and with elements of the shape, that a turn of a loop has found."""
+    def shaped_like(self, after: TensorArray) -> TensorArray:
+        """A copy with the size and the element shape of the array `after` an iteration."""
         result = self.copy()
         if self._whole is None:
             result._element_shape = self._element_shape.merge_with(after._element_shape)
@@ -160,25 +164,27 @@ class TensorArray:
         return result
 
     def copy(self) -> TensorArray:
-        """An array with the same elements, to be written by itself, in the part of the program that is traced now."""
+        """An array with the same elements, that belongs to the part of the program that is traced now."""
         self._used = True
         result = copy.copy(self)
         result._elements = list(self._elements)
         result._cleared = set(self._cleared)
-        result._home = local.here.trace
+        result._trace = local.here.trace
         result._used = False
         return result
 
     def __len__(self) -> int:
         return len(self._elements) if self._whole is None else self._whole._array.shape[0]
 
-    def _to_write(self) -> TensorArray:
-        """The array to write to: this one, unless it belongs to another part of a `function` that is being traced."""
-        return self if self._home is local.here.trace else self.copy()
+    def _writable(self) -> TensorArray:
+        """The array to write to: this one, or a copy if it belongs to another part of a traced `@function`."""
+        return self if self._trace is local.here.trace else self.copy()
 
     def _written(self, target: TensorArray) -> TensorArray:
-        """What to return of a write to an array. While a `function` is traced it is another one, so that a block that
-        has written can be told from one that has not."""
+        """The array to return from a write to `target`.
+
+        While a `@function` is traced it is a new one, so that a block that has written differs from one that has not.
+        """
         target.is_written = True
         trace = local.here.trace
         if trace is None:
@@ -189,27 +195,41 @@ class TensorArray:
         return target
 
     def _write_traced(self, index: Any, tensor: Tensor) -> None:
-        """Write at a place that is known only when the compiled function runs."""
+        """Write at an index that is known only when the compiled function runs."""
         size = len(self)
         if self._dynamic_size:
-            known = bounds(index._array)
-            grows = known is None or known[1] >= size
-            if grows and (known is None or local.here.trace.turn is None):
+            ends = bounds(index._array)
+            grows = ends is None or ends[1] >= size
+            if grows and (ends is None or local.here.trace.turn is None):
                 raise NotCompilableError(
                     "TensorArray: with dynamic_size=True, how long the array gets depends on an index that is not "
                     "known while a @function is traced: give it its size"
                 )
-            if known is not None and grows:
-                self._grow(known[1] + 1)
+            if ends is not None and grows:
+                self._grow(ends[1] + 1)
         self._whole = tensor_scatter_nd_update(self.stack(), reshape(index, (1, 1)), expand_dims(tensor, 0))
 
     # -- one element --------------------------------------------------------------------------------------------------
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a place. Returns this array, to go on with."""
-        target = self._to_write()
-        tensor = target._fitting(value)
-        if self._whole is not None or _is_traced(index):
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
+        """Put a tensor at an index, and return the array to go on with.
+
+        Args:
+            value: of the array's dtype, and of the shape of the other elements.
+
+        Raises:
+            OutOfRangeError: if the index is negative, or after the end of an array that does not grow.
+            TypeError: if the index is no integer.
+            InvalidArgumentError: for another dtype.
+            ValueError: for another shape.
+            NotCompilableError: inside a `@function`, if an array grows to a size that is not known.
+
+        >>> TensorArray("float32", size=1).write(0, 2.0).read(0).numpy()
+        np.float32(2.0)
+        """
+        target = self._writable()
+        tensor = target._checked(value)
+        if self._whole is not None or is_computed(index):
             target._write_traced(convert(index), tensor)
         else:
             i = self._place("writing", index)
@@ -218,7 +238,7 @@ class TensorArray:
             target._elements[i] = tensor
         return self._written(target)
 
-    def _fitting(self, value: Any) -> Tensor:
+    def _checked(self, value: Any) -> Tensor:
         tensor = convert(value, None, self._dtype.numpy_dtype)
         if tensor.dtype is not self._dtype:
             raise InvalidArgumentError(
@@ -232,10 +252,20 @@ class TensorArray:
             self._element_shape = self._element_shape.merge_with(tensor.shape)
         return tensor
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The tensor at a place; zeros where none was written."""
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
+        """The tensor at an index; zeros if none was written.
+
+        Raises:
+            OutOfRangeError: if the index is outside the array.
+            TypeError: if the index is no integer.
+            InvalidArgumentError: if the element was read already, and released.
+            ValueError: if none was written, and the shape of the elements is not known.
+
+        >>> TensorArray("float32", size=1, element_shape=()).read(0).numpy()
+        np.float32(0.0)
+        """
         self._used = True
-        if self._whole is not None or _is_traced(index):
+        if self._whole is not None or is_computed(index):
             return gather(self.stack(), convert(index))
         i = self._place("reading", index)
         if self._elements[i] is None and i in self._cleared:
@@ -267,7 +297,15 @@ class TensorArray:
     # -- all of them --------------------------------------------------------------------------------------------------
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements as one tensor, with a new first axis."""
+        """All elements as one tensor, with a new first axis; zeros where none was written.
+
+        Raises:
+            ValueError: if one was not written, and the shape of the elements is not known.
+            InvalidArgumentError: if the elements differ in shape.
+
+        >>> TensorArray("float32", size=2).unstack([1.0, 2.0]).stack().numpy()
+        array([1., 2.], dtype=float32)
+        """
         self._used = True
         if self._whole is not None:
             return self._whole
@@ -279,8 +317,15 @@ class TensorArray:
         shape = tuple(self._element_shape) if self._element_shape.is_fully_defined() else ()
         return wrap(np.zeros((0, *shape), self._dtype.numpy_dtype))
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements at several places as one tensor."""
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The elements at several indices as one tensor.
+
+        Raises:
+            OutOfRangeError: if an index is outside the array.
+
+        >>> TensorArray("float32", size=2).unstack([1.0, 2.0]).gather([1, 1]).numpy()
+        array([2., 2.], dtype=float32)
+        """
         self._used = True
         if self._whole is not None:
             return gather(self._whole, indices)
@@ -288,7 +333,14 @@ class TensorArray:
         return self._stacked([self._at(self._place("reading", i)) for i in places])
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements joined along their first axis."""
+        """All elements joined along their first axis.
+
+        Raises:
+            InvalidArgumentError: if the elements are scalars.
+
+        >>> TensorArray("float32", size=2).unstack([[1.0], [2.0]]).concat().numpy()
+        array([1., 2.], dtype=float32)
+        """
         self._used = True
         elements = (
             [self._at(i) for i in range(len(self._elements))] if self._whole is None else unstack(self._whole)
@@ -297,12 +349,31 @@ class TensorArray:
             raise InvalidArgumentError("TensorArray: scalars cannot be joined: use stack()")
         return concat(elements, 0)
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Fill the array with the slices of a tensor along its first axis."""
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
+        """Fill the array with the slices of a tensor along its first axis, and return the array to go on with.
+
+        Raises:
+            ValueError: if there are more slices than places, and the array does not grow.
+            InvalidArgumentError: for another dtype.
+
+        >>> TensorArray("float32", size=2).unstack([1.0, 2.0]).read(1).numpy()
+        np.float32(2.0)
+        """
         return self._fill("unstack", unstack(convert(value, None, self._dtype.numpy_dtype)))
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Fill the array with parts of a tensor, of these lengths along its first axis."""
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
+        """Fill the array with parts of a tensor, and return the array to go on with.
+
+        Args:
+            lengths: of the parts along the first axis.
+
+        Raises:
+            InvalidArgumentError: if the lengths do not add up to the first axis, or are not as many as the places, or
+                for another dtype.
+
+        >>> TensorArray("float32", size=2).split([1.0, 2.0, 3.0], [1, 2]).read(1).numpy()
+        array([2., 3.], dtype=float32)
+        """
         tensor = convert(value, None, self._dtype.numpy_dtype)
         sizes = static_shape("TensorArray.split", lengths)
         if not tensor.ndim or sum(sizes) != tensor._array.shape[0]:
@@ -325,20 +396,33 @@ class TensorArray:
                 raise InvalidArgumentError(
                     f"TensorArray of {self._dtype.name}: {what} of a tensor of dtype {tensor.dtype.name}: cast it"
                 )
-        target = self._to_write()
+        target = self._writable()
         target._elements, target._whole = list(tensors), None
         if self._infer_shape and len({t._array.shape for t in tensors}) == 1:
             target._element_shape = self._element_shape.merge_with(tensors[0].shape)
         return self._written(target)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put the slices of a tensor at several places."""
-        if self._whole is not None or _is_traced(indices):
-            if self._dynamic_size and _is_traced(indices):
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
+        """Put the slices of a tensor at several indices, and return the array to go on with.
+
+        Args:
+            indices: one for each slice.
+            value: the tensor; its slices along the first axis become elements.
+
+        Raises:
+            InvalidArgumentError: if there is not one index for each slice.
+            OutOfRangeError: if an index is outside an array that does not grow.
+            NotCompilableError: if the indices are computed in a `@function`, and the array grows.
+
+        >>> TensorArray("float32", size=2).scatter([1, 0], [1.0, 2.0]).stack().numpy()
+        array([2., 1.], dtype=float32)
+        """
+        if self._whole is not None or is_computed(indices):
+            if self._dynamic_size and is_computed(indices):
                 raise NotCompilableError(
                     "TensorArray.scatter: with dynamic_size=True the indices must be known"
                 )
-            target = self._to_write()
+            target = self._writable()
             target._whole = tensor_scatter_nd_update(self.stack(), expand_dims(convert(indices), -1), value)
             return self._written(target)
         places, tensors = static_shape("TensorArray.scatter", indices), unstack(value)
@@ -352,24 +436,31 @@ class TensorArray:
         return result
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are."""
+        """The number of elements."""
         return convert(len(self))
 
     def identity(self) -> TensorArray:
         """This array."""
         return self
 
-    def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:
-        """Not here: a tape differentiates what is read and stacked."""
+    def grad(self, source: str, flow: object = None, name: str | None = None) -> TensorArray:
+        """Not available eagerly: a tape differentiates through `read` and `stack`.
+
+        Args:
+            source, flow: accepted and ignored.
+
+        Raises:
+            NotImplementedError: always.
+        """
         raise NotImplementedError("TensorArray.grad is not for eager execution: use a GradientTape")
 
     def close(self, name: str | None = None) -> None:
-        """Let all elements go."""
+        """Release all elements."""
         self._elements.clear()
 
 
 def must_be_used(arrays: list[TensorArray]) -> None:
-    """Refuse arrays that were returned by a write inside a branch or a loop, and let go."""
+    """Raise if one of the arrays was returned by a write inside a branch or a loop, and nothing used it."""
     if not all(array._used for array in arrays):
         raise InvalidArgumentError(
             "TensorArray.write inside a branch or a loop returns the array that holds the value, and it is not used: "

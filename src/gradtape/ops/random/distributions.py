@@ -1,7 +1,7 @@
-"""Tensors of random numbers, given how to reserve a place (key and counter) in a sequence of random bits.
+"""Tensors of random numbers, given a function that reserves a place (key and counter) in a sequence of random bits.
 
-What the stateful operations (`random`), the stateless ones (`stateless`) and generators have in common. Where a
-distribution has parameters, gradients flow to them.
+The `stateful` operations, the `stateless` ones and generators are made of these. They take the name of the operation,
+for errors, and its `reserve`. Gradients flow to the parameters of normal, uniform and gamma distributions.
 """
 
 from __future__ import annotations
@@ -13,23 +13,30 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ...core.dtypes import DType
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, primitive
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..array.movement import gather_, identity, static_number, static_shape
-from ..known import afford
+from ..array.movement import gather_, identity
+from ..known import afford, static_number, static_shape
 from ..math.elementwise import add, divide, maximum, multiply, subtract
 from ..math.special import gamma_density, igamma_by_shape
 from . import philox
 
 Place = tuple[Any, Any]  # key and counter: see philox
-Reserve = Callable[[int], Place]  # how many numbers will be drawn -> from where
+Reserve = Callable[[int], Place]  # from the number of numbers to draw to the place of the first
 
 
-def sizes(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape argument for random numbers."""
+def sizes(name: str, shape: ShapeLike) -> tuple[int, ...]:
+    """The shape of random numbers to draw, as a tuple.
+
+    Raises:
+        InvalidArgumentError: if a length is negative.
+        ResourceExhaustedError: if there is no memory for so many numbers.
+    """
     wanted = static_shape(name, shape)
     if min(wanted, default=0) < 0:
         raise InvalidArgumentError(f"{name}: a shape has no negative lengths, as in {list(wanted)}")
@@ -38,7 +45,7 @@ def sizes(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def _numbers(name: str, what: str, value: Any) -> Any:
-    """A parameter that is no tensor of the result's dtype, as float64."""
+    """A parameter, of any real dtype, as an array of float64."""
     x = convert(value)
     if not (x.dtype.is_floating or x.dtype.is_integer):
         raise DTypeError(f"{name}: {what} must be numbers, not {x.dtype.name}")
@@ -56,33 +63,40 @@ def _floating(name: str, dtype: Any) -> Any:
 # Normal, uniform
 
 
-def normal(name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    return _around(philox.normal, name, reserve, shape, mean, stddev, dtype)
+def normal(
+    name: str, reserve: Reserve, shape: ShapeLike, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike
+) -> Tensor:
+    """Normally distributed numbers."""
+    return _located(philox.normal, name, reserve, shape, mean, stddev, dtype)
 
 
-def truncated_normal(name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    return _around(philox.truncated_normal, name, reserve, shape, mean, stddev, dtype)
+def truncated_normal(
+    name: str, reserve: Reserve, shape: ShapeLike, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike
+) -> Tensor:
+    """Normally distributed numbers within two deviations of the mean."""
+    return _located(philox.truncated_normal, name, reserve, shape, mean, stddev, dtype)
 
 
-def _around(
+def _located(
     draw: Callable[..., Any], name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any
 ) -> Tensor:
+    """Numbers that `draw` gives for mean 0 and deviation 1, scaled and shifted."""
     kind = _floating(name, dtype)
     size = sizes(name, shape)
     count = math.prod(size)
-    centre, spread = _unless(0, mean, kind), _unless(1, stddev, kind)
+    centre, spread = _parameter(0, mean, kind), _parameter(1, stddev, kind)
     return _scaled(wrap(draw(*reserve(count), count, kind).reshape(size)), centre, spread)
 
 
 def _scaled(drawn: Tensor, shift: Tensor | None, scale: Tensor | None) -> Tensor:
-    """drawn * scale + shift; what changes nothing is left out."""
+    """drawn * scale + shift; None for either is a no-op."""
     if scale is not None:
         drawn = apply2(multiply, drawn, scale)
     return drawn if shift is None else apply2(add, drawn, shift)
 
 
-def _unless(neutral: int, value: Any, kind: Any) -> Tensor | None:
-    """A parameter as a tensor; None for the number that changes nothing, if it is a constant."""
+def _parameter(neutral: int, value: Any, kind: Any) -> Tensor | None:
+    """A parameter as a tensor; None for a constant that equals the neutral number."""
     if type(value) in (int, float) and value == neutral:
         return None
     x = convert(value, kind)
@@ -91,26 +105,37 @@ def _unless(neutral: int, value: Any, kind: Any) -> Tensor | None:
     return None if constant and array.item() == neutral else x
 
 
-def uniform_dtype(name: str, dtype: Any) -> Any:
-    """A dtype argument of uniform numbers."""
+def uniform_dtype(name: str, dtype: DTypeLike) -> DType:
+    """The dtype of uniform numbers.
+
+    Raises:
+        DTypeError: unless it is floating, or an integer of 32 or 64 bits.
+    """
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating and kind.name not in ("int32", "int64", "uint32", "uint64"):
         raise DTypeError(f"{name}: dtype must be floating or an integer of 32 or 64 bits, not {kind.name}")
     return kind
 
 
-def uniform(name: str, reserve: Reserve, shape: Any, minval: Any, maxval: Any, kind: Any) -> Tensor:
-    """Numbers in [minval, maxval); where both are None, integers of their dtype's whole range."""
+def uniform(
+    name: str,
+    reserve: Reserve,
+    shape: ShapeLike,
+    minval: TensorLike | None,
+    maxval: TensorLike | None,
+    kind: DType,
+) -> Tensor:
+    """Numbers in [minval, maxval), of a floating dtype or integers; integers of the whole range if both are None."""
     size = sizes(name, shape)
     count = math.prod(size)
     if kind.is_integer:
         return wrap(_integers(name, reserve, count, minval, maxval, kind).reshape(size))
-    low = _unless(0, 0 if minval is None else minval, kind.numpy_dtype)
+    low = _parameter(0, 0 if minval is None else minval, kind.numpy_dtype)
     high = 1 if maxval is None else maxval
     if low is None:
-        span = _unless(1, high, kind.numpy_dtype)
+        span = _parameter(1, high, kind.numpy_dtype)
     else:
-        span = _unless(1, apply2(subtract, convert(high, kind.numpy_dtype), low), kind.numpy_dtype)
+        span = _parameter(1, apply2(subtract, convert(high, kind.numpy_dtype), low), kind.numpy_dtype)
     return _scaled(wrap(philox.uniform(*reserve(count), count, kind.numpy_dtype).reshape(size)), low, span)
 
 
@@ -137,8 +162,8 @@ def _integers(name: str, reserve: Reserve, count: int, minval: Any, maxval: Any,
 # Gamma, Poisson, binomial: NumPy draws them
 
 
-def _by_numpy(draw: Callable[..., Any], place: Place, shape: tuple[int, ...], *parameters: Any) -> Any:
-    """What `draw(generator, *parameters)` gives, in float64; where anything is traced, when the program runs."""
+def _draw_by_numpy(draw: Callable[..., Any], place: Place, shape: tuple[int, ...], *parameters: Any) -> Any:
+    """The result of `draw(generator, *parameters)` in float64; if anything is traced, drawn when the program runs."""
     key, counter = place
 
     def drawn(key: Any, counter: Any, *parameters: Any) -> Any:
@@ -149,15 +174,12 @@ def _by_numpy(draw: Callable[..., Any], place: Place, shape: tuple[int, ...], *p
     if not any(map(is_traced, (key, *parameters))):
         return drawn(key, counter, *parameters)
     if isinstance(key, int):
-        key, counter = np.uint64(key), np.array([counter & _WORD, counter >> 64], np.uint64)
+        key, counter = np.uint64(key), np.array([counter & philox.MASK64, counter >> 64], np.uint64)
     kinds = [(shape, np.dtype(np.float64))]
     return call(lambda *values: [drawn(*values)], kinds, [key, counter, *parameters])[0]
 
 
-_WORD = 0xFFFF_FFFF_FFFF_FFFF
-
-
-def _together(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -166,9 +188,9 @@ def _together(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         ) from None
 
 
-def _covering(name: str, shape: tuple[int, ...], parameters: tuple[int, ...]) -> tuple[int, ...]:
-    """`shape`, if the parameters broadcast to it."""
-    if _together(name, shape, parameters) != shape:
+def _checked_shape(name: str, shape: tuple[int, ...], parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape`, which the parameters must broadcast to."""
+    if _broadcast_shape(name, shape, parameters) != shape:
         raise InvalidArgumentError(
             f"{name}: parameters of shape {list(parameters)} do not broadcast to the shape {list(shape)}"
         )
@@ -177,10 +199,10 @@ def _covering(name: str, shape: tuple[int, ...], parameters: tuple[int, ...]) ->
 
 @primitive(elementwise=True)
 def gamma_sample(alpha, drawn):
-    """Numbers `drawn` from the gamma distribution of shape `alpha`, which they follow.
+    """Numbers `drawn` from the gamma distribution of shape `alpha`, as a function of `alpha`.
 
-    They move so that P(alpha, x), the distribution function, stays what it is: dx/dalpha = -(dP/dalpha) / (dP/dx). That
-    is known as implicit reparameterization (Figurnov et al., 2018).
+    Implicit reparameterization (Figurnov et al., 2018): the value of the distribution function, P(alpha, x), is fixed,
+    so dx/dalpha = -(dP/dalpha) / (dP/dx).
     """
     return xp(drawn).broadcast_to(drawn, np.broadcast_shapes(alpha.shape, drawn.shape))
 
@@ -189,73 +211,89 @@ gamma_sample.rules(alpha=lambda g, alpha, out: -g * igamma_by_shape(alpha, out) 
 
 
 def gamma(
-    name: str, reserve: Reserve, shape: tuple[int, ...], alpha: Any, beta: Any, dtype: Any, *, prepend: bool
+    name: str,
+    reserve: Reserve,
+    shape: tuple[int, ...],
+    alpha: TensorLike,
+    beta: TensorLike | None,
+    dtype: DTypeLike,
+    *,
+    prepend: bool,
 ) -> Tensor:
-    """Samples of gamma distributions; `shape` is that of the result, or stands in front of the parameters'."""
+    """Samples of gamma distributions. `shape` is the result's or, with `prepend`, goes in front of the parameters'."""
     kind = _floating(name, dtype)
     a, b = convert(alpha, kind), convert(1 if beta is None else beta, kind)
-    parameters = _together(name, a._array.shape, b._array.shape)
-    size = shape + parameters if prepend else _covering(name, shape, parameters)
+    parameters = _broadcast_shape(name, a._array.shape, b._array.shape)
+    size = shape + parameters if prepend else _checked_shape(name, shape, parameters)
 
     def draw(generator: Any, shapes: Any) -> Any:
         samples = generator.standard_gamma(np.maximum(shapes, 0), size)
         return np.where(shapes >= 0, samples, np.nan)
 
-    drawn = _by_numpy(draw, reserve(math.prod(size)), size, a._array.astype(np.float64))
+    drawn = _draw_by_numpy(draw, reserve(math.prod(size)), size, a._array.astype(np.float64))
     tiny = _tiny(kind)
     sample = apply(gamma_sample, (a, apply(maximum, (wrap(drawn.astype(kind)), tiny))))
-    if _unless(1, b, kind) is not None:
+    if _parameter(1, b, kind) is not None:
         sample = apply(divide, (sample, b))
     return apply(maximum, (sample, tiny))
 
 
 def _tiny(kind: Any) -> Any:
-    """The smallest normal number: what a sample too small to show is given as."""
+    """The smallest normal number, which stands for samples that underflow."""
     import ml_dtypes
 
     return np.asarray(ml_dtypes.finfo(kind).tiny, kind)
 
 
 def poisson(
-    name: str, reserve: Reserve, shape: tuple[int, ...], lam: Any, dtype: Any, *, prepend: bool
+    name: str, reserve: Reserve, shape: tuple[int, ...], lam: TensorLike, dtype: DTypeLike, *, prepend: bool
 ) -> Tensor:
     """Samples of Poisson distributions; `shape` as for `gamma`."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating and kind.name not in ("int32", "int64"):
         raise DTypeError(f"{name}: dtype must be floating, int32 or int64, not {kind.name}")
     rates = _numbers(name, "lam", lam)
-    size = shape + rates.shape if prepend else _covering(name, shape, rates.shape)
+    size = shape + rates.shape if prepend else _checked_shape(name, shape, rates.shape)
     if not is_traced(rates) and not (np.isfinite(rates) & (rates < 1e18)).all():
         raise InvalidArgumentError(f"{name}: a rate in lam is too large or not finite")
 
     def draw(generator: Any, rates: Any) -> Any:
         return generator.poisson(np.maximum(rates, 0), size)
 
-    return wrap(_by_numpy(draw, reserve(math.prod(size)), size, rates).astype(kind.numpy_dtype))
+    return wrap(_draw_by_numpy(draw, reserve(math.prod(size)), size, rates).astype(kind.numpy_dtype))
 
 
 def binomial(
-    name: str, reserve: Reserve, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any
+    name: str,
+    reserve: Reserve,
+    shape: tuple[int, ...],
+    counts: TensorLike,
+    probs: TensorLike,
+    dtype: DTypeLike,
 ) -> Tensor:
     """Samples of binomial distributions."""
     kind = dtypes.as_dtype(dtype)
     trials, chances = _numbers(name, "counts", counts), _numbers(name, "probs", probs)
-    _covering(name, shape, _together(name, trials.shape, chances.shape))
-    right = ((trials >= 0) & (trials < 1 << 62)).all() & ((chances >= 0) & (chances <= 1)).all()
-    if not is_traced(right) and not right:
+    _checked_shape(name, shape, _broadcast_shape(name, trials.shape, chances.shape))
+    valid = ((trials >= 0) & (trials < 1 << 62)).all() & ((chances >= 0) & (chances <= 1)).all()
+    if not is_traced(valid) and not valid:
         raise InvalidArgumentError(f"{name}: counts must be at least 0, and probs lie in [0, 1]")
 
     def draw(generator: Any, trials: Any, chances: Any) -> Any:
         return generator.binomial(trials.astype(np.int64), chances, shape)
 
-    return wrap(_by_numpy(draw, reserve(math.prod(shape)), shape, trials, chances).astype(kind.numpy_dtype))
+    return wrap(
+        _draw_by_numpy(draw, reserve(math.prod(shape)), shape, trials, chances).astype(kind.numpy_dtype)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Choosing
 
 
-def categorical(name: str, reserve: Reserve, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+def categorical(
+    name: str, reserve: Reserve, logits: TensorLike, num_samples: TensorLike, dtype: DTypeLike | None
+) -> Tensor:
     """Classes drawn by the probabilities of each row of logits."""
     kind = dtypes.as_dtype("int64" if dtype is None else dtype)
     if kind.name not in ("int32", "int64"):
@@ -276,8 +314,8 @@ def categorical(name: str, reserve: Reserve, logits: Any, num_samples: Any, dtyp
     return wrap(philox.categories(*reserve(reserved), rows._array, count).astype(kind.numpy_dtype))
 
 
-def shuffle(place: Callable[[int], Place], value: Any) -> Tensor:
-    """The slices along the first axis in random order. `place` reserves blocks."""
+def shuffle(place: Callable[[int], Place], value: TensorLike) -> Tensor:
+    """The slices along the first axis in random order. `place` reserves blocks, not numbers."""
     x = convert(value)
     count = x._array.shape[0] if x.ndim and x._array.size else 0
     start = place(-(-max(count - 1, 0) // philox.WORDS))

@@ -1,11 +1,12 @@
 """First values for variables: functions from a shape (and a dtype) to a tensor.
 
-Those that draw give, with a seed, the same numbers at every call: the ones Keras draws on TensorFlow.
+With a seed, random ones give the same numbers at every call: the numbers that Keras draws on TensorFlow.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import dtypes
@@ -13,6 +14,7 @@ from ...core.errors import DTypeError
 from ...core.shapes import TensorShape
 from ...core.tensor import Tensor
 from ...core.tensor import constant as constant_tensor
+from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array import creation
 from ..array.movement import cast
 from ..scalars import number
@@ -20,7 +22,7 @@ from . import stateful, stateless
 
 
 class Initializer:
-    """What initializers have in common: they can be described by a dictionary, and made from it again.
+    """Base class of initializers: `get_config` describes one as a dictionary, and `from_config` makes it again.
 
     >>> class Hundreds(Initializer):
     ...     def __call__(self, shape, dtype=None):
@@ -29,8 +31,13 @@ class Initializer:
     array([100., 100.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        """A tensor of the shape."""
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
+        """A tensor of a shape.
+
+        Args:
+            dtype: of the tensor; float32 by default.
+            kwargs: accepted and ignored.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
 
     def get_config(self) -> dict[str, Any]:
@@ -39,7 +46,11 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """The initializer that `get_config` described."""
+        """The initializer that `get_config` described.
+
+        Raises:
+            TypeError: if `config` is no dict.
+        """
         if not isinstance(config, dict):
             raise TypeError(
                 f"{cls.__name__}.from_config: takes what get_config gives, a dict, not {config!r}"
@@ -52,6 +63,7 @@ class Initializer:
 
 
 def _numeric(dtype: Any) -> Any:
+    """The dtype of an initializer's tensor: float32 by default, and no string."""
     kind = dtypes.as_dtype("float32" if dtype is None else dtype)
     if kind is dtypes.string:
         raise DTypeError("an initializer's dtype must be numeric or bool, not string")
@@ -69,7 +81,7 @@ class Zeros(Initializer):
     array([0., 0.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         return creation.zeros(shape, _numeric(dtype))
 
 
@@ -80,40 +92,53 @@ class Ones(Initializer):
     array([1., 1.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         return creation.ones(shape, _numeric(dtype))
 
 
 class Constant(Initializer):
     """One value everywhere.
 
+    Args:
+        value: the value.
+
     >>> Constant(3.0)((2,)).numpy()
     array([3., 3.], dtype=float32)
     """
 
-    def __init__(self, value: Any = 0.0) -> None:
+    def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         return creation.ones(shape, _numeric(dtype)) * cast(self.value, _numeric(dtype))
 
 
 class constant_initializer(Constant):
-    """One value everywhere, or as many as the shape has elements; without a dtype, that of the value.
+    """One value everywhere, or as many as the shape has elements.
+
+    Args:
+        value: the value or values; without a dtype the tensor has theirs.
+        support_partition: accepted and ignored.
 
     >>> constant_initializer([1.0, 2.0])((2, 1)).numpy()
     array([[1.], [2.]], dtype=float32)
     """
 
-    def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
+    def __init__(self, value: TensorLike = 0, support_partition: bool = False) -> None:
         super().__init__(value)
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         return constant_tensor(self.value, dtype, shape)
 
 
 class Identity(Initializer):
     """The identity matrix, times `gain`.
+
+    Args:
+        gain: the factor.
+
+    Raises:
+        ValueError: when called with a shape that is not of two lengths.
 
     >>> Identity()((2, 2)).numpy()
     array([[1., 0.],
@@ -123,7 +148,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         lengths = tuple(TensorShape(shape))
         if len(lengths) != 2:
             raise ValueError(f"Identity makes matrices: the shape must have two lengths, not {lengths}")
@@ -135,16 +160,22 @@ class Identity(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normally distributed numbers; with a seed, the same at every call.
+    """Normally distributed numbers.
+
+    Args:
+        mean, stddev: of the distribution.
+        seed: an integer, for the same numbers at every call.
 
     >>> RandomNormal(stddev=1.0, seed=1)((2,)).numpy()
     array([ 0.1266503 , -0.49301657], dtype=float32)
     """
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: TensorLike | None = None
+    ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         if self.seed is None:
             return stateful.normal(shape, self.mean, self.stddev, _numeric(dtype))
         return stateless.stateless_normal(shape, (self.seed, 0), self.mean, self.stddev, _numeric(dtype))
@@ -153,14 +184,20 @@ class RandomNormal(Initializer):
 class TruncatedNormal(Initializer):
     """Normally distributed numbers, none further than two standard deviations from the mean.
 
+    Args:
+        mean, stddev: of the distribution before it is truncated.
+        seed: an integer, for the same numbers at every call.
+
     >>> TruncatedNormal(seed=1)((2,)).shape
     TensorShape([2])
     """
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: TensorLike | None = None
+    ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         kind = _numeric(dtype)
         if self.seed is None:
             return stateful.truncated_normal(shape, self.mean, self.stddev, kind)
@@ -168,16 +205,22 @@ class TruncatedNormal(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Evenly distributed numbers; with a seed, the same at every call.
+    """Evenly distributed numbers in [minval, maxval).
+
+    Args:
+        minval, maxval: the bounds.
+        seed: an integer, for the same numbers at every call.
 
     >>> RandomUniform(seed=1)((2,)).shape
     TensorShape([2])
     """
 
-    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, minval: TensorLike = -0.05, maxval: TensorLike = 0.05, seed: TensorLike | None = None
+    ) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         if self.seed is None:
             return stateful.uniform(shape, self.minval, self.maxval, _numeric(dtype))
         return stateless.stateless_uniform(shape, (self.seed, 0), self.minval, self.maxval, _numeric(dtype))
@@ -188,16 +231,23 @@ class Orthogonal(Initializer):
 
     Of more than two lengths, the last counts the columns.
 
+    Args:
+        gain: the factor.
+        seed: an integer, for the same numbers at every call.
+
+    Raises:
+        ValueError: when called with a shape of fewer than two lengths.
+
     >>> q = Orthogonal(seed=1)((3, 2)).numpy()
     >>> (q.T @ q).round(5)
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
 
-    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
+    def __init__(self, gain: float = 1.0, seed: TensorLike | None = None) -> None:
         self.gain, self.seed = gain, seed
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         from ..array.movement import reshape, transpose
         from ..linalg.factorizations import qr
         from ..linalg.matrix import diag_part
@@ -222,9 +272,12 @@ class VarianceScaling(Initializer):
         scale: the variance of a sum of as many numbers as `mode` says.
         mode: 'fan_in', 'fan_out', or 'fan_avg', their mean.
         distribution: 'truncated_normal', 'untruncated_normal' or 'uniform'.
-        seed: for the same numbers at every call.
-        input_axes, output_axes: which axes count the inputs and outputs. By default the last two, the last counting
-            outputs, and all before them are a convolution's window.
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs. By default the last axis counts outputs
+            and the one before inputs, and all before them are a convolution's window.
+
+    Raises:
+        ValueError: if `scale` is not positive, or for another mode or distribution.
 
     >>> VarianceScaling(mode="fan_out", seed=1)((2, 3)).shape
     TensorShape([2, 3])
@@ -235,9 +288,9 @@ class VarianceScaling(Initializer):
         scale: float = 1.0,
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
-        seed: Any = None,
-        input_axes: Any = None,
-        output_axes: Any = None,
+        seed: TensorLike | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         if number("VarianceScaling", "scale", scale) <= 0:
             raise ValueError(f"VarianceScaling: scale must be positive, it is {scale}")
@@ -252,7 +305,7 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed = scale, mode, kind, seed
         self.input_axes, self.output_axes = input_axes, output_axes
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
         lengths = TensorShape(shape)
         if not lengths.is_fully_defined():
             raise ValueError(
@@ -284,7 +337,12 @@ class _Scaled(VarianceScaling):
 
     _kind: tuple[float, str, str]
 
-    def __init__(self, seed: Any = None, input_axes: Any = None, output_axes: Any = None) -> None:
+    def __init__(
+        self,
+        seed: TensorLike | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
+    ) -> None:
         super().__init__(*self._kind, seed, input_axes, output_axes)
 
     def get_config(self) -> dict[str, Any]:
@@ -293,6 +351,10 @@ class _Scaled(VarianceScaling):
 
 class GlorotUniform(_Scaled):
     """Evenly distributed in ±sqrt(6 / (inputs + outputs)).
+
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
 
     >>> bool((abs(GlorotUniform()((2, 4)).numpy()) <= 1.0).all())
     True
@@ -304,6 +366,10 @@ class GlorotUniform(_Scaled):
 class GlorotNormal(_Scaled):
     """Normal, cut at two standard deviations, of variance 2 / (inputs + outputs).
 
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
+
     >>> GlorotNormal()((2, 4)).shape
     TensorShape([2, 4])
     """
@@ -313,6 +379,10 @@ class GlorotNormal(_Scaled):
 
 class HeUniform(_Scaled):
     """Evenly distributed in ±sqrt(6 / inputs).
+
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
 
     >>> bool((abs(HeUniform()((6, 4)).numpy()) <= 1.0).all())
     True
@@ -324,6 +394,10 @@ class HeUniform(_Scaled):
 class HeNormal(_Scaled):
     """Normal, cut at two standard deviations, of variance 2 / inputs.
 
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
+
     >>> HeNormal()((6, 4)).shape
     TensorShape([6, 4])
     """
@@ -334,6 +408,10 @@ class HeNormal(_Scaled):
 class LecunUniform(_Scaled):
     """Evenly distributed in ±sqrt(3 / inputs).
 
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
+
     >>> bool((abs(LecunUniform()((3, 4)).numpy()) <= 1.0).all())
     True
     """
@@ -343,6 +421,10 @@ class LecunUniform(_Scaled):
 
 class LecunNormal(_Scaled):
     """Normal, cut at two standard deviations, of variance 1 / inputs.
+
+    Args:
+        seed: an integer, for the same numbers at every call.
+        input_axes, output_axes: the axes that count the inputs and outputs, as for `VarianceScaling`.
 
     >>> LecunNormal()((3, 4)).shape
     TensorShape([3, 4])
@@ -370,6 +452,13 @@ lecun_uniform, lecun_normal = LecunUniform, LecunNormal
 
 def get(identifier: Any) -> Any:
     """An initializer by its name, by its description, or itself.
+
+    Args:
+        identifier: a name such as "zeros" or "GlorotUniform"; a dict with "class_name" and "config"; a class; a
+            function; or None, which is returned.
+
+    Raises:
+        ValueError: if it names no initializer.
 
     >>> get("zeros")
     Zeros()

@@ -16,24 +16,22 @@ import numpy as np
 from ...engine.arrays import xp
 
 _MULTIPLIER = 0xD2511F53, 0xCD9E8D57
-_STEP = 0x9E3779B9, 0xBB67AE85  # what a round adds to the halves of the key
+_STEP = 0x9E3779B9, 0xBB67AE85  # added to the halves of the key in each round
 _ROUNDS = 10
 _MULTIPLIERS = np.array(_MULTIPLIER, np.uint64)[:, None]
-_WEYL = (
-    np.array(_STEP, np.uint64)[:, None] * np.arange(_ROUNDS, dtype=np.uint64)[:, None, None]
-)  # a row a round
+# Added to the key by then: a row for each round.
+_WEYL = np.array(_STEP, np.uint64)[:, None] * np.arange(_ROUNDS, dtype=np.uint64)[:, None, None]
 _LOW = np.uint64(0xFFFF_FFFF)
 _HALF = np.uint64(32)
 _HALF_WORD = 0xFFFF_FFFF
-_WORD = 0xFFFF_FFFF_FFFF_FFFF
 _COUNTER = (1 << 128) - 1
-_FEW = (
-    96  # blocks at once: below, Python's integers are quicker than arrays (3 blocks take 11 us instead of 80)
-)
-_CHUNK = 1 << 14  # blocks at once: what fits the cache is 4 times as fast
+# Up to so many blocks, Python's integers are quicker than arrays: 3 blocks take 11 us instead of 80.
+_FEW = 96
+_CHUNK = 1 << 14  # blocks computed at once: 4 times as fast while they fit the cache
 
+MASK64 = 0xFFFF_FFFF_FFFF_FFFF
 WORDS = 4  # 32-bit words in a block
-RESERVED = 256  # blocks TensorFlow sets aside for each number, whatever it needs
+RESERVED = 256  # blocks that TensorFlow reserves for each number, however many it needs
 
 
 def blocks(key: Any, counter: Any, count: int) -> Any:
@@ -49,7 +47,7 @@ def blocks(key: Any, counter: Any, count: int) -> Any:
 
 
 def blocks_at(key: Any, counter: Any, offsets: Any) -> Any:
-    """The blocks `offsets` (uint64) behind `counter`, each of ten rounds.
+    """The blocks at `counter + offsets`, where offsets are of uint64; each takes ten rounds.
 
     A round multiplies the even words, and mixes the upper halves of the products with the odd words and the key; the
     lower halves are the next odd words.
@@ -74,7 +72,7 @@ def blocks_at(key: Any, counter: Any, offsets: Any) -> Any:
 
 
 def _few_blocks(key: int, counters: Iterable[int]) -> Any:
-    """The same ten rounds on one long integer for each word, in which each block has a lane of 128 bits.
+    """Few blocks: the ten rounds on one long integer for each word, in which each block has a lane of 128 bits.
 
     A word takes the lowest 32 bits of its lane, and a product of words 64, so that no lane runs over into the next.
     """
@@ -97,7 +95,7 @@ _LITTLE_ENDIAN = np.dtype("<u4")
 
 @functools.lru_cache(maxsize=16)  # most programs have one key for all
 def _for_lanes(key: int, count: int) -> tuple[int, list[tuple[int, int]]]:
-    """For integers of `count` lanes: the mask of a word in each, and the halves of each round's key in each."""
+    """For integers of `count` lanes: the mask of the words, and the two halves of each round's key in every lane."""
     ones = int.from_bytes((b"\1" + bytes(15)) * count, "little")
     halves = [
         ((key + i * _STEP[0] & _HALF_WORD) * ones, ((key >> 32) + i * _STEP[1] & _HALF_WORD) * ones)
@@ -111,9 +109,9 @@ def _halves(key: int) -> Any:
 
 
 def _counters(counter: Any, offsets: Any) -> tuple[Any, Any]:
-    """counter + offsets as 128-bit numbers: the even words of each, and the odd ones."""
+    """The even and the odd words of the 128-bit numbers counter + offsets."""
     if isinstance(counter, int):
-        counter = np.uint64(counter & _WORD), np.uint64(counter >> 64 & _WORD)
+        counter = np.uint64(counter & MASK64), np.uint64(counter >> 64 & MASK64)
     low = counter[0] + offsets
     high = counter[1] + (low < offsets)
     both = xp(low).stack([low, high])
@@ -124,11 +122,11 @@ _SCRAMBLING_KEY = 0x02461E293EC8F720
 
 
 def scramble_seed(seed: Any) -> tuple[Any, Any]:
-    """The key and counter that stateless operations take from a seed: an array of two integers."""
+    """The key and the counter for the seed of a stateless operation, an array of two integers."""
     m = xp(seed)
     if m is np:
         low, high = seed.tolist()
-        mixed = blocks(_SCRAMBLING_KEY, (high & _WORD) << 64 | low & _WORD, 1)[0].tolist()
+        mixed = blocks(_SCRAMBLING_KEY, (high & MASK64) << 64 | low & MASK64, 1)[0].tolist()
         return mixed[0] | mixed[1] << 32, (mixed[2] | mixed[3] << 32) << 64
     key = m.asarray(np.uint64(_SCRAMBLING_KEY))
     signed = seed if seed.dtype.kind == "u" else seed.astype(np.int64)
@@ -138,7 +136,7 @@ def scramble_seed(seed: Any) -> tuple[Any, Any]:
 
 
 def advanced(counter: Any, count: int) -> Any:
-    """The counter `count` blocks further on."""
+    """The counter advanced by `count` blocks."""
     if isinstance(counter, int):
         return counter + count
     low = counter[0] + np.uint64(count)
@@ -154,7 +152,7 @@ def _words_each(dtype: Any) -> int:
 
 
 def _words(key: Any, counter: Any, size: int, dtype: Any) -> Any:
-    """Words for `size` numbers of a dtype, in order; what is left of the last block included."""
+    """The words for `size` numbers of a dtype, in order, up to the end of the last block."""
     return blocks(key, counter, -(-size * _words_each(dtype) // WORDS)).reshape(-1)
 
 
@@ -167,7 +165,7 @@ _MINUS_TWO = {kind: np.array(-2, kind) for kind in _LEAST}
 
 
 def _fractions(words: Any, dtype: Any) -> Any:
-    """Words as numbers in [0, 1): random mantissas behind the exponent of [1, 2), less 1."""
+    """Words as numbers in [0, 1): random mantissas with the exponent of [1, 2), less 1."""
     if dtype.itemsize == 8:
         words = words.reshape(-1, 2).astype(np.uint64)
         mantissa = (words[:, 0] & np.uint64(0xF_FFFF)) << _HALF | words[:, 1]
@@ -229,7 +227,7 @@ def normal(key: Any, counter: Any, size: int, dtype: Any) -> Any:
 
 
 def truncated_normal(key: Any, counter: Any, size: int, dtype: Any) -> Any:
-    """Normally distributed numbers with those beyond 2 left out.
+    """Normally distributed numbers below 2 in magnitude.
 
     Each group of as many numbers as a block gives has a stretch of the sequence to itself, and takes its first numbers
     below 2 in order.
@@ -258,12 +256,12 @@ def truncated_normal(key: Any, counter: Any, size: int, dtype: Any) -> Any:
 
 
 def _truncated_by_jax(key: Any, counter: Any, starts: Any, group: int, dtype: Any) -> Any:
-    """The same for all groups at each step, until the last is full."""
+    """Draw for all groups at each step, until all are full."""
     from jax import lax
 
     m, count = xp(key), len(starts)
 
-    def go_on(state: Any) -> Any:
+    def is_open(state: Any) -> Any:
         return (state[1] < group).any()
 
     def take(state: Any) -> Any:
@@ -277,7 +275,7 @@ def _truncated_by_jax(key: Any, counter: Any, starts: Any, group: int, dtype: An
         return m.where(hits.any(2), new, out), filled + good.sum(axis=1), step + np.uint64(1)
 
     nothing = m.zeros((count, group), dtype), m.zeros(count, int), m.zeros((), np.uint64)
-    return lax.while_loop(go_on, take, nothing)[0]
+    return lax.while_loop(is_open, take, nothing)[0]
 
 
 def _steps() -> Iterator[np.uint64]:
@@ -288,7 +286,7 @@ def _steps() -> Iterator[np.uint64]:
 
 
 def categories(key: Any, counter: Any, logits: Any, count: int) -> Any:
-    """For each row of logits `count` classes, by the place of a uniform number among the cumulative probabilities."""
+    """`count` classes for each row of logits: the places of uniform numbers among the cumulative probabilities."""
     m = xp(logits, key)
     finite = m.isfinite(logits)
     wide = m.where(finite, logits, 0).astype(np.float64)
@@ -297,7 +295,9 @@ def categories(key: Any, counter: Any, logits: Any, count: int) -> Any:
     cumulative = m.cumsum(weights, axis=1)
     drawn = uniform(key, counter, len(logits) * count, np.dtype(np.float64)).reshape(len(logits), count)
     drawn = drawn * cumulative[:, -1:]
-    if m is not np or drawn.size * logits.shape[1] <= 4096:  # at once: a tenth of the time for few
+    if (
+        m is not np or drawn.size * logits.shape[1] <= 4096
+    ):  # all at once: a tenth of the time if there are few
         return (drawn[:, :, None] >= cumulative[:, None, :]).sum(2)
     found = np.empty(drawn.shape, np.int64)
     for row, (edges, wanted) in enumerate(zip(cumulative, drawn, strict=True)):
@@ -306,7 +306,7 @@ def categories(key: Any, counter: Any, logits: Any, count: int) -> Any:
 
 
 def permutation(key: Any, counter: Any, size: int) -> Any:
-    """An order of `size` things: each in turn changes places with one at random from itself on."""
+    """A random order of `size` things: each in turn is exchanged with itself or a later one (Fisher and Yates)."""
     places = np.arange(size - 1)
     partners = places + blocks(key, counter, -(-(size - 1) // WORDS)).reshape(-1)[: size - 1] % (
         size - places
