@@ -1,7 +1,7 @@
 """Pooling: the largest element, or the mean, of each window. Padding is never counted.
 
 Sums and maxima are taken along one axis after the other, a slice for each position in the window; the gradient of a
-maximum goes to the first element that reaches it. Windows cover the channels too (with length 1, as a rule), so that
+maximum goes to the first element that reaches it. Windows also cover the channels (with length 1, as a rule), so that
 both data formats are pooled as they are.
 """
 
@@ -21,69 +21,84 @@ from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import xp
 from ..math.elementwise import constant_in, divide
 from ..scalars import choice
-from .windows import Windows, channels_come_first, each_axis, into, numbers_of, padded, padding_of, taps
+from .windows import Windows, accumulate, channels_come_first, each_axis, numbers_of, padded, padding_of, taps
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sums, and their transpose
 
 
 def _axes_of(windows: Windows) -> list[tuple[Windows, int]]:
-    """The windows along each axis that are more than its elements, and the axis."""
+    """The windows along each axis where they are more than single elements, and the axis."""
     rank = len(windows.size)
     each = [(windows.along(i), i - rank) for i in range(rank)]
     return [(w, axis) for w, axis in each if w != Windows((1,), (1,), w.dilations, ((0, 0),))]
 
 
-def _on(axis: int, part: slice) -> tuple[Any, ...]:
+def _index(axis: int, part: slice) -> tuple[Any, ...]:
+    """The index of a part of one axis, counted from the end."""
     return (..., part, *[slice(None)] * (-axis - 1))
 
 
-def _pooled(x: Any, windows: Windows, operation: Any, nothing: Any) -> Any:
-    """`operation` over the elements of each window; `nothing` where a window has none."""
+def _pooled(x: Any, windows: Windows, operation: Any, neutral: Any) -> Any:
+    """`operation` over the elements of each window; `neutral` where a window has none."""
     for along, axis in _axes_of(windows):
         n = x.shape[axis]
         (count,) = along.fit((n,))
         out = None
         for tap in taps(along, (n,)):
-            met, where = x[_on(axis, *tap.elements)], tap.windows[0]
+            elements, where = x[_index(axis, *tap.elements)], tap.windows[0]
             if out is None and where == slice(0, count):
-                out = xp(x).array(met)
+                out = xp(x).array(elements)
                 continue
             if out is None:
-                out = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype)
-            out = into(out, _on(axis, where), met, operation, nothing)
-        x = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype) if out is None else out
+                out = xp(x).full(_with_length(x.shape, axis, count), neutral, x.dtype)
+            out = accumulate(out, _index(axis, where), elements, operation, neutral)
+        x = xp(x).full(_with_length(x.shape, axis, count), neutral, x.dtype) if out is None else out
     return x
 
 
-def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
+def _with_length(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
     at = len(shape) + axis
     return (*shape[:at], n, *shape[at + 1 :])
 
 
 @primitive(wide=True, linear=True, check_dtype=numbers)
 def window_sum(x, *, windows):
-    return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
+    return _pooled(x, windows, np.add, 0)
+
+
+@window_sum.compiled
+def _(x, *, windows):
+    return _disjoint_sum(x, windows) if windows.disjoint else _pooled(x, windows, np.add, 0)
 
 
 @primitive(wide=True, linear=True, check_dtype=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
-    if xp(x) is not np and windows.apart:
-        import jax
+    return _spread(x, windows, shape)
 
-        like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
-        return jax.linear_transpose(lambda x: _sum_by_jax(x, windows), like)(x)[0]
+
+@window_spread.compiled
+def _(x, *, windows, shape):
+    import jax
+
+    if not windows.disjoint:
+        return _spread(x, windows, shape)
+    like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
+    return jax.linear_transpose(lambda x: _disjoint_sum(x, windows), like)(x)[0]
+
+
+def _spread(x: Any, windows: Windows, shape: tuple[int, ...]) -> Any:
     for along, axis in reversed(_axes_of(windows)):
-        out = xp(x).zeros(_with(x.shape, axis, shape[axis]), x.dtype)
+        out = xp(x).zeros(_with_length(x.shape, axis, shape[axis]), x.dtype)
         for tap in taps(along, (shape[axis],)):
-            out = into(out, _on(axis, *tap.elements), x[_on(axis, *tap.windows)])
+            out = accumulate(out, _index(axis, *tap.elements), x[_index(axis, *tap.windows)])
         x = out
     return x
 
 
-def _sum_by_jax(x: Any, windows: Windows) -> Any:
-    """Of windows that do not overlap, twice as fast as by slices. Where they do, slices share what they add up."""
+def _disjoint_sum(x: Any, windows: Windows) -> Any:
+    """The sums of disjoint windows, by JAX: twice as fast as by slices, where only overlapping windows share sums."""
     from jax import lax
 
     others = x.ndim - len(windows.size)
@@ -101,8 +116,8 @@ window_spread.rules(x=lambda g, windows: window_sum(g, windows=windows))
 
 
 @functools.lru_cache(maxsize=1000)
-def _sizes(windows: Windows, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """How many elements each window has."""
+def _window_sizes(windows: Windows, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """The number of elements of each window, padding not counted."""
     if not any(map(any, windows.pads)):
         return wrap(np.asarray(math.prod(windows.size), dtype))
     counts = np.ones((), int)
@@ -125,43 +140,51 @@ def max_pool_(x, *, windows):
     return _pooled(x, windows, np.maximum, _lowest(x))
 
 
-def _hits(x: Any, out: Any, windows: Windows) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
+def _first_maxima(
+    x: Any, out: Any, windows: Windows
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
     """For each position in the window: its elements, their windows, and which are the first to reach the maximum."""
-    free: Any = np.ones(out.shape, bool)
+    unclaimed: Any = np.ones(out.shape, bool)
     for tap in taps(windows, x.shape[-len(windows.size) :]):
         elements, where = (..., *tap.elements), (..., *tap.windows)
-        hit = (x[elements] == out[where]) & free[where]
-        free = into(free, where, hit, np.logical_xor)
-        yield elements, where, hit
+        is_first = (x[elements] == out[where]) & unclaimed[where]
+        unclaimed = accumulate(unclaimed, where, is_first, np.logical_xor)
+        yield elements, where, is_first
 
 
 @primitive(linear=True)
 def pick_largest(x, values, largest, *, windows):
     """The elements of x where `values` has the first of each window's largest."""
     out = xp(x, values, largest).zeros(x.shape[: x.ndim - values.ndim] + largest.shape, x.dtype)
-    for elements, where, hit in _hits(values, largest, windows):
-        out = into(out, where, x[elements] * hit)
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        out = accumulate(out, where, x[elements] * is_first)
     return out
 
 
 @primitive(wide=True, linear=True)
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
-    m = xp(x, values, largest)
-    if m is not np and windows.tiles:
-        return _placed_by_jax(x, values, largest, windows)
-    out = m.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
-    alone = m is np and windows.apart
-    for elements, where, hit in _hits(values, largest, windows):
-        if alone:  # nothing to add to: a third faster
-            np.multiply(x[where], hit, out=out[elements])
+    out = np.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        if windows.disjoint:  # nothing to add to: a third faster
+            np.multiply(x[where], is_first, out=out[elements])
         else:
-            out = into(out, elements, x[where] * hit)
+            accumulate(out, elements, x[where] * is_first)
     return out
 
 
-def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
-    """The same for windows side by side, in one pass: each element compares its place with that of the first."""
+@place_largest.compiled
+def _(x, values, largest, *, windows):
+    if windows.tiles:
+        return _placed_in_tiles(x, values, largest, windows)
+    out = xp(x, values, largest).zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        out = accumulate(out, elements, x[where] * is_first)
+    return out
+
+
+def _placed_in_tiles(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
+    """`place_largest` for windows side by side, in one pass: each element compares its place with that of the first."""
     import jax.numpy as m
 
     rank = len(windows.size)
@@ -170,14 +193,14 @@ def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
     for number, tap in reversed(list(enumerate(taps(windows, space)))):
         first = m.where(values[(..., *tap.elements)] == largest, number, first)
 
-    def beside(a: Any) -> Any:
-        """With an axis behind each, for the places in a window."""
+    def interleaved(a: Any) -> Any:
+        """`a` with an axis of length 1 after each spatial one, for the places in a window."""
         return a.reshape(*a.shape[: a.ndim - rank], *[n for count in counts for n in (count, 1)])
 
     places = np.arange(math.prod(windows.size), dtype=np.int32).reshape(
         [n for size in windows.size for n in (1, size)]
     )
-    out = m.where(beside(first) == places, beside(x), m.zeros((), x.dtype))
+    out = m.where(interleaved(first) == places, interleaved(x), m.zeros((), x.dtype))
     out = out.reshape(*x.shape[: x.ndim - rank], *[n * size for n, size in zip(counts, windows.size)])
     rest = [(0, n - have) for n, have in zip(space, out.shape[-rank:])]
     return m.pad(out, [(0, 0)] * (x.ndim - rank) + rest) if any(map(any, rest)) else out
@@ -249,7 +272,7 @@ def _windows(
     if size[-1] > max(1, depth):
         raise InvalidArgumentError(f"{name}: a window of {size[-1]} channels, and the input has {depth}")
     channels = Windows(size[-1:], steps[-1:], gaps[-1:], ((0, 0),))
-    return channels.beside(spatial) if channels_first else spatial.beside(channels)
+    return channels.joined(spatial) if channels_first else spatial.joined(channels)
 
 
 def _max(name: str, *arguments: Any) -> Tensor:
@@ -272,7 +295,7 @@ def _average(name: str, *arguments: Any) -> Tensor:
 
 def _mean(x: Tensor, windows: Windows) -> Tensor:
     total = apply(window_sum, (x,), {"windows": windows})
-    return apply2(divide, total, _sizes(windows, x._array.shape[1:], x._array.dtype))
+    return apply2(divide, total, _window_sizes(windows, x._array.shape[1:], x._array.dtype))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

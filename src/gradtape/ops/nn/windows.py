@@ -1,7 +1,7 @@
 """Windows that slide over the last axes of an array: how many fit, the padding they need, and where their elements lie.
 
 Convolution and pooling are made of these. Padding is never stored where it can be left out: `taps` gives, for each
-position in the window, the elements it meets and the windows it meets them in.
+position in the window, the elements at that position and the windows they belong to.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Windows(NamedTuple):
         """The windows along one of the axes alone."""
         return Windows(*[(part[axis],) for part in self])  # type: ignore[arg-type]
 
-    def beside(self, other: Windows) -> Windows:
-        """The windows over these axes and then those."""
+    def joined(self, other: Windows) -> Windows:
+        """The windows over these axes, followed by the axes of `other`."""
         return Windows(
             self.size + other.size,
             self.strides + other.strides,
@@ -56,18 +56,18 @@ class Windows(NamedTuple):
         )
 
     @property
-    def apart(self) -> bool:
-        """Do no two windows share an element?"""
+    def disjoint(self) -> bool:
+        """Whether no two windows share an element."""
         return all(r <= s for r, s in zip(self.reach(), self.strides))
 
     @property
     def tiles(self) -> bool:
-        """Do they lie side by side, without gaps and padding?"""
+        """Whether the windows lie side by side, without gaps and padding."""
         return self.reach() == self.size == self.strides and not any(map(any, self.pads))
 
 
 class Tap(NamedTuple):
-    """One position in the window: where it is, the elements it meets, and the windows in which it meets one."""
+    """One position in the window: its place, the elements found there, and the windows that have one there."""
 
     position: tuple[int, ...]
     elements: tuple[slice, ...]
@@ -76,31 +76,33 @@ class Tap(NamedTuple):
 
 @functools.lru_cache(maxsize=1000)
 def taps(windows: Windows, shape: tuple[int, ...]) -> tuple[Tap, ...]:
-    """The positions of the window, in order, each where it does not only meet padding."""
+    """The positions of the window, in order, without those where all windows have padding."""
     along = [
-        _met(n, count, size, stride, dilation, before)
+        _taps_along(n, count, size, stride, dilation, before)
         for n, count, size, stride, dilation, (before, _) in zip(shape, windows.fit(shape), *windows)
     ]
     found = []
     for position in itertools.product(*along):
-        pairs = [met[k] for met, k in zip(along, position)]
-        elements, into = zip(*pairs) if pairs else ((), ())
-        found.append(Tap(position, elements, into))
+        pairs = [by_position[k] for by_position, k in zip(along, position)]
+        elements, owners = zip(*pairs) if pairs else ((), ())
+        found.append(Tap(position, elements, owners))
     return tuple(found)
 
 
-def _met(
+def _taps_along(
     n: int, count: int, size: int, stride: int, dilation: int, before: int
 ) -> dict[int, tuple[slice, slice]]:
-    """Along one axis: what each position meets. Far outside there is only padding, however large the window is."""
+    """The positions along one axis, with their elements and windows. However large the window, only these count."""
     first = max(0, (before - (count - 1) * stride) // dilation)
     last = min(size - 1, (n - 1 + before) // dilation)
-    pairs = [(k, _meets(k, n, count, stride, dilation, before)) for k in range(first, last + 1)]
+    pairs = [(k, _tap_along(k, n, count, stride, dilation, before)) for k in range(first, last + 1)]
     return {k: pair for k, pair in pairs if pair is not None}
 
 
-def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) -> tuple[slice, slice] | None:
-    """Along one axis: window o meets element o * stride + shift at its position k, if there is such an element."""
+def _tap_along(
+    k: int, n: int, count: int, stride: int, dilation: int, before: int
+) -> tuple[slice, slice] | None:
+    """The elements and windows of position k along one axis: window o has element o * stride + shift there."""
     shift = k * dilation - before
     first = max(0, -(shift // stride))
     last = min(count - 1, (n - 1 - shift) // stride)
@@ -110,21 +112,23 @@ def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) 
     return slice(start, start + (last - first) * stride + 1, stride), slice(first, last + 1)
 
 
-def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add, nothing: Any = 0) -> Any:
-    """`out` with `operation` of it and `values` at an index, where `nothing` changes nothing.
+def accumulate(
+    out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add, neutral: Any = 0
+) -> Any:
+    """`out`, with `operation` of its elements and `values` at an index; `neutral` is the operation's neutral element.
 
-    In place for NumPy; for JAX of whole arrays, which XLA fuses.
+    In place for NumPy's arrays; for JAX's an operation on whole arrays, which XLA fuses.
     """
     m = xp(out, values)
     if m is np:
         there = out[index]
         operation(there, values, out=there)
         return out
-    return getattr(m, operation.__name__)(out, padded_at(values, Index(index), out.shape, nothing))
+    return getattr(m, operation.__name__)(out, padded_at(values, Index(index), out.shape, neutral))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users say about windows. Made of tuples, it is worked out once: that is half the time of a small pool.
+# Arguments about windows. As tuples they are cache keys of the windows: half the time of a small pool.
 
 
 def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
@@ -156,7 +160,7 @@ def padding_of(name: str, padding: Any) -> Any:
 def each_axis(
     name: str, what: str, given: tuple[int, ...], rank: int, channels_first: bool
 ) -> tuple[int, ...]:
-    """1, `rank` or `rank + 2` numbers as one for each axis behind the batch, the channels last."""
+    """1, `rank` or `rank + 2` numbers as one for each axis after the batch, the channels last."""
     if len(given) == rank + 2:
         batch, channels = given[0], given[1 if channels_first else -1]
         spatial = given[2:] if channels_first else given[1:-1]
@@ -179,7 +183,7 @@ _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def channels_come_first(name: str, data_format: Any, rank: int) -> bool:
-    """Does a data format put the channels in front of the spatial axes?"""
+    """Return whether a data format puts the channels in front of the spatial axes."""
     last, first = _FORMATS[rank]
     return data_format is not None and choice(name, "data_format", data_format, (last, first)) == first
 
@@ -194,7 +198,7 @@ def spatial_windows(
     space: tuple[int, ...],
     channels_first: bool,
 ) -> Windows:
-    """The windows over the spatial axes, whose lengths `space` has, that these arguments ask for."""
+    """The windows over spatial axes of the lengths `space`, from the arguments as tuples."""
     rank = len(size)
     steps, gaps = [
         each_axis(name, what, given, rank, channels_first)
@@ -241,7 +245,7 @@ def _padding_named(
 def _padding_listed(
     name: str, pairs: tuple[Any, ...], axes: int, channels_first: bool
 ) -> tuple[tuple[int, int], ...]:
-    """The padding of the spatial axes. The list has an entry for batch and channels too, of zeros."""
+    """The padding of the spatial axes. The list also has entries, of zeros, for batch and channels."""
     listed = [list(pair) for pair in pairs]
     if len(pairs) != axes + 2 or any(len(pair) != 2 for pair in pairs):
         raise InvalidArgumentError(
