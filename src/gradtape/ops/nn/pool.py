@@ -18,10 +18,20 @@ from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, numbers, primitive, rounded
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..math.elementwise import constant_in, divide
 from ..scalars import choice
-from .windows import Windows, accumulate, channels_come_first, each_axis, numbers_of, padded, padding_of, taps
+from .windows import (
+    Lengths,
+    Padding,
+    Windows,
+    accumulate,
+    channels_come_first,
+    spatial_rank,
+    taps,
+    windows_of,
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sums, and their transpose
@@ -165,8 +175,9 @@ def pick_largest(x, values, largest, *, windows):
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
     out = np.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    disjoint = windows.disjoint
     for elements, where, is_first in _first_maxima(values, largest, windows):
-        if windows.disjoint:  # nothing to add to: a third faster
+        if disjoint:  # nothing to add to: a third faster
             np.multiply(x[where], is_first, out=out[elements])
         else:
             accumulate(out, elements, x[where] * is_first)
@@ -211,77 +222,46 @@ pick_largest.rules(x=lambda g, values, largest, windows: place_largest(g, values
 place_largest.rules(x=lambda g, values, largest, windows: pick_largest(g, values, largest, windows=windows))
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users give
+# The arguments of the public functions
 
 
 def _arguments(
     name: str,
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
     rank: int | None,
-    dilations: Any = None,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths | None,
+    padding: Padding,
+    data_format: str | None,
+    dilations: Lengths | None = None,
 ) -> tuple[Tensor, Windows]:
     """The input as a tensor, and the windows over all its axes but the batch."""
     x = convert(input)
-    if rank is None:
-        rank = x.ndim - 2
-        if rank not in (1, 2, 3):
-            raise InvalidArgumentError(
-                f"{name}: the input must have 3, 4 or 5 axes, batch and channels among them, not shape "
-                f"{list(x._array.shape)}"
-            )
-    if x.ndim != rank + 2:
+    shape = x._array.shape
+    first = channels_come_first(name, data_format, spatial_rank(name, "the input", shape, rank))
+    space, depth = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
+    spatial, channels = windows_of(name, ksize, strides, padding, dilations, space, first)
+    if not isinstance(padding, str) and any(
+        p >= n for pad, n in zip(spatial.pads, spatial.size) for p in pad
+    ):
         raise InvalidArgumentError(
-            f"{name}: the input must have {rank + 2} axes, batch and channels among them, not shape "
-            f"{list(x._array.shape)}"
-        )
-    first = channels_come_first(name, data_format, rank)
-    given = [
-        numbers_of(name, what, value)
-        for what, value in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
-    ]
-    return x, _windows(name, *given, padding_of(name, padding), x._array.shape[1:], first)
-
-
-@functools.lru_cache(maxsize=1000)
-def _windows(
-    name: str,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    padding: Any,
-    shape: tuple[int, ...],
-    channels_first: bool,
-) -> Windows:
-    """The windows over all axes but the batch, whose lengths `shape` has."""
-    rank = len(shape) - 1
-    space, depth = (shape[1:], shape[0]) if channels_first else (shape[:-1], shape[-1])
-    size, steps, gaps = [
-        each_axis(name, what, given, rank, channels_first)
-        for what, given in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
-    ]
-    spatial = padded(name, Windows(size[:-1], steps[:-1], gaps[:-1], ()), padding, space, channels_first)
-    if not isinstance(padding, str) and any(p >= n for pad, n in zip(spatial.pads, size) for p in pad):
-        raise InvalidArgumentError(
-            f"{name}: padding must be smaller than the window {list(size[:-1])}, or some windows would be empty, "
+            f"{name}: padding must be smaller than the window {list(spatial.size)}, or some windows would be empty, "
             f"unlike {list(spatial.pads)}"
         )
-    if size[-1] > max(1, depth):
-        raise InvalidArgumentError(f"{name}: a window of {size[-1]} channels, and the input has {depth}")
-    channels = Windows(size[-1:], steps[-1:], gaps[-1:], ((0, 0),))
-    return channels.joined(spatial) if channels_first else spatial.joined(channels)
+    if channels.size[0] > max(1, depth):
+        raise InvalidArgumentError(
+            f"{name}: a window of {channels.size[0]} channels, and the input has {depth}"
+        )
+    return x, channels.joined(spatial) if first else spatial.joined(channels)
 
 
 def _max(name: str, *arguments: Any) -> Tensor:
     x, windows = _arguments(name, *arguments)
-    _ordered(name, x)
+    _check_ordered(name, x)
     return apply(max_pool_, (x,), {"windows": windows})
 
 
-def _ordered(name: str, x: Tensor) -> None:
+def _check_ordered(name: str, x: Tensor) -> None:
     if x._array.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {x.dtype.name} has no largest: use cast(x, 'float32'), or abs(x)")
 
@@ -303,144 +283,216 @@ def _mean(x: Tensor, windows: Windows) -> Tensor:
 
 
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of `ksize`, along 1, 2 or 3 axes, as the input has.
+    """The largest element of each window, along 1, 2 or 3 axes, as the input has.
 
     Where several elements of a window are the largest, the gradient goes to the first.
+
+    Args:
+        ksize: lengths of the window, one for all axes or one for each.
+        strides: steps of the window, given as `ksize` is.
+        padding: "VALID", "SAME" (strides of 1 keep the shape), or [before, after] for every axis. It is never largest.
+        data_format: "NCW", "NCHW" or "NCDHW" if the channels stand in front of space.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or the window does not fit.
+        DTypeError: if the input is complex, boolean or of strings.
 
     >>> max_pool([[[1.0], [3.0], [2.0], [4.0]]], 2, 2, "VALID").numpy().ravel()
     array([3., 4.], dtype=float32)
     """
-    return _max("max_pool", input, ksize, strides, padding, data_format, None)
+    return _max("max_pool", None, input, ksize, strides, padding, data_format)
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` along one axis.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NWC" or "NCW".
 
     >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
     array([3., 3., 2.], dtype=float32)
     """
-    return _max("max_pool1d", input, ksize, strides, padding, data_format, 1)
+    return _max("max_pool1d", 1, input, ksize, strides, padding, data_format)
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` of images.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NHWC" or "NCHW".
 
     >>> max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
     4.0
     """
-    return _max("max_pool2d", input, ksize, strides, padding, data_format, 2)
+    return _max("max_pool2d", 2, input, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` of volumes.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NDHWC" or "NCDHW".
 
     >>> import gradtape as tf
     >>> max_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
     TensorShape([1, 2, 2, 2, 1])
     """
-    return _max("max_pool3d", input, ksize, strides, padding, data_format, 3)
+    return _max("max_pool3d", 3, input, ksize, strides, padding, data_format)
 
 
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of `ksize`, along 1, 2 or 3 axes, as the input has. Padding does not count.
+    """The mean of each window, along 1, 2 or 3 axes, as the input has. Padding does not count.
+
+    `ksize`, `strides`, `padding` and `data_format` are those of `max_pool`.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or the window does not fit.
+        DTypeError: if the input is not floating.
 
     >>> avg_pool([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
     array([2. , 2.5, 2. ], dtype=float32)
     """
-    return _average("avg_pool", input, ksize, strides, padding, data_format, None)
+    return _average("avg_pool", None, input, ksize, strides, padding, data_format)
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` along one axis.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NWC" or "NCW".
 
     >>> avg_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel()
     array([2. , 2.5], dtype=float32)
     """
-    return _average("avg_pool1d", input, ksize, strides, padding, data_format, 1)
+    return _average("avg_pool1d", 1, input, ksize, strides, padding, data_format)
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of images.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NHWC" or "NCHW".
 
     >>> avg_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
     2.5
     """
-    return _average("avg_pool2d", input, ksize, strides, padding, data_format, 2)
+    return _average("avg_pool2d", 2, input, ksize, strides, padding, data_format)
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of volumes.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NDHWC" or "NCDHW".
 
     >>> import gradtape as tf
     >>> avg_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
     TensorShape([1, 2, 2, 2, 1])
     """
-    return _average("avg_pool3d", input, ksize, strides, padding, data_format, 3)
+    return _average("avg_pool3d", 3, input, ksize, strides, padding, data_format)
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Lengths,
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: Lengths | None = None,
+    padding: Padding = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Lengths | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` or `avg_pool`, as `pooling_type` "MAX" or "AVG" says; `dilations` put gaps into the windows.
+    """`max_pool` or `avg_pool`, with dilations.
+
+    Args:
+        window_shape: lengths of the window, one for all axes or one for each.
+        pooling_type: "MAX" or "AVG".
+        strides, padding, data_format: those of `max_pool`; strides are 1 by default.
+        dilations: steps between the elements of a window, given as `strides` are.
+
+    Raises:
+        InvalidArgumentError: if `pooling_type` is another, the shapes do not match, or the window does not fit.
 
     >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
     array([2.], dtype=float32)
     """
     kind = _max if choice("pool", "pooling_type", pooling_type, ("MAX", "AVG")) == "MAX" else _average
-    return kind("pool", input, window_shape, strides, padding, data_format, None, dilations)
+    return kind("pool", None, input, window_shape, strides, padding, data_format, dilations)
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str = "NHWC",
-    output_dtype: Any = "int64",
+    output_dtype: DTypeLike = "int64",
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where each maximum was: its index in the flattened image (or batch).
+    """`max_pool2d`, and the index of each maximum in the flattened image.
+
+    Args:
+        ksize, strides, padding, data_format: those of `max_pool2d`.
+        output_dtype: of the indices.
+        include_batch_in_index: whether to count through the flattened batch.
 
     >>> largest, where = max_pool_with_argmax([[[[1.0], [2.0]], [[4.0], [3.0]]]], 2, 2, "VALID")
     >>> where.numpy().item()
     2
     """
-    x, windows = _arguments("max_pool_with_argmax", input, ksize, strides, padding, data_format, 2)
-    _ordered("max_pool_with_argmax", x)
+    x, windows = _arguments("max_pool_with_argmax", 2, input, ksize, strides, padding, data_format)
+    _check_ordered("max_pool_with_argmax", x)
     out = apply(max_pool_, (x,), {"windows": windows})
     shape = x._array.shape
     counted = shape if include_batch_in_index else (1, *shape[1:])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,11 @@ from ..array.indexing import Index
 from ..array.indexing import padded as padded_at
 from ..known import known
 from ..scalars import choice
+
+# One number for all axes, or one for each: spatial, or all with batch and channels.
+Lengths: TypeAlias = int | Sequence[int] | Tensor | np.ndarray
+# "SAME", "VALID", or [before, after] for every axis.
+Padding: TypeAlias = str | Sequence[Sequence[int]]
 
 
 class Windows(NamedTuple):
@@ -135,6 +141,8 @@ def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
     """An argument that is a number or a list of them, as a tuple; None stands for 1."""
     if value is None:
         return (1,)
+    if type(value) is int:
+        return (value,)
     if isinstance(value, Tensor) or hasattr(type(value), "_read"):
         value = known(name, what, convert(value)._array).tolist()
     if not isinstance(value, (list, tuple, np.ndarray)):
@@ -188,8 +196,33 @@ def channels_come_first(name: str, data_format: Any, rank: int) -> bool:
     return data_format is not None and choice(name, "data_format", data_format, (last, first)) == first
 
 
+def spatial_rank(name: str, what: str, shape: tuple[int, ...], rank: int | None) -> int:
+    """The number of spatial axes, which are all but two of the argument `what`: `rank`, or 1, 2 or 3 if it is None."""
+    if len(shape) - 2 in ((1, 2, 3) if rank is None else (rank,)):
+        return len(shape) - 2
+    count = "3, 4 or 5" if rank is None else rank + 2
+    raise InvalidArgumentError(
+        f"{name}: {what} must have {count} axes, all but two of them spatial, not shape {list(shape)}"
+    )
+
+
+def windows_of(
+    name: str,
+    size: Lengths,
+    strides: Lengths | None,
+    padding: Padding,
+    dilations: Lengths | None,
+    space: tuple[int, ...],
+    channels_first: bool,
+) -> tuple[Windows, Windows]:
+    """The windows over spatial axes of the lengths `space`, and those over the channels, that users ask for."""
+    size = numbers_of(name, "ksize", size)
+    steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
+    return _windows_of(name, size, steps, gaps, padding_of(name, padding), space, channels_first)
+
+
 @functools.lru_cache(maxsize=1000)
-def spatial_windows(
+def _windows_of(
     name: str,
     size: tuple[int, ...],
     strides: tuple[int, ...],
@@ -197,19 +230,18 @@ def spatial_windows(
     padding: Any,
     space: tuple[int, ...],
     channels_first: bool,
-) -> Windows:
-    """The windows over spatial axes of the lengths `space`, from the arguments as tuples."""
-    rank = len(size)
-    steps, gaps = [
+) -> tuple[Windows, Windows]:
+    rank = len(space)
+    sizes, steps, gaps = [
         each_axis(name, what, given, rank, channels_first)
-        for what, given in (("strides", strides), ("dilations", dilations))
+        for what, given in (("ksize", size), ("strides", strides), ("dilations", dilations))
     ]
-    if steps[-1] != 1 or gaps[-1] != 1:
-        raise UnimplementedError(f"{name}: strides and dilations must be 1 along the channels")
-    return padded(name, Windows(size, steps[:-1], gaps[:-1], ()), padding, space, channels_first)
+    spatial = Windows(sizes[:-1], steps[:-1], gaps[:-1], ())
+    channels = Windows(sizes[-1:], steps[-1:], gaps[-1:], ((0, 0),))
+    return _padded(name, spatial, padding, space, channels_first), channels
 
 
-def padded(
+def _padded(
     name: str, windows: Windows, padding: Any, space: tuple[int, ...], channels_first: bool
 ) -> Windows:
     """The windows with the padding that SAME, VALID or a list of (before, after) for every axis asks for."""
