@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor, convert_to_tensor
-from ..losses.per_sample import of_one_rank
+from ..losses.per_sample import match_ranks
 from ..ops.array.movement import cast, expand_dims, reshape, squeeze
 from ..ops.math.functions import equal, greater
 from ..ops.math.reduction import argmax, reduce_any
@@ -20,7 +20,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
     array([1., 0.], dtype=float32)
     """
     predicted = convert_to_tensor(y_pred)
-    true, predicted = of_one_rank(cast(y_true, predicted.dtype), predicted)
+    true, predicted = match_ranks(cast(y_true, predicted.dtype), predicted)
     return cast(equal(true, predicted), "float32")
 
 
@@ -30,7 +30,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
     >>> binary_accuracy([1.0, 0.0], [0.7, 0.7]).numpy()
     array([1., 0.], dtype=float32)
     """
-    true, predicted = of_one_rank(convert_to_tensor(y_true), convert_to_tensor(y_pred))
+    true, predicted = match_ranks(convert_to_tensor(y_true), convert_to_tensor(y_pred))
     yes = greater(predicted, cast(threshold, predicted.dtype))
     return cast(equal(true, cast(yes, true.dtype)), "float32")
 

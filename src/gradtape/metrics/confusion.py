@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.tensor import Tensor, convert_to_tensor
 from ..core.variable import Variable
-from ..losses.per_sample import EPSILON, of_one_rank
+from ..losses.per_sample import EPSILON, match_ranks
 from ..ops.array.creation import one_hot, zeros_like
 from ..ops.array.movement import broadcast_to, cast, expand_dims, reshape, stack
 from ..ops.math.cumulative import cumsum
@@ -55,11 +55,11 @@ class _Counts(Metric):
             getattr(self, name).assign_add(counts[name])
 
     def _prepared(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        predicted, true = of_one_rank(cast(y_pred, self.dtype), cast(y_true, self.dtype))
+        predicted, true = match_ranks(cast(y_pred, self.dtype), cast(y_true, self.dtype))
         if sample_weight is None:
             return true, predicted, None
         weight = expand_dims(cast(sample_weight, self.dtype), -1)
-        return true, predicted, of_one_rank(true, weight, grow=False)[1]
+        return true, predicted, match_ranks(true, weight, grow=False)[1]
 
 
 def _evenly_spaced(thresholds: list[float]) -> bool:

@@ -52,7 +52,7 @@ class MeanSquaredLogarithmicError(MeanOf):
 
 
 def _squared_error(y_true: Any, y_pred: Any) -> Tensor:
-    true, predicted = per_sample.of_one_rank(cast(y_true, "float32"), cast(y_pred, "float32"))
+    true, predicted = per_sample.match_ranks(cast(y_true, "float32"), cast(y_pred, "float32"))
     return square(predicted - true)
 
 

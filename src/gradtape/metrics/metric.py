@@ -9,7 +9,7 @@ from ..core import dtypes
 from ..core.scopes import snake_case
 from ..core.tensor import Tensor
 from ..core.variable import Variable
-from ..losses.per_sample import of_one_rank
+from ..losses.per_sample import match_ranks
 from ..ops.array.creation import zeros
 from ..ops.array.movement import broadcast_to, cast
 from ..ops.math.functions import divide_no_nan
@@ -166,7 +166,7 @@ def _by_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dtyp
     values = cast(values, dtype)
     weight = None
     if sample_weight is not None:
-        values, weight = of_one_rank(values, cast(sample_weight, dtype))
+        values, weight = match_ranks(values, cast(sample_weight, dtype))
         axes = weight.ndim
         if values.ndim > axes:
             values = reduce(values, list(range(axes, values.ndim)))
