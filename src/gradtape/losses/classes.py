@@ -153,6 +153,8 @@ class _FunctionLoss(Loss):
 class MeanSquaredError(_FunctionLoss):
     """The mean of the squares of the errors.
 
+    `reduction`, `name` and `dtype` are those of `Loss`.
+
     >>> float(MeanSquaredError()([[0.0, 1.0]], [[2.0, 1.0]]))
     2.0
     """
@@ -162,6 +164,8 @@ class MeanSquaredError(_FunctionLoss):
 
 class MeanAbsoluteError(_FunctionLoss):
     """The mean of the errors' absolute values.
+
+    `reduction`, `name` and `dtype` are those of `Loss`.
 
     >>> float(MeanAbsoluteError()([[0.0, 1.0]], [[2.0, 1.0]]))
     1.0
@@ -173,6 +177,8 @@ class MeanAbsoluteError(_FunctionLoss):
 class MeanAbsolutePercentageError(_FunctionLoss):
     """The mean of the errors in percent of the true values.
 
+    `reduction`, `name` and `dtype` are those of `Loss`.
+
     >>> float(MeanAbsolutePercentageError()([[2.0, 1.0]], [[1.0, 1.0]]))
     25.0
     """
@@ -182,6 +188,8 @@ class MeanAbsolutePercentageError(_FunctionLoss):
 
 class MeanSquaredLogarithmicError(_FunctionLoss):
     """The mean of the squares of the differences of log(1 + value).
+
+    `reduction`, `name` and `dtype` are those of `Loss`.
 
     >>> float(MeanSquaredLogarithmicError()([[1.0]], [[1.0]]))
     0.0
@@ -193,6 +201,8 @@ class MeanSquaredLogarithmicError(_FunctionLoss):
 class LogCosh(_FunctionLoss):
     """The mean of log(cosh(error)).
 
+    `reduction`, `name` and `dtype` are those of `Loss`.
+
     >>> float(LogCosh()([[1.0]], [[1.0]]))
     0.0
     """
@@ -202,6 +212,8 @@ class LogCosh(_FunctionLoss):
 
 class Hinge(_FunctionLoss):
     """The mean of max(1 - true * predicted, 0), for truths -1 and 1 (or 0 and 1).
+
+    `reduction`, `name` and `dtype` are those of `Loss`.
 
     >>> float(Hinge()([[1.0, -1.0]], [[0.5, -2.0]]))
     0.25
@@ -213,6 +225,8 @@ class Hinge(_FunctionLoss):
 class SquaredHinge(_FunctionLoss):
     """The mean of max(1 - true * predicted, 0) squared, for truths -1 and 1 (or 0 and 1).
 
+    `reduction`, `name` and `dtype` are those of `Loss`.
+
     >>> float(SquaredHinge()([[1.0, -1.0]], [[0.5, -2.0]]))
     0.125
     """
@@ -222,6 +236,8 @@ class SquaredHinge(_FunctionLoss):
 
 class CategoricalHinge(_FunctionLoss):
     """The mean of max(1 + the largest prediction for another class - that for the true class, 0).
+
+    `reduction`, `name` and `dtype` are those of `Loss`.
 
     >>> float(CategoricalHinge()([[0.0, 1.0]], [[0.5, 1.0]]))
     0.5
@@ -233,6 +249,8 @@ class CategoricalHinge(_FunctionLoss):
 class KLDivergence(_FunctionLoss):
     """The mean of the Kullback-Leibler divergences of predicted from true distributions.
 
+    `reduction`, `name` and `dtype` are those of `Loss`.
+
     >>> float(KLDivergence()([[0.5, 0.5]], [[0.5, 0.5]]))
     0.0
     """
@@ -243,6 +261,8 @@ class KLDivergence(_FunctionLoss):
 
 class Poisson(_FunctionLoss):
     """The mean of predicted - true * log(predicted).
+
+    `reduction`, `name` and `dtype` are those of `Loss`.
 
     >>> round(float(Poisson()([[2.0]], [[1.0]])), 5)
     1.0

@@ -46,7 +46,7 @@ def as_floats(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def match_ranks(x: TensorLike, y: TensorLike, grow: bool = True) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one rank: a last axis of length 1 is dropped or added where it makes the difference."""
+    """Both as tensors of one rank: a last axis of length 1 is dropped or (to a vector, if `grow`) added."""
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     if x._array.ndim == y._array.ndim:
         return x, y

@@ -178,7 +178,7 @@ def random_crop(
 def stateless_random_crop(
     value: TensorLike, size: ShapeLike, seed: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`random_crop` as a function of `seed`, two integers.
+    """`random_crop` of the shape `size`, as a function of `seed`, two integers.
 
     >>> stateless_random_crop([[1, 2, 3], [4, 5, 6]], (2, 1), (1, 2)).shape
     TensorShape([2, 1])

@@ -394,7 +394,7 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_brightness` as a function of `seed`, two integers.
+    """`random_brightness` up to `max_delta`, as a function of `seed`, two integers.
 
     >>> stateless_random_brightness([[[0.5]]], 0.1, (1, 2)).shape
     TensorShape([1, 1, 1])
@@ -417,7 +417,7 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
 
 
 def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: TensorLike) -> Tensor:
-    """`random_contrast` as a function of `seed`, two integers.
+    """`random_contrast` between `lower` and `upper`, as a function of `seed`, two integers.
 
     >>> stateless_random_contrast([[[0.5]]], 0.5, 1.5, (1, 2)).shape
     TensorShape([1, 1, 1])
@@ -440,7 +440,7 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
 
 
 def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_hue` as a function of `seed`, two integers.
+    """`random_hue` up to `max_delta`, as a function of `seed`, two integers.
 
     >>> stateless_random_hue([[[0.5, 0.0, 0.0]]], 0.1, (1, 2)).shape
     TensorShape([1, 1, 3])
@@ -463,7 +463,7 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
 def stateless_random_saturation(
     image: TensorLike, lower: float, upper: float, seed: TensorLike | None = None
 ) -> Tensor:
-    """`random_saturation` as a function of `seed`, two integers.
+    """`random_saturation` between `lower` and `upper`, as a function of `seed`, two integers.
 
     >>> stateless_random_saturation([[[0.5, 0.0, 0.0]]], 0.5, 1.5, (1, 2)).shape
     TensorShape([1, 1, 3])

@@ -211,7 +211,7 @@ def conv3d(
     dilations: Lengths | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`convolution` of volumes: (batch, depth, height, width, channels).
+    """`convolution` of volumes: (batch, depth, height, width, channels) with filters (window..., channels, out).
 
     `strides`, `padding` and `dilations` are those of `convolution`; `data_format` is "NDHWC" or "NCDHW".
 
@@ -262,7 +262,8 @@ def conv1d_transpose(
 ) -> Tensor:
     """`conv_transpose` along one axis.
 
-    `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is "NWC" or "NCW".
+    `filters`, `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is "NWC"
+    or "NCW".
 
     >>> conv1d_transpose([[[1.0], [2.0]]], [[[1.0]], [[10.0]]], [1, 3, 1], 1, "VALID").numpy().ravel()
     array([ 1., 12., 20.], dtype=float32)
@@ -284,8 +285,8 @@ def conv2d_transpose(
 ) -> Tensor:
     """`conv_transpose` of images.
 
-    `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is "NHWC" or
-    "NCHW".
+    `filters`, `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is
+    "NHWC" or "NCHW".
 
     >>> import gradtape as tf
     >>> conv2d_transpose(tf.ones((1, 2, 2, 3)), tf.ones((2, 2, 5, 3)), (1, 4, 4, 5), 2).shape
@@ -308,8 +309,8 @@ def conv3d_transpose(
 ) -> Tensor:
     """`conv_transpose` of volumes.
 
-    `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is "NDHWC" or
-    "NCDHW".
+    `filters`, `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is
+    "NDHWC" or "NCDHW".
 
     >>> import gradtape as tf
     >>> x, filters = tf.ones((1, 1, 1, 1, 3)), tf.ones((2, 2, 2, 1, 3))
@@ -324,7 +325,7 @@ def conv3d_transpose(
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: Lengths, padding: Padding, name: str | None = None
 ) -> Tensor:
-    """`conv2d` of `value` with `rate - 1` elements left out between those of the window.
+    """`conv2d` of `value` by `filters` with `rate - 1` elements left out between those of the window.
 
     `padding` is that of `convolution`.
 

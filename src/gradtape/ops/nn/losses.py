@@ -136,12 +136,20 @@ def compute_average_loss(
     sample_weight: TensorLike | None = None,
     global_batch_size: TensorLike | None = None,
 ) -> Tensor:
-    """The sum of the (weighted) losses over the batch size: by default the number of losses.
+    """The sum of the (weighted) losses over the batch size.
+
+    Args:
+        per_example_loss: the losses, with a first axis for the examples.
+        sample_weight: weights, one for each loss or for each example.
+        global_batch_size: by default the number of examples.
+
+    Raises:
+        InvalidArgumentError: if there is no axis for the examples, or the batch size is no integer of at least 0.
 
     >>> float(compute_average_loss([1.0, 2.0, 3.0], global_batch_size=6))
     1.0
     """
-    losses: Any = convert(per_example_loss)
+    losses = convert(per_example_loss)
     if losses._array.dtype.char in HALF:
         given = {"sample_weight": sample_weight, "global_batch_size": global_batch_size}
         return rounded(compute_average_loss, losses, **given)
@@ -183,17 +191,17 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
 
 def _sampled_logits(
     name: str,
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int,
-    sampled_values: Any,
+    sampled_values: Sequence[TensorLike] | None,
     remove_accidental_hits: bool,
-    seed: Any,
-) -> tuple[Any, Any]:
+    seed: int | None,
+) -> tuple[Tensor, Any]:
     """The logits of the true and of the sampled classes, less the log of how often each is drawn; and the labels."""
     x = convert(inputs)
     true = convert(labels)

@@ -119,7 +119,8 @@ def normalize_moments(
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance from the results of `sufficient_statistics`.
 
-    `counts` are numbers of elements, `mean_ss` their sums, `variance_ss` the sums of their squares.
+    `counts` are numbers of elements, `mean_ss` their sums, `variance_ss` the sums of their squares; `shift` was
+    subtracted from the elements before, or is None.
 
     >>> [float(t) for t in normalize_moments(*sufficient_statistics([1.0, 3.0], [0]))]
     [2.0, 1.0]
