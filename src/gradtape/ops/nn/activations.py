@@ -21,12 +21,12 @@ from ..math.elementwise import (
     multiply,
     negative,
     number,
-    relu,
     select,
     sigmoid,
     tanh,
     zero_like,
 )
+from ..math.elementwise import relu as relu_
 from ..math.reduction import one_axis
 from ..math.special import erfc
 from ..scalars import number as number_of
@@ -92,13 +92,13 @@ selu_.rules(
 # The public functions
 
 
-def relu_(features: TensorLike, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """max(x, 0) for each element. The gradient at 0 is 0.
 
-    >>> relu_([-1.0, 2.0]).numpy()
+    >>> relu([-1.0, 2.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    return ordered(relu, apply1(relu, features))
+    return ordered(relu_, apply1(relu_, features))
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
@@ -185,4 +185,4 @@ def crelu(features: TensorLike, axis: Axis = -1, name: str | None = None) -> Ten
     """
     x = convert(features)
     a = one_axis("crelu", axis, x.ndim)
-    return ordered(relu, apply1(relu, apply(concat_, (x, apply(negative, (x,))), {"axis": a})))
+    return ordered(relu_, apply1(relu_, apply(concat_, (x, apply(negative, (x,))), {"axis": a})))
