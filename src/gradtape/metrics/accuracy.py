@@ -1,4 +1,4 @@
-"""Accuracies: how often predictions are right. As functions, 1 for each right sample and 0 for each wrong one."""
+"""Accuracies: shares of right predictions. As functions, 1 for each right sample and 0 for each wrong one."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def sparse_top_k_categorical_accuracy(
 
 
 class Accuracy(FunctionMean):
-    """How often prediction and truth are equal.
+    """The share of samples whose prediction and truth are equal.
 
     >>> float(Accuracy()([1, 2], [1, 3]))
     0.5
@@ -104,7 +104,7 @@ class Accuracy(FunctionMean):
 
 
 class BinaryAccuracy(FunctionMean):
-    """How often predictions lie on the truth's side of `threshold`.
+    """The share of predictions that lie on the truth's side of `threshold`.
 
     >>> float(BinaryAccuracy()([1.0, 0.0], [0.7, 0.7]))
     0.5
@@ -120,7 +120,7 @@ class BinaryAccuracy(FunctionMean):
 
 
 class CategoricalAccuracy(FunctionMean):
-    """How often the largest prediction is that for the true class, given as the largest of `y_true`.
+    """The share of samples whose largest prediction is that for the true class, given as the largest of `y_true`.
 
     >>> float(CategoricalAccuracy()([[0.0, 1.0], [1.0, 0.0]], [[0.4, 0.6], [0.4, 0.6]]))
     0.5
@@ -130,7 +130,7 @@ class CategoricalAccuracy(FunctionMean):
 
 
 class SparseCategoricalAccuracy(FunctionMean):
-    """How often the largest prediction is that for the true class, given as an integer.
+    """The share of samples whose largest prediction is that for the true class, given as an integer.
 
     >>> float(SparseCategoricalAccuracy()([1, 0], [[0.4, 0.6], [0.4, 0.6]]))
     0.5
@@ -140,7 +140,7 @@ class SparseCategoricalAccuracy(FunctionMean):
 
 
 class TopKCategoricalAccuracy(FunctionMean):
-    """How often the true class, given as the largest of `y_true`, is among the `k` largest predictions.
+    """The share of samples whose true class, the largest of `y_true`, is among the `k` largest predictions.
 
     >>> float(TopKCategoricalAccuracy(k=2)([[0.0, 0.0, 1.0]], [[0.5, 0.3, 0.2]]))
     0.0
@@ -156,7 +156,7 @@ class TopKCategoricalAccuracy(FunctionMean):
 
 
 class SparseTopKCategoricalAccuracy(FunctionMean):
-    """How often the true class, given as an integer, is among the `k` largest predictions.
+    """The share of samples whose true class, an integer, is among the `k` largest predictions.
 
     With `from_sorted_ids` the predictions are classes, the most likely first.
 

@@ -146,7 +146,7 @@ class _Count(_Counts):
 
 
 class TruePositives(_Count):
-    """How many predictions above the threshold (one, or each of several `thresholds`; 0.5 by default) are true.
+    """The number of predictions above the threshold that are true, for each of `thresholds` (0.5 by default).
 
     >>> float(TruePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0
@@ -156,7 +156,7 @@ class TruePositives(_Count):
 
 
 class FalsePositives(_Count):
-    """How many predictions above the threshold (one, or each of several `thresholds`; 0.5 by default) are false.
+    """The number of predictions above the threshold that are false, for each of `thresholds` (0.5 by default).
 
     >>> float(FalsePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0
@@ -166,7 +166,7 @@ class FalsePositives(_Count):
 
 
 class TrueNegatives(_Count):
-    """How many predictions below the threshold (one, or each of several `thresholds`; 0.5 by default) are false.
+    """The number of predictions below the threshold that are false, for each of `thresholds` (0.5 by default).
 
     >>> float(TrueNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
     0.0
@@ -176,7 +176,7 @@ class TrueNegatives(_Count):
 
 
 class FalseNegatives(_Count):
-    """How many predictions below the threshold (one, or each of several `thresholds`; 0.5 by default) are true.
+    """The number of predictions below the threshold that are true, for each of `thresholds` (0.5 by default).
 
     >>> float(FalseNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0

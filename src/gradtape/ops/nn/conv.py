@@ -262,8 +262,8 @@ def conv1d_transpose(
 ) -> Tensor:
     """`conv_transpose` along one axis.
 
-    `filters`, `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is "NWC"
-    or "NCW".
+    `filters`, `output_shape`, `strides`, `padding` and `dilations` are those of `conv_transpose`; `data_format` is
+    "NWC" or "NCW".
 
     >>> conv1d_transpose([[[1.0], [2.0]]], [[[1.0]], [[10.0]]], [1, 3, 1], 1, "VALID").numpy().ravel()
     array([ 1., 12., 20.], dtype=float32)

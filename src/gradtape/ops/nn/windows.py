@@ -36,11 +36,11 @@ class Windows(NamedTuple):
     pads: tuple[tuple[int, int], ...]
 
     def reach(self) -> tuple[int, ...]:
-        """How far a window reaches along each axis, its gaps included."""
+        """The extent of a window along each axis, its gaps included."""
         return tuple([(n - 1) * d + 1 for n, d in zip(self.size, self.dilations)])
 
     def fit(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many windows fit along each axis; `shape` has the lengths of these axes."""
+        """The number of windows that fit along each axis; `shape` has the lengths of these axes."""
         return tuple(
             [
                 max(0, (n + sum(pad) - r) // s + 1)
