@@ -215,7 +215,7 @@ def test_nothing_in_nothing_out(wrapped, x, filters, out):
 def test_large_windows_are_not_compiled_one_tap_after_the_other():
     jax = pytest.importorskip("jax")
     code = jax.make_jaxpr(
-        lambda x, f: convolve._by_jax(x, f, convolve.Windows((128,), (1,), (1,), ((0, 0),)), 1)
+        lambda x, f: convolve._convolved_by_jax(x, f, convolve.Windows((128,), (1,), (1,), ((0, 0),)), 1)
     )(np.ones((1, 300, 2)), np.ones((128, 2, 3)))
     assert len(code.eqns) < 10
 

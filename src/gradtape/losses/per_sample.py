@@ -1,12 +1,12 @@
-"""Losses as functions of `y_true` and `y_pred`: one value for each sample. Made of operations: tapes hear them."""
+"""Losses as functions of `y_true` and `y_pred`: one value for each sample. Made of operations, which tapes record."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, convert_to_tensor
+from ..core.types import Axes, TensorLike
 from ..ops.array.creation import zeros_like
 from ..ops.array.movement import cast, expand_dims, squeeze, transpose
 from ..ops.linalg.products import l2_normalize
@@ -37,7 +37,7 @@ from ..ops.scalars import number
 EPSILON = 1e-7  # keeps logarithms and quotients finite
 
 
-def as_floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+def as_floats(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as floating tensors of the prediction's dtype."""
     predicted = convert_to_tensor(y_pred)
     if not predicted.dtype.is_floating:
@@ -45,8 +45,8 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     return cast(y_true, predicted.dtype), predicted
 
 
-def of_one_rank(x: Any, y: Any, grow: bool = True) -> tuple[Any, Any]:
-    """Both with the same number of axes: a last axis of length 1 is dropped or added where it makes the difference."""
+def match_ranks(x: TensorLike, y: TensorLike, grow: bool = True) -> tuple[Tensor, Tensor]:
+    """Both as tensors of one rank: a last axis of length 1 is dropped or (to a vector, if `grow`) added."""
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     if x._array.ndim == y._array.ndim:
         return x, y
@@ -60,11 +60,11 @@ def of_one_rank(x: Any, y: Any, grow: bool = True) -> tuple[Any, Any]:
     return x, y
 
 
-def _pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    return of_one_rank(*as_floats(y_true, y_pred))
+def _pair(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
+    return match_ranks(*as_floats(y_true, y_pred))
 
 
-def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of the squares of the errors.
 
     >>> mean_squared_error([[0.0, 1.0]], [[2.0, 1.0]]).numpy()
@@ -74,7 +74,7 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(square(true - predicted), -1)
 
 
-def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of the errors' absolute values.
 
     >>> mean_absolute_error([[0.0, 1.0]], [[2.0, 1.0]]).numpy()
@@ -84,7 +84,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(abs(true - predicted), -1)
 
 
-def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of the errors in percent of the true values.
 
     >>> mean_absolute_percentage_error([[2.0, 1.0]], [[1.0, 1.0]]).numpy()
@@ -94,7 +94,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     return 100.0 * reduce_mean(abs((true - predicted) / maximum(abs(true), EPSILON)), -1)
 
 
-def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of the squares of the differences of log(1 + value).
 
     >>> mean_squared_logarithmic_error([[0.0]], [[math.e - 1]]).numpy().round(5)
@@ -105,8 +105,8 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(square(difference), -1)
 
 
-def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """The negative cosine of the angle between two vectors: -1 where they point the same way.
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
+    """The negative cosine of the angle between two vectors along `axis`: -1 where they point the same way.
 
     >>> cosine_similarity([[0.0, 1.0]], [[0.0, 2.0]]).numpy()
     array([-1.], dtype=float32)
@@ -115,11 +115,11 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
     return -reduce_sum(_normalized(true, axis) * _normalized(predicted, axis), axis)
 
 
-def _normalized(x: Any, axis: int) -> Any:
+def _normalized(x: Tensor, axis: int) -> Tensor:
     return l2_normalize(x, axis, epsilon=EPSILON**2)
 
 
-def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
     """The mean over the last axis of half the errors' squares, continued as a line from `delta` on.
 
     >>> huber([[0.0, 0.0]], [[1.0, 3.0]]).numpy()
@@ -131,7 +131,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
     return reduce_mean(where(size <= delta, 0.5 * square(error), delta * size - 0.5 * delta * delta), -1)
 
 
-def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of log(cosh(error)).
 
     >>> log_cosh([[0.0]], [[0.0]]).numpy()
@@ -142,7 +142,7 @@ def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(error + softplus(-2.0 * error) - math.log(2), -1)
 
 
-def hinge(y_true: Any, y_pred: Any) -> Tensor:
+def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of max(1 - true * predicted, 0), for truths -1 and 1 (or 0 and 1).
 
     >>> hinge([[1.0, -1.0]], [[0.5, -2.0]]).numpy()
@@ -151,7 +151,7 @@ def hinge(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(_margins(y_true, y_pred), -1)
 
 
-def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of max(1 - true * predicted, 0) squared, for truths -1 and 1 (or 0 and 1).
 
     >>> squared_hinge([[1.0, -1.0]], [[0.5, -2.0]]).numpy()
@@ -160,13 +160,13 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(square(_margins(y_true, y_pred)), -1)
 
 
-def _margins(y_true: Any, y_pred: Any) -> Any:
+def _margins(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     true, predicted = as_floats(y_true, y_pred)
     binary = reduce_all(logical_or(equal(true, 0.0), equal(true, 1.0)))
     return maximum(1.0 - where(binary, 2.0 * true - 1.0, true) * predicted, 0.0)
 
 
-def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """max(1 + the largest prediction for another class - that for the true class, 0).
 
     >>> categorical_hinge([[0.0, 1.0]], [[0.5, 1.0]]).numpy()
@@ -177,7 +177,7 @@ def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
     return maximum(wrong - right + 1.0, 0.0)
 
 
-def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The sum over the last axis of true * log(true / predicted).
 
     >>> kl_divergence([[0.5, 0.5]], [[0.5, 0.5]]).numpy()
@@ -187,7 +187,7 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_sum(true * log(true / predicted), -1)
 
 
-def poisson(y_true: Any, y_pred: Any) -> Tensor:
+def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean over the last axis of predicted - true * log(predicted).
 
     >>> poisson([[2.0]], [[1.0]]).numpy().round(5)
@@ -197,26 +197,49 @@ def poisson(y_true: Any, y_pred: Any) -> Tensor:
     return reduce_mean(predicted - true * log(predicted + EPSILON), -1)
 
 
-def _clipped(x: Any, top: float = 1.0 - EPSILON) -> Any:
+def _clipped(x: Tensor, top: float = 1.0 - EPSILON) -> Tensor:
     return maximum(minimum(x, top), EPSILON)
 
 
+def _smoothed(
+    y_true: TensorLike, y_pred: TensorLike, label_smoothing: float, classes: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Both as floats, the truth mixed with an even distribution over the classes, by default the last axis."""
+    true, predicted = as_floats(y_true, y_pred)
+    share = number("a cross entropy", "label_smoothing", label_smoothing)
+    if not share:
+        return true, predicted
+    if classes is None:
+        if not true.ndim:
+            raise InvalidArgumentError(
+                "a cross entropy needs an axis of classes, and y_true is a single number"
+            )
+        classes = true._array.shape[-1]
+    return true * (1.0 - share) + share / classes, predicted
+
+
 def binary_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
 ) -> Tensor:
     """The mean over an axis of the cross entropy between truths 0 or 1 and predicted probabilities (or logits).
+
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: how far truths are moved from 0 and 1 towards 1/2: 1 moves them all the way.
+        axis: the axis over which the mean is taken.
 
     >>> binary_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.6931472], dtype=float32)
     """
-    true, predicted = as_floats(y_true, y_pred)
-    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
-    if label_smoothing:
-        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    true, predicted = _smoothed(y_true, y_pred, label_smoothing, classes=2)
     return reduce_mean(_binary(true, predicted, from_logits), axis)
 
 
-def _binary(true: Any, predicted: Any, from_logits: bool) -> Any:
+def _binary(true: Tensor, predicted: Tensor, from_logits: bool) -> Tensor:
     if from_logits:
         return sigmoid_cross_entropy_with_logits(true, predicted)
     p = _clipped(predicted)
@@ -224,8 +247,8 @@ def _binary(true: Any, predicted: Any, from_logits: bool) -> Any:
 
 
 def binary_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     apply_class_balancing: bool = False,
     alpha: float = 0.25,
     gamma: float = 2.0,
@@ -235,13 +258,15 @@ def binary_focal_crossentropy(
 ) -> Tensor:
     """`binary_crossentropy` where easy samples count less: times (1 - probability of the truth) ** gamma.
 
+    Args:
+        apply_class_balancing: whether truths 1 count `alpha` times, and truths 0 1 - alpha times.
+        gamma: the higher, the less easy samples count.
+        from_logits, label_smoothing, axis: those of `binary_crossentropy`.
+
     >>> binary_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.1732868], dtype=float32)
     """
-    true, predicted = as_floats(y_true, y_pred)
-    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
-    if label_smoothing:
-        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    true, predicted = _smoothed(y_true, y_pred, label_smoothing, classes=2)
     if from_logits:
         predicted = sigmoid(predicted)
     right = true * predicted + (1.0 - true) * (1.0 - predicted)
@@ -252,9 +277,18 @@ def binary_focal_crossentropy(
 
 
 def categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
 ) -> Tensor:
     """The cross entropy between true and predicted probabilities (or logits) of classes.
+
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        label_smoothing: the share of the truth that is spread evenly over all classes.
+        axis: the axis of the classes.
 
     >>> categorical_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.6931472], dtype=float32)
@@ -266,21 +300,9 @@ def categorical_crossentropy(
     return -reduce_sum(true * log(p), axis)
 
 
-def _smoothed(y_true: Any, y_pred: Any, label_smoothing: float) -> tuple[Any, Any]:
-    true, predicted = as_floats(y_true, y_pred)
-    label_smoothing = number("a cross entropy", "label_smoothing", label_smoothing)
-    if label_smoothing:
-        if not true.ndim:
-            raise InvalidArgumentError(
-                "a cross entropy needs an axis of classes, and y_true is a single number"
-            )
-        true = true * (1.0 - label_smoothing) + label_smoothing / true._array.shape[-1]
-    return true, predicted
-
-
 def categorical_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     alpha: float = 0.25,
     gamma: float = 2.0,
     from_logits: bool = False,
@@ -288,6 +310,8 @@ def categorical_focal_crossentropy(
     axis: int = -1,
 ) -> Tensor:
     """`categorical_crossentropy` where easy samples count less: times alpha * (1 - probability) ** gamma.
+
+    `from_logits`, `label_smoothing` and `axis` are those of `categorical_crossentropy`.
 
     >>> categorical_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.0433217], dtype=float32)
@@ -300,11 +324,18 @@ def categorical_focal_crossentropy(
 
 
 def sparse_categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    ignore_class: int | None = None,
+    axis: int = -1,
 ) -> Tensor:
     """The cross entropy between the true classes, as integers, and predicted probabilities (or logits) of all.
 
-    Samples of `ignore_class` give 0.
+    Args:
+        from_logits: whether predictions are logits, not probabilities.
+        ignore_class: a class whose samples give 0.
+        axis: the axis of the classes.
 
     >>> sparse_categorical_crossentropy([1], [[0.25, 0.75]]).numpy()
     array([0.28768212], dtype=float32)
@@ -326,8 +357,8 @@ def sparse_categorical_crossentropy(
     return where(valid, result, zeros_like(result))
 
 
-def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
-    """1 - twice the overlap of truth and prediction over the sum of both.
+def dice(y_true: TensorLike, y_pred: TensorLike, axis: Axes = None) -> Tensor:
+    """1 - twice the overlap of truth and prediction over the sum of both, along `axis` or all axes.
 
     >>> float(dice([[1.0, 0.0]], [[1.0, 0.0]]))
     0.0
@@ -337,8 +368,12 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
     return 1.0 - 2.0 * reduce_sum(true * predicted, axis) / (both + EPSILON)
 
 
-def tversky(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
+def tversky(
+    y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Axes = None
+) -> Tensor:
     """1 - the overlap over itself plus `alpha` times what was missed plus `beta` times what was wrongly found.
+
+    `axis` is what the sums are taken over; all axes by default.
 
     >>> round(float(tversky([[1.0, 0.0]], [[1.0, 0.0]])), 4)
     0.0

@@ -1,41 +1,40 @@
-"""Accuracies: how often predictions are right. As functions, 1 for each right sample and 0 for each wrong one."""
+"""Accuracies: shares of right predictions. As functions, 1 for each right sample and 0 for each wrong one."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..core.tensor import Tensor, convert_to_tensor
-from ..losses.per_sample import of_one_rank
+from ..core.types import DTypeLike, TensorLike
+from ..losses.per_sample import match_ranks
 from ..ops.array.movement import cast, expand_dims, reshape, squeeze
 from ..ops.math.functions import equal, greater
 from ..ops.math.reduction import argmax, reduce_any
 from ..ops.math.sorting import in_top_k
-from .metric import MeanOf
+from .metric import FunctionMean
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where prediction and truth are equal, else 0.
 
     >>> accuracy([1, 2], [1, 3]).numpy()
     array([1., 0.], dtype=float32)
     """
     predicted = convert_to_tensor(y_pred)
-    true, predicted = of_one_rank(cast(y_true, predicted.dtype), predicted)
+    true, predicted = match_ranks(cast(y_true, predicted.dtype), predicted)
     return cast(equal(true, predicted), "float32")
 
 
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """1 where the prediction lies on the truth's side of the threshold, else 0.
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
+    """1 where the prediction lies on the truth's side of `threshold`, else 0.
 
     >>> binary_accuracy([1.0, 0.0], [0.7, 0.7]).numpy()
     array([1., 0.], dtype=float32)
     """
-    true, predicted = of_one_rank(convert_to_tensor(y_true), convert_to_tensor(y_pred))
+    true, predicted = match_ranks(convert_to_tensor(y_true), convert_to_tensor(y_pred))
     yes = greater(predicted, cast(threshold, predicted.dtype))
     return cast(equal(true, cast(yes, true.dtype)), "float32")
 
 
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest prediction is that for the true class, which is the largest of `y_true`, else 0.
 
     >>> categorical_accuracy([[0.0, 1.0], [1.0, 0.0]], [[0.4, 0.6], [0.4, 0.6]]).numpy()
@@ -44,7 +43,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return cast(equal(argmax(y_true, -1), argmax(y_pred, -1)), "float32")
 
 
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest prediction is that for the true class, an integer, else 0.
 
     >>> sparse_categorical_accuracy([1, 0], [[0.4, 0.6], [0.4, 0.6]]).numpy()
@@ -57,7 +56,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return cast(equal(true, found), "float32")
 
 
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """1 where the true class, the largest of `y_true`, is among the `k` largest predictions, else 0.
 
     >>> top_k_categorical_accuracy([[0.0, 0.0, 1.0]], [[0.5, 0.3, 0.2]], k=2).numpy()
@@ -67,11 +66,14 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 
 
 def sparse_top_k_categorical_accuracy(
-    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
     """1 where the true class, an integer, is among the `k` largest predictions, else 0.
 
     With `from_sorted_ids` the predictions are classes, the most likely first.
+
+    Raises:
+        ValueError: if the predictions have no axis of classes.
 
     >>> sparse_top_k_categorical_accuracy([1], [[0.5, 0.3, 0.2]], k=2).numpy()
     array([1.], dtype=float32)
@@ -91,8 +93,8 @@ def sparse_top_k_categorical_accuracy(
     return reshape(cast(found, "float32"), true.shape)
 
 
-class Accuracy(MeanOf):
-    """How often prediction and truth are equal.
+class Accuracy(FunctionMean):
+    """The share of samples whose prediction and truth are equal.
 
     >>> float(Accuracy()([1, 2], [1, 3]))
     0.5
@@ -101,8 +103,8 @@ class Accuracy(MeanOf):
     _function = accuracy
 
 
-class BinaryAccuracy(MeanOf):
-    """How often predictions lie on the truth's side of the threshold.
+class BinaryAccuracy(FunctionMean):
+    """The share of predictions that lie on the truth's side of `threshold`.
 
     >>> float(BinaryAccuracy()([1.0, 0.0], [0.7, 0.7]))
     0.5
@@ -111,13 +113,14 @@ class BinaryAccuracy(MeanOf):
     _function = binary_accuracy
 
     def __init__(
-        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+        self, name: str | None = "binary_accuracy", dtype: DTypeLike | None = None, threshold: float = 0.5
     ) -> None:
-        super().__init__(name, dtype, threshold=threshold)
+        super().__init__(name, dtype)
+        self._fn_kwargs = {"threshold": threshold}
 
 
-class CategoricalAccuracy(MeanOf):
-    """How often the largest prediction is that for the true class, given as the largest of `y_true`.
+class CategoricalAccuracy(FunctionMean):
+    """The share of samples whose largest prediction is that for the true class, given as the largest of `y_true`.
 
     >>> float(CategoricalAccuracy()([[0.0, 1.0], [1.0, 0.0]], [[0.4, 0.6], [0.4, 0.6]]))
     0.5
@@ -126,8 +129,8 @@ class CategoricalAccuracy(MeanOf):
     _function = categorical_accuracy
 
 
-class SparseCategoricalAccuracy(MeanOf):
-    """How often the largest prediction is that for the true class, given as an integer.
+class SparseCategoricalAccuracy(FunctionMean):
+    """The share of samples whose largest prediction is that for the true class, given as an integer.
 
     >>> float(SparseCategoricalAccuracy()([1, 0], [[0.4, 0.6], [0.4, 0.6]]))
     0.5
@@ -136,8 +139,8 @@ class SparseCategoricalAccuracy(MeanOf):
     _function = sparse_categorical_accuracy
 
 
-class TopKCategoricalAccuracy(MeanOf):
-    """How often the true class, given as the largest of `y_true`, is among the `k` largest predictions.
+class TopKCategoricalAccuracy(FunctionMean):
+    """The share of samples whose true class, the largest of `y_true`, is among the `k` largest predictions.
 
     >>> float(TopKCategoricalAccuracy(k=2)([[0.0, 0.0, 1.0]], [[0.5, 0.3, 0.2]]))
     0.0
@@ -146,13 +149,16 @@ class TopKCategoricalAccuracy(MeanOf):
     _function = top_k_categorical_accuracy
 
     def __init__(
-        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: DTypeLike | None = None
     ) -> None:
-        super().__init__(name, dtype, k=k)
+        super().__init__(name, dtype)
+        self._fn_kwargs = {"k": k}
 
 
-class SparseTopKCategoricalAccuracy(MeanOf):
-    """How often the true class, given as an integer, is among the `k` largest predictions.
+class SparseTopKCategoricalAccuracy(FunctionMean):
+    """The share of samples whose true class, an integer, is among the `k` largest predictions.
+
+    With `from_sorted_ids` the predictions are classes, the most likely first.
 
     >>> float(SparseTopKCategoricalAccuracy(k=2)([1], [[0.5, 0.3, 0.2]]))
     1.0
@@ -164,7 +170,8 @@ class SparseTopKCategoricalAccuracy(MeanOf):
         self,
         k: int = 5,
         name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_sorted_ids: bool = False,
     ) -> None:
-        super().__init__(name, dtype, k=k, from_sorted_ids=from_sorted_ids)
+        super().__init__(name, dtype)
+        self._fn_kwargs = {"k": k, "from_sorted_ids": from_sorted_ids}

@@ -1,14 +1,16 @@
-"""Metrics that count: what is true and found, false and found, true and missed, false and left, for some thresholds."""
+"""Metrics of the confusion matrix: true and false positives and negatives, counted for one or more thresholds."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..core.tensor import Tensor, convert_to_tensor
+from ..core.types import DTypeLike, TensorLike
 from ..core.variable import Variable
-from ..losses.per_sample import EPSILON, of_one_rank
+from ..losses.per_sample import EPSILON, match_ranks
 from ..ops.array.creation import one_hot, zeros_like
 from ..ops.array.movement import broadcast_to, cast, expand_dims, reshape, stack
 from ..ops.math.cumulative import cumsum
@@ -30,36 +32,42 @@ from ..ops.math.sorting import top_k
 from ..ops.scalars import choice, integer, number
 from .metric import Metric
 
-_NOWHERE = -1e10  # below every prediction
+# One threshold, several, or None for the default.
+Thresholds: TypeAlias = float | Sequence[float] | None
+
+_BELOW_ALL = -1e10  # a prediction that no threshold lies below
 _COUNTS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 
 
 class _Counts(Metric):
     """Some of the four counts, one for each threshold, in variables of those names."""
 
-    _kept: tuple[str, ...] = _COUNTS
+    _counts: ClassVar[tuple[str, ...]] = _COUNTS
 
-    def __init__(self, name: str | None, dtype: Any, thresholds: list[float]) -> None:
+    def __init__(self, name: str | None, dtype: DTypeLike | None, thresholds: list[float]) -> None:
         super().__init__(dtype, name)
         self._limits = thresholds
         self._even = _evenly_spaced(thresholds)
 
-    def _make(self, *labels: int) -> None:
-        for name in self._kept:
+    def _create_counts(self, *labels: int) -> None:
+        for name in self._counts:
             setattr(self, name, self.add_variable((len(self._limits), *labels), name=name))
 
-    def _count(self, true: Any, predicted: Any, weight: Any) -> None:
-        """Add the counts of a batch, in which all axes are alike."""
+    def _count(self, true: Tensor, predicted: Tensor, weight: Tensor | None) -> None:
+        """Add the counts of a batch, over all axes."""
         counts = _counted(true, predicted, weight, self._limits, self._even)
-        for name in self._kept:
+        for name in self._counts:
             getattr(self, name).assign_add(counts[name])
 
-    def _prepared(self, y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        predicted, true = of_one_rank(cast(y_pred, self.dtype), cast(y_true, self.dtype))
+    def _prepared(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Truth, predictions and weights in the metric's dtype, of matching ranks."""
+        predicted, true = match_ranks(cast(y_pred, self.dtype), cast(y_true, self.dtype))
         if sample_weight is None:
             return true, predicted, None
         weight = expand_dims(cast(sample_weight, self.dtype), -1)
-        return true, predicted, of_one_rank(true, weight, grow=False)[1]
+        return true, predicted, match_ranks(true, weight, grow=False)[1]
 
 
 def _evenly_spaced(thresholds: list[float]) -> bool:
@@ -67,7 +75,10 @@ def _evenly_spaced(thresholds: list[float]) -> bool:
     return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
 
 
-def _counted(true: Any, predicted: Any, weight: Any, thresholds: list[float], even: bool) -> dict[str, Any]:
+def _counted(
+    true: Tensor, predicted: Tensor, weight: Tensor | None, thresholds: list[float], even: bool
+) -> dict[str, Tensor]:
+    """All four counts of a batch, by name, for each threshold."""
     dtype = predicted.dtype
     yes = cast(cast(reshape(true, [-1]), "bool"), dtype)
     p = reshape(predicted, [-1])
@@ -86,8 +97,8 @@ def _counted(true: Any, predicted: Any, weight: Any, thresholds: list[float], ev
     }
 
 
-def _above_even(part: Any, p: Any, thresholds: list[float]) -> Any:
-    """For each of evenly spaced thresholds, the sum of `part` where p lies above: sorted into the gaps between them."""
+def _above_even(part: Tensor, p: Tensor, thresholds: list[float]) -> Tensor:
+    """The sum of `part` where p lies above, for each of evenly spaced thresholds: by sorting p into their gaps."""
     count = len(thresholds)
     gap = ceil(minimum(maximum(p, 0.0), 1.0) * (count - 1.0)) - 1.0
     if thresholds[0] < 0:  # then even 0 lies above the first
@@ -95,7 +106,8 @@ def _above_even(part: Any, p: Any, thresholds: list[float]) -> Any:
     return cumsum(unsorted_segment_sum(part, cast(gap, "int32"), count), reverse=True)
 
 
-def _in_range(thresholds: Any, default: float) -> list[float]:
+def _in_range(thresholds: Thresholds, default: float) -> list[float]:
+    """The thresholds as a list, each in [0, 1]."""
     chosen = thresholds if isinstance(thresholds, (list, tuple)) else [thresholds]
     if thresholds is None:
         return [default]
@@ -110,61 +122,67 @@ def _in_range(thresholds: Any, default: float) -> list[float]:
 
 
 class _Count(_Counts):
-    _settings = ("thresholds",)
+    """One of the counts."""
 
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+    _option_names = ("thresholds",)
+
+    def __init__(
+        self, thresholds: Thresholds = None, name: str | None = None, dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(name, dtype, _in_range(thresholds, 0.5))
         self.thresholds = thresholds
-        self._make()
+        self._create_counts()
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count a batch of truths and predictions."""
         self._count(*self._prepared(y_true, y_pred, sample_weight))
 
     def result(self) -> Tensor:
         """The count so far; one for each threshold if there are several."""
-        count: Variable = getattr(self, self._kept[0])
+        count: Variable = getattr(self, self._counts[0])
         return count[0] if len(self._limits) == 1 else count.value()
 
 
 class TruePositives(_Count):
-    """How many predictions above the threshold are true.
+    """The number of predictions above the threshold that are true, for each of `thresholds` (0.5 by default).
 
     >>> float(TruePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0
     """
 
-    _kept = ("true_positives",)
+    _counts = ("true_positives",)
 
 
 class FalsePositives(_Count):
-    """How many predictions above the threshold are false.
+    """The number of predictions above the threshold that are false, for each of `thresholds` (0.5 by default).
 
     >>> float(FalsePositives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0
     """
 
-    _kept = ("false_positives",)
+    _counts = ("false_positives",)
 
 
 class TrueNegatives(_Count):
-    """How many predictions below the threshold are false, as they should.
+    """The number of predictions below the threshold that are false, for each of `thresholds` (0.5 by default).
 
     >>> float(TrueNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
     0.0
     """
 
-    _kept = ("true_negatives",)
+    _counts = ("true_negatives",)
 
 
 class FalseNegatives(_Count):
-    """How many predictions below the threshold are true.
+    """The number of predictions below the threshold that are true, for each of `thresholds` (0.5 by default).
 
     >>> float(FalseNegatives()([0, 1, 1], [0.9, 0.9, 0.1]))
     1.0
     """
 
-    _kept = ("false_negatives",)
+    _counts = ("false_negatives",)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -172,29 +190,31 @@ class FalseNegatives(_Count):
 
 
 class _Share(_Counts):
-    """True positives over themselves and the other count kept."""
+    """The share of the true positives in the sum of two counts."""
 
-    _settings = ("thresholds", "top_k", "class_id")
+    _option_names = ("thresholds", "top_k", "class_id")
 
     def __init__(
         self,
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(name, dtype, _in_range(thresholds, 0.5 if top_k is None else _NOWHERE))
+        super().__init__(name, dtype, _in_range(thresholds, 0.5 if top_k is None else _BELOW_ALL))
         self.thresholds, self.top_k, self.class_id = thresholds, top_k, class_id
-        self._make()
+        self._create_counts()
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count a batch of truths and predictions."""
         true, predicted, weight = self._prepared(y_true, y_pred, sample_weight)
         if self.top_k is not None:
             places = top_k(predicted, self.top_k)[1]
             chosen = reduce_sum(one_hot(places, predicted._array.shape[-1], dtype=self.dtype), -2)
-            predicted = predicted * chosen + _NOWHERE * (1.0 - chosen)
+            predicted = predicted * chosen + _BELOW_ALL * (1.0 - chosen)
         if self.class_id is not None:
             if predicted.ndim < 2:
                 raise ValueError(
@@ -206,29 +226,39 @@ class _Share(_Counts):
 
     def result(self) -> Tensor:
         """The share so far; one for each threshold if there are several."""
-        right, other = (getattr(self, name) for name in self._kept)
+        right, other = (getattr(self, name) for name in self._counts)
         shares = divide_no_nan(right, right + other)
         return shares[0] if len(self._limits) == 1 else shares
 
 
 class Precision(_Share):
-    """How many of the predictions above the threshold (or among the `top_k`) are true; of one class if `class_id`.
+    """The share of the predictions above the threshold (or among the largest) that are true.
+
+    Args:
+        thresholds: one or several in [0, 1]; 0.5 by default, and none with `top_k`.
+        top_k: how many of a sample's largest predictions count as found, instead of those above a threshold.
+        class_id: the only class that is counted.
+
+    Raises:
+        ValueError: if a threshold is not in [0, 1], or `class_id` meets predictions without an axis of classes.
 
     >>> float(Precision()([0, 1, 1, 1], [0.9, 0.9, 0.1, 0.1]))
     0.5
     """
 
-    _kept = ("true_positives", "false_positives")
+    _counts = ("true_positives", "false_positives")
 
 
 class Recall(_Share):
-    """How much of what is true is predicted above the threshold (or among the `top_k`); of one class if `class_id`.
+    """The share of the true samples whose predictions lie above the threshold (or are among the largest).
+
+    `thresholds`, `top_k` and `class_id` are those of `Precision`.
 
     >>> float(Recall()([0, 1, 1, 1, 1], [0.9, 0.9, 0.1, 0.1, 0.1]))
     0.25
     """
 
-    _kept = ("true_positives", "false_negatives")
+    _counts = ("true_positives", "false_negatives")
 
 
 class FBetaScore(Metric):
@@ -240,12 +270,15 @@ class FBetaScore(Metric):
         beta: how much recall counts.
         threshold: predictions above it count as found; by default the largest of each sample.
 
+    Raises:
+        ValueError: if `beta` is not positive or `threshold` not in ]0, 1].
+
     >>> float(FBetaScore(average="micro", threshold=0.5)([[1.0, 0.0]], [[0.9, 0.9]]))
     0.6666...
     """
 
-    _settings: tuple[str, ...] = ("average", "beta", "threshold")
-    _kept = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
+    _option_names: ClassVar[tuple[str, ...]] = ("average", "beta", "threshold")
+    _counts = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
 
     def __init__(
         self,
@@ -253,7 +286,7 @@ class FBetaScore(Metric):
         beta: float = 1.0,
         threshold: float | None = None,
         name: str | None = "fbeta_score",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dtype, name)
         choice("FBetaScore", "average", average, (None, "micro", "macro", "weighted"))
@@ -263,7 +296,9 @@ class FBetaScore(Metric):
             raise ValueError(f"threshold must lie in ]0, 1], not {threshold}")
         self.average, self.beta, self.threshold = average, beta, threshold
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count a batch of truths and predictions, both of shape (samples, classes)."""
         true, predicted = cast(y_true, self.dtype), cast(y_pred, self.dtype)
         if true.ndim != 2 or predicted.ndim != 2:
@@ -273,7 +308,7 @@ class FBetaScore(Metric):
             )
         if not self.variables:
             shape = () if self.average == "micro" else predicted.shape[-1:]
-            for name in self._kept:
+            for name in self._counts:
                 setattr(self, name, self.add_variable(shape, name=name))
         if self.threshold is None:
             largest = reduce_max(predicted, -1, keepdims=True)
@@ -284,7 +319,7 @@ class FBetaScore(Metric):
         weight = 1.0 if sample_weight is None else expand_dims(cast(sample_weight, self.dtype), 1)
         axis = None if self.average == "micro" else 0
         for name, part in zip(
-            self._kept, (chosen * true, chosen * (1.0 - true), (1.0 - chosen) * true, true), strict=True
+            self._counts, (chosen * true, chosen * (1.0 - true), (1.0 - chosen) * true, true), strict=True
         ):
             getattr(self, name).assign_add(reduce_sum(part * weight, axis))
 
@@ -295,7 +330,7 @@ class FBetaScore(Metric):
                 f"{type(self).__name__}: there is no score before the first update_state, which says how many classes "
                 "there are"
             )
-        right, wrong, missed, occurring = (getattr(self, name) for name in self._kept)
+        right, wrong, missed, occurring = (getattr(self, name) for name in self._counts)
         precision, recall = right / (right + wrong + EPSILON), right / (right + missed + EPSILON)
         square = self.beta**2
         score = precision * recall / (square * precision + recall + EPSILON) * (1.0 + square)
@@ -311,14 +346,14 @@ class F1Score(FBetaScore):
     0.6666...
     """
 
-    _settings = ("average", "threshold")
+    _option_names = ("average", "threshold")
 
     def __init__(
         self,
         average: str | None = None,
         threshold: float | None = None,
         name: str | None = "f1_score",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
 
@@ -340,11 +375,14 @@ class AUC(_Counts):
         label_weights: how much each label counts.
         from_logits: whether predictions are logits, not probabilities.
 
+    Raises:
+        ValueError: if there is no such curve or method, or a threshold is not in [0, 1].
+
     >>> round(float(AUC()([0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9])), 3)
     0.75
     """
 
-    _settings = (
+    _option_names = (
         "num_thresholds",
         "curve",
         "summation_method",
@@ -360,11 +398,11 @@ class AUC(_Counts):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
-        thresholds: Any = None,
+        dtype: DTypeLike | None = None,
+        thresholds: Sequence[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
-        label_weights: Any = None,
+        label_weights: TensorLike | None = None,
         from_logits: bool = False,
     ) -> None:
         if thresholds is None:
@@ -383,11 +421,13 @@ class AUC(_Counts):
         self.multi_label, self.num_labels, self.from_logits = multi_label, num_labels, from_logits
         self.label_weights = label_weights
         if not multi_label:
-            self._make()
+            self._create_counts()
         elif num_labels is not None:
-            self._make(num_labels)
+            self._create_counts(num_labels)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count a batch of truths and predictions."""
         true, predicted, weight = self._prepared(y_true, y_pred, sample_weight)
         if self.from_logits:
@@ -400,12 +440,12 @@ class AUC(_Counts):
             return
         labels = predicted._array.shape[-1]
         if not self.variables:
-            self._make(labels)
+            self._create_counts(labels)
         each = []
         for i in range(labels):
             own = None if weight is None else broadcast_to(weight, predicted.shape)[:, i]
             each.append(_counted(true[:, i], predicted[:, i], own, self._limits, self._even))
-        for name in self._kept:
+        for name in self._counts:
             getattr(self, name).assign_add(stack([counts[name] for counts in each], 1))
 
     def result(self) -> Tensor:
@@ -428,7 +468,8 @@ class AUC(_Counts):
         weights = cast(self.label_weights, self.dtype)
         return divide_no_nan(reduce_sum(by_label * weights), reduce_sum(weights))
 
-    def _points(self) -> tuple[Any, Any]:
+    def _points(self) -> tuple[Tensor, Tensor]:
+        """The coordinates of the curve, x and y, at each threshold."""
         tp, fp, tn, fn = (getattr(self, name).value() for name in _COUNTS)
         recall = divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
@@ -440,10 +481,11 @@ class AUC(_Counts):
         recall_gain = maximum(where(nothing, 0.0, 1.0 - scale * divide_no_nan(fn, tp)), 0.0)
         return recall_gain, where(nothing, 1.0, 1.0 - scale * divide_no_nan(fp, tp))
 
-    def _interpolated_pr(self) -> Any:
-        """Between two thresholds true positives are taken to grow in a line with all positives p.
+    def _interpolated_pr(self) -> Tensor:
+        """The areas under the curve of precision over recall, between every two thresholds.
 
-        Precision is tp / p = slope + intercept / p there, whose integral over tp has a logarithm.
+        There true positives are taken to grow linearly with all positives p: precision is tp / p = slope + intercept
+        / p, whose integral over tp has a logarithm.
         """
         tp, fp, _, fn = (getattr(self, name).value() for name in _COUNTS)
         p = tp + fp
@@ -455,7 +497,7 @@ class AUC(_Counts):
         return divide_no_nan(slope * (gained + intercept * log(ratio)), maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with."""
+        """The arguments of the constructor, as `from_config` takes them."""
         config = super().get_config()
         return config if self._inner is None else {**config, "thresholds": self._inner}
 

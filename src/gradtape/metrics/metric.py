@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ..core import dtypes
 from ..core.scopes import snake_case
 from ..core.tensor import Tensor
+from ..core.types import DTypeLike, ShapeLike, TensorLike
 from ..core.variable import Variable
-from ..losses.per_sample import of_one_rank
+from ..losses.per_sample import match_ranks
 from ..ops.array.creation import zeros
 from ..ops.array.movement import broadcast_to, cast
 from ..ops.math.functions import divide_no_nan
@@ -18,8 +19,8 @@ from ..ops.random import initializers
 
 
 class Metric:
-    """What metrics have in common. To write one of your own, make state with `add_weight`, and override
-    `update_state` and `result`.
+    """Base class of the metrics. To write one of your own, make state with `add_weight`, and override `update_state`
+    and `result`.
 
     Calling a metric updates its state and gives the result.
 
@@ -43,9 +44,9 @@ class Metric:
     (3.0, 3.0)
     """
 
-    _settings: tuple[str, ...] = ()  # a subclass's own arguments, for get_config
+    _option_names: ClassVar[tuple[str, ...]] = ()  # a subclass's own arguments, for get_config
 
-    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(self, dtype: DTypeLike | None = None, name: str | None = None) -> None:
         self.name = name or snake_case(type(self).__name__)
         self.dtype = "float32" if dtype is None else dtypes.as_dtype(dtype).name
 
@@ -63,7 +64,7 @@ class Metric:
             variable.assign(zeros(variable.shape, variable.dtype))
 
     def reset_states(self) -> None:
-        """The same as `reset_state`."""
+        """Forget all batches, as `reset_state` does."""
         self.reset_state()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -72,26 +73,36 @@ class Metric:
 
     def add_variable(
         self,
-        shape: Any,
-        initializer: Any = "zeros",
-        dtype: Any = None,
+        shape: ShapeLike,
+        initializer: str | Callable[..., Any] | None = "zeros",
+        dtype: DTypeLike | None = None,
         aggregation: Any = None,
         name: str | None = None,
     ) -> Variable:
-        """A variable for the metric's state."""
+        """Create a variable for the metric's state.
+
+        Args:
+            initializer: name or function of the first value, as `initializers.get` takes it.
+            dtype: the metric's by default.
+            aggregation: not used.
+        """
         first = initializers.get("zeros" if initializer is None else initializer)
         value = first(shape, dtype=self.dtype if dtype is None else dtype)
         return Variable(value, trainable=False, name=name)
 
     def add_weight(
-        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
+        self,
+        shape: ShapeLike = (),
+        initializer: str | Callable[..., Any] | None = None,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> Variable:
-        """A variable for the metric's state; a scalar 0 by default."""
+        """Create a variable for the metric's state, a scalar 0 by default; arguments as of `add_variable`."""
         return self.add_variable(shape, initializer, dtype, name=name)
 
     @property
     def variables(self) -> list[Variable]:
-        """The state: the variables in the metric's attributes, and those of metrics there."""
+        """The state: the variables among the metric's attributes, and those of metrics among them."""
         found: list[Variable] = []
         for value in vars(self).values():
             if isinstance(value, Variable):
@@ -101,13 +112,13 @@ class Metric:
         return found
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with."""
-        own = {name: getattr(self, name) for name in self._settings}
+        """The arguments of the constructor, as `from_config` takes them."""
+        own = {name: getattr(self, name) for name in self._option_names}
         return {"name": self.name, "dtype": self.dtype, **own}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """The metric that `get_config` described, with no batches yet."""
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The metric that the `config` of a `get_config` describes, with no batches yet."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -122,11 +133,11 @@ class Sum(Metric):
     (3.0, 9.0)
     """
 
-    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "sum", dtype: DTypeLike | None = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_weight(name="total")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add a batch of values."""
         values, _ = _by_sample(values, sample_weight, reduce_sum, self.dtype)
         self.total.assign_add(reduce_sum(values))
@@ -144,12 +155,12 @@ class Mean(Metric):
     (2.0, 4.0)
     """
 
-    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "mean", dtype: DTypeLike | None = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_weight(name="total")
         self.count = self.add_weight(name="count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add a batch of values."""
         values, weight = _by_sample(values, sample_weight, reduce_mean, self.dtype)
         self.total.assign_add(reduce_sum(values))
@@ -161,12 +172,13 @@ class Mean(Metric):
         return divide_no_nan(self.total, self.count)
 
 
-def _by_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dtype: Any) -> tuple[Any, Any]:
-    """One value for each sample, times its weight, and the weights: what a sample has of them is reduced."""
-    values = cast(values, dtype)
-    weight = None
+def _by_sample(
+    values: TensorLike, sample_weight: TensorLike | None, reduce: Callable[..., Tensor], dtype: DTypeLike
+) -> tuple[Tensor, Tensor | None]:
+    """One value for each sample, times its weight, and the weights; several of one sample are reduced to one."""
+    values, weight = cast(values, dtype), None
     if sample_weight is not None:
-        values, weight = of_one_rank(values, cast(sample_weight, dtype))
+        values, weight = match_ranks(values, cast(sample_weight, dtype))
         axes = weight.ndim
         if values.ndim > axes:
             values = reduce(values, list(range(axes, values.ndim)))
@@ -180,36 +192,46 @@ def _by_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dtyp
 class MeanMetricWrapper(Mean):
     """The mean of a function of truth and prediction, such as those in `losses`.
 
+    Args:
+        fn: the function, called as `fn(y_true, y_pred, **kwargs)`.
+        name, dtype: those of `Metric`.
+
     >>> import gradtape as tf
     >>> float(MeanMetricWrapper(tf.losses.mean_squared_error)([[0.0]], [[2.0]]))
     4.0
     """
 
     def __init__(
-        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
+        self,
+        fn: Callable[..., TensorLike],
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name or snake_case(type(self).__name__), dtype)
         self._fn = fn
         self._fn_kwargs = kwargs
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(  # type: ignore[override]
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch of truths and predictions."""
         super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with."""
+        """The arguments of the constructor, as `from_config` takes them."""
         return {**super().get_config(), "fn": self._fn, **self._fn_kwargs}
 
 
-class MeanOf(MeanMetricWrapper):
-    """A `MeanMetricWrapper` whose class says which function."""
+class FunctionMean(MeanMetricWrapper):
+    """A `MeanMetricWrapper` of the function that its class names, with the options in `_fn_kwargs`."""
 
-    _function: ClassVar[Callable[..., Any]]
+    _function: ClassVar[Callable[..., Tensor]]
     _name: ClassVar[str | None] = None
 
-    def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
-        super().__init__(type(self)._function, name or self._name, dtype, **options)
+    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        super().__init__(type(self)._function, name or self._name, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with."""
+        """The arguments of the constructor, as `from_config` takes them."""
         return {"name": self.name, "dtype": self.dtype, **self._fn_kwargs}

@@ -5,8 +5,7 @@ from ..ops.array.arrange import depth_to_space, space_to_batch, space_to_depth
 from ..ops.linalg.products import l2_normalize
 from ..ops.math.functions import sigmoid, softplus, softsign, tanh
 from ..ops.math.sorting import in_top_k, top_k
-from ..ops.nn.activations import crelu, elu, gelu, leaky_relu, relu6, selu, silu
-from ..ops.nn.activations import relu_ as relu
+from ..ops.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu
 from ..ops.nn.activations import silu as swish
 from ..ops.nn.candidates import (
     all_candidate_sampler,

@@ -1,15 +1,16 @@
-"""Images turned, mirrored and cut at random, and the patches they are made of."""
+"""Images mirrored, rotated and cropped, also at random, and the patches of a sliding window."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply
 from ...core.tensor import Tensor, convert
+from ...core.types import ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array.indexing import Index, block, getitem
 from ..array.movement import reshape, static_shape
@@ -23,7 +24,7 @@ from ..signal.spectral import frame_
 from .resize import as_batch, as_images
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Mirrored and turned
+# Mirroring and rotation
 
 _MIRROR = {
     -3: Index((..., slice(None, None, -1), slice(None), slice(None))),
@@ -31,16 +32,16 @@ _MIRROR = {
 }
 
 
-def _flipped(x: Any, axis: int) -> Any:
+def _flipped(x: Tensor, axis: int) -> Tensor:
     return apply(getitem, (x,), {"index": _MIRROR[axis]})
 
 
-def _turned(x: Any) -> Any:
-    """Rows as columns."""
+def _transposed(x: Tensor) -> Tensor:
+    """x with height and width exchanged."""
     return permute(x, (1, 0, 2) if x.ndim == 3 else (0, 2, 1, 3))
 
 
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """The image, or each of a batch, mirrored along its width.
 
     >>> flip_left_right([[[1], [2]]]).numpy()[0, :, 0]
@@ -49,7 +50,7 @@ def flip_left_right(image: Any) -> Tensor:
     return _flipped(as_images("flip_left_right", image), -2)
 
 
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """The image, or each of a batch, mirrored along its height.
 
     >>> flip_up_down([[[1]], [[2]]]).numpy()[:, 0, 0]
@@ -58,17 +59,17 @@ def flip_up_down(image: Any) -> Tensor:
     return _flipped(as_images("flip_up_down", image), -3)
 
 
-def transpose(image: Any, name: str | None = None) -> Tensor:
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
     """The image, or each of a batch, with its height and width exchanged.
 
     >>> transpose([[[1], [2]]]).shape
     TensorShape([2, 1, 1])
     """
-    return _turned(as_images("transpose", image))
+    return _transposed(as_images("transpose", image))
 
 
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """The image, or each of a batch, turned `k` times by 90 degrees counter-clockwise.
+def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
+    """The image, or each of a batch, rotated `k` times by 90 degrees counter-clockwise.
 
     >>> rot90([[[1], [2]]]).numpy()[:, 0, 0]
     array([2, 1], dtype=int32)
@@ -78,7 +79,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     if turns == 2:
         return _flipped(_flipped(x, -3), -2)
     if turns % 2:
-        return _flipped(_turned(x), -3 if turns == 1 else -2)
+        return _flipped(_transposed(x), -3 if turns == 1 else -2)
     return x
 
 
@@ -86,18 +87,18 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 # At random
 
 
-def drawn(seed: Any) -> Any:
-    """Draws by an operation's seed."""
+def sampler(seed: int | None) -> Callable[..., Tensor]:
+    """`random.uniform` with this seed of an operation."""
     return functools.partial(random.uniform, seed=seed)
 
 
-def drawn_from(seed: Any) -> Any:
-    """The same as a function of the seed alone."""
+def stateless_sampler(seed: TensorLike | None) -> Callable[..., Tensor]:
+    """`random.stateless_uniform` of this seed."""
     return functools.partial(stateless.stateless_uniform, seed=seed)
 
 
-def _randomly_flipped(name: str, image: Any, axis: int, draw: Any) -> Any:
-    """Each image mirrored or not, as TensorFlow decides from the same numbers."""
+def _random_flip(name: str, image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tensor:
+    """Each image mirrored or not, by the same comparison with 1/2 that TensorFlow makes."""
     x = as_images(name, image)
     if x.ndim == 3:
         small = draw(())._array < 0.5
@@ -108,43 +109,43 @@ def _randomly_flipped(name: str, image: Any, axis: int, draw: Any) -> Any:
     return apply(select, (convert(chosen.reshape(-1, 1, 1, 1)), _flipped(x, axis), x))
 
 
-def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
-    """The image, or each of a batch by itself, mirrored along its width half of the time.
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
+    """The image, or each of a batch by itself, mirrored along its width with probability 1/2.
 
     >>> random_flip_left_right([[[1], [2]]]).shape
     TensorShape([1, 2, 1])
     """
-    return _randomly_flipped("random_flip_left_right", image, -2, drawn(seed))
+    return _random_flip("random_flip_left_right", image, -2, sampler(seed))
 
 
-def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
-    """The image, or each of a batch by itself, mirrored along its height half of the time.
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
+    """The image, or each of a batch by itself, mirrored along its height with probability 1/2.
 
     >>> random_flip_up_down([[[1], [2]]]).shape
     TensorShape([1, 2, 1])
     """
-    return _randomly_flipped("random_flip_up_down", image, -3, drawn(seed))
+    return _random_flip("random_flip_up_down", image, -3, sampler(seed))
 
 
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
-    """`random_flip_left_right` as a function of a seed of two integers.
+def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
+    """`random_flip_left_right` as a function of `seed`, two integers.
 
     >>> stateless_random_flip_left_right([[[1], [2]]], (1, 2)).shape
     TensorShape([1, 2, 1])
     """
-    return _randomly_flipped("stateless_random_flip_left_right", image, -2, drawn_from(seed))
+    return _random_flip("stateless_random_flip_left_right", image, -2, stateless_sampler(seed))
 
 
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
-    """`random_flip_up_down` as a function of a seed of two integers.
+def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
+    """`random_flip_up_down` as a function of `seed`, two integers.
 
     >>> stateless_random_flip_up_down([[[1], [2]]], (1, 2)).shape
     TensorShape([1, 2, 1])
     """
-    return _randomly_flipped("stateless_random_flip_up_down", image, -3, drawn_from(seed))
+    return _random_flip("stateless_random_flip_up_down", image, -3, stateless_sampler(seed))
 
 
-def _randomly_cut(name: str, value: Any, size: Any, draw: Any) -> Tensor:
+def _random_crop(name: str, value: TensorLike, size: ShapeLike, draw: Callable[..., Tensor]) -> Tensor:
     x = convert(value)
     wanted, shape = static_shape(name, size), x._array.shape
     if len(wanted) != len(shape) or any(not 0 <= w <= n for w, n in zip(wanted, shape, strict=True)):
@@ -160,29 +161,36 @@ def _randomly_cut(name: str, value: Any, size: Any, draw: Any) -> Tensor:
     return apply(getitem, (x,), {"index": index})
 
 
-def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
-    """A part of the given shape, from a random place, of a tensor of any rank.
+def random_crop(
+    value: TensorLike, size: ShapeLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """A part of the shape `size`, from a random place, of a tensor of any rank.
+
+    Raises:
+        InvalidArgumentError: if `size` is larger than the tensor, or of another rank.
 
     >>> random_crop([[1, 2, 3], [4, 5, 6]], (2, 1)).shape
     TensorShape([2, 1])
     """
-    return _randomly_cut("random_crop", value, size, drawn(seed))
+    return _random_crop("random_crop", value, size, sampler(seed))
 
 
-def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
-    """`random_crop` as a function of a seed of two integers.
+def stateless_random_crop(
+    value: TensorLike, size: ShapeLike, seed: TensorLike, name: str | None = None
+) -> Tensor:
+    """`random_crop` of the shape `size`, as a function of `seed`, two integers.
 
     >>> stateless_random_crop([[1, 2, 3], [4, 5, 6]], (2, 1), (1, 2)).shape
     TensorShape([2, 1])
     """
-    return _randomly_cut("stateless_random_crop", value, size, drawn_from(seed))
+    return _random_crop("stateless_random_crop", value, size, stateless_sampler(seed))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Patches
 
 
-def _square(what: str, value: Any) -> tuple[int, int]:
+def _rows_and_columns(what: str, value: Sequence[int]) -> tuple[int, int]:
     numbers = static_shape("extract_patches", value)
     if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
         raise InvalidArgumentError(
@@ -192,12 +200,23 @@ def _square(what: str, value: Any) -> tuple[int, int]:
 
 
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The patches of a window sliding over a batch of images, each patch flat in the last axis.
 
-    `sizes`, `strides` and `rates` (the step between a window's pixels) are of the form [1, rows, columns, 1]; `padding`
-    is 'VALID', or 'SAME', which pads with zeros.
+    Args:
+        sizes: of the window, as [1, rows, columns, 1].
+        strides: steps of the window, in the same form.
+        rates: steps between the pixels of a window, in the same form.
+        padding: 'VALID', or 'SAME', which pads with zeros.
+
+    Raises:
+        InvalidArgumentError: if `sizes`, `strides` or `rates` are not of that form.
 
     >>> extract_patches([[[[1], [2], [3]]]], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID").numpy()[0, 0]
     array([[1, 2],
@@ -205,15 +224,17 @@ def extract_patches(
     """
     x = as_batch("extract_patches", images)
     choice("extract_patches", "padding", padding, ("SAME", "VALID"))
-    size, step, rate = _square("sizes", sizes), _square("strides", strides), _square("rates", rates)
+    size, step, rate = (
+        _rows_and_columns(what, value)
+        for what, value in (("sizes", sizes), ("strides", strides), ("rates", rates))
+    )
     reach = [(k - 1) * r + 1 for k, r in zip(size, rate, strict=True)]
     if padding == "SAME":
         old = x._array.shape[1:3]
         missing = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in zip(old, step, reach, strict=True)]
         if any(missing):
             x = pad(x, [[0, 0], *[[m // 2, m - m // 2] for m in missing], [0, 0]])
-    # (batch, height, width, channels) -> (batch, channels, width, rows, row in window) -> ...: all of it views, until
-    # the reshape.
+    # (batch, height, width, channels) -> (batch, channels, width, rows, row in window) -> ...: views up to the reshape.
     x = permute(x, (0, 3, 2, 1))
     x = _framed(x, reach[0], step[0], rate[0])
     x = permute(x, (0, 1, 3, 4, 2))
@@ -223,6 +244,6 @@ def extract_patches(
     return reshape(x, (*shape[:3], shape[3] * shape[4] * shape[5]))
 
 
-def _framed(x: Any, reach: int, step: int, rate: int) -> Any:
+def _framed(x: Tensor, reach: int, step: int, rate: int) -> Tensor:
     x = apply(frame_, (x,), {"length": reach, "step": step})
     return x if rate == 1 else apply(getitem, (x,), {"index": Index((..., slice(None, None, rate)))})

@@ -1,4 +1,4 @@
-"""Choosing among overlapping boxes: non-maximum suppression. Nothing here has a gradient."""
+"""Non-maximum suppression: the best of overlapping boxes. Nothing here has a gradient."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import TensorLike
 from ..known import shape_known
 from ..scalars import integer, number
 
 
 def _overlap_with(boxes: Any) -> Callable[[int], Any]:
-    """For a box, its intersection over union with each, 0 without area. Any two opposite corners make a box."""
+    """The function from a box to its intersection over union with each, 0 without area.
+
+    A box is given by any two opposite corners.
+    """
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     area = (high - low).prod(1)
 
@@ -35,25 +39,25 @@ def _suppress(
     score_threshold: float,
     sigma: float,
 ) -> tuple[Any, Any]:
-    """The boxes from the best down, each taken unless one before overlaps it, or (softly) overlaps took its score."""
+    """The boxes from the best down, and their scores; overlaps with those before exclude a box, or lower its score."""
     if scores.dtype.kind in "bcO":
         raise DTypeError(f"non_max_suppression: scores must be real numbers, not {dtypes.of(scores).name}")
-    left, open_ = scores, scores > score_threshold
+    left, remaining = scores, scores > score_threshold
     chosen: list[int] = []
-    while open_.any() and len(chosen) < most:
-        i = int(np.where(open_, left, -np.inf).argmax())
+    while remaining.any() and len(chosen) < most:
+        i = int(np.where(remaining, left, -np.inf).argmax())
         chosen.append(i)
-        open_[i] = False
+        remaining[i] = False
         common = overlap(i)
         if sigma > 0:
-            left = np.where(open_, left * np.exp(-0.5 / sigma * common * common), left)
-            open_ &= left > score_threshold
+            left = np.where(remaining, left * np.exp(-0.5 / sigma * common * common), left)
+            remaining &= left > score_threshold
         else:
-            open_ &= common <= overlap_threshold
+            remaining &= common <= overlap_threshold
     return np.array(chosen, np.int32), left[chosen]
 
 
-def _scores(name: str, scores: Any, count: int) -> Any:
+def _scores(name: str, scores: TensorLike, count: int) -> Any:
     values = convert(scores)._array
     shape_known(name, "scores", values, "return the boxes and their scores")
     if values.shape != (count,):
@@ -63,7 +67,7 @@ def _scores(name: str, scores: Any, count: int) -> Any:
     return values
 
 
-def _boxes(name: str, boxes: Any) -> Any:
+def _boxes(name: str, boxes: TensorLike) -> Any:
     corners = convert(boxes)._array
     shape_known(name, "boxes", corners, "return the boxes and their scores")
     if corners.ndim != 2 or corners.shape[1] != 4:
@@ -71,7 +75,7 @@ def _boxes(name: str, boxes: Any) -> Any:
     return corners
 
 
-def _threshold(name: str, value: Any) -> float:
+def _threshold(name: str, value: float) -> float:
     threshold = number(name, "iou_threshold", value)
     if not 0 <= threshold <= 1:
         raise InvalidArgumentError(f"{name}: iou_threshold must lie in [0, 1], not {threshold}")
@@ -79,14 +83,25 @@ def _threshold(name: str, value: Any) -> float:
 
 
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The indices of boxes (y1, x1, y2, x2), best score first, that overlap none before by more than `iou_threshold`.
+    """The indices of the boxes, best score first, that overlap none before them too much.
+
+    Args:
+        boxes: (n, 4), each (y1, x1, y2, x2).
+        scores: n numbers.
+        max_output_size: the largest number of boxes to choose.
+        iou_threshold: the largest intersection over union with a box chosen before.
+        score_threshold: only boxes with a higher score are chosen.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or `iou_threshold` is not in [0, 1].
+        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
     >>> non_max_suppression(boxes, [0.8, 0.9, 0.5], 10).numpy()
@@ -96,15 +111,17 @@ def non_max_suppression(
 
 
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"),
+    soft_nms_sigma: float = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """`non_max_suppression`, and the scores. With `soft_nms_sigma` above 0, overlaps lower a box's score instead.
+
+    `boxes`, `scores`, `max_output_size`, `iou_threshold` and `score_threshold` are those of `non_max_suppression`.
 
     >>> non_max_suppression_with_scores([[0.0, 0.0, 1.0, 1.0]], [0.5], 1)[1].numpy()
     array([0.5], dtype=float32)
@@ -123,14 +140,19 @@ def non_max_suppression_with_scores(
 
 
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    overlap_threshold: float = 0.5,
+    score_threshold: float = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """`non_max_suppression` by a matrix of how much each two boxes overlap.
+    """`non_max_suppression` by a matrix of how much each two boxes overlap, `overlap_threshold` at most.
+
+    `scores`, `max_output_size` and `score_threshold` are those of `non_max_suppression`.
+
+    Raises:
+        InvalidArgumentError: if `overlaps` is not a square matrix.
 
     >>> non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.1, 0.2], 2).numpy()
     array([1], dtype=int32)

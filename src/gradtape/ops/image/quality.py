@@ -1,14 +1,15 @@
-"""What there is to see in an image, and how alike two are: edges, differences, variation, PSNR and SSIM."""
+"""Measures of an image and of the similarity of two: edges, differences, variation, PSNR and SSIM."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ..array.movement import cast, stack
 from ..array.padding import pad
 from ..known import known
@@ -17,21 +18,24 @@ from ..math.elementwise import abs_, log, maximum, power, select, square
 from ..math.reduction import reduce_mean, reduce_std, reduce_sum
 from ..scalars import integer, number
 from .colour import convert_image_dtype
-from .resample import filtering, halving, reflected, resample
+from .resample import Weights, filtering, halving, reflected, resample
 from .resize import as_batch, as_images
 
 
-def _along(x: Any, weights: Any, axis: int) -> Any:
+def _along(x: Tensor, weights: Weights, axis: int) -> Tensor:
     return apply(resample, (x,), {"weights": weights, "axis": axis})
 
 
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Each image less its mean, divided by its standard deviation (at least 1 / sqrt(pixels)), as float32.
+
+    Raises:
+        InvalidArgumentError: if the image has fewer than 3 axes.
 
     >>> per_image_standardization([[[1.0], [3.0]]]).numpy()[0, :, 0]
     array([-1.,  1.], dtype=float32)
     """
-    x: Any = cast(image, "float32")
+    x = cast(image, "float32")
     if x.ndim < 3:
         raise InvalidArgumentError(
             f"per_image_standardization: an image has shape (height, width, channels), not {list(x._array.shape)}"
@@ -46,13 +50,16 @@ def per_image_standardization(image: Any) -> Tensor:
 # Differences between neighbours
 
 
-def _steps(x: Any) -> tuple[Any, Any]:
+def _differences(x: Tensor) -> tuple[Tensor, Tensor]:
     """Each pixel less the one above it, and less the one to its left."""
     return x[..., 1:, :, :] - x[..., :-1, :, :], x[..., 1:, :] - x[..., :-1, :]
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the absolute differences of neighbours, above and beside, of an image or of each of a batch.
+
+    Raises:
+        DTypeError: if the images are unsigned integers.
 
     >>> float(total_variation([[[1.0], [3.0], [2.0]]]))
     3.0
@@ -60,11 +67,11 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     x = as_images("total_variation", images)
     if x.dtype.is_unsigned:  # a difference would wrap around
         raise DTypeError(f"total_variation does not take dtype {x.dtype.name}: use cast(x, 'float32')")
-    down, across = (reduce_sum(apply(abs_, (d,)), (-3, -2, -1)) for d in _steps(x))
+    down, across = (reduce_sum(apply(abs_, (d,)), (-3, -2, -1)) for d in _differences(x))
     return down + across
 
 
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """The differences of each pixel to the one below it, and to the one to its right; 0 in the last row, column.
 
     >>> dy, dx = image_gradients([[[[1.0], [3.0], [2.0]]]])
@@ -72,13 +79,17 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     array([ 2., -1.,  0.], dtype=float32)
     """
     x = as_batch("image_gradients", image)
-    down, across = _steps(x)
+    down, across = _differences(x)
     none = [0, 0]
     return pad(down, [none, [0, 1], none, none]), pad(across, [none, none, [0, 1], none])
 
 
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's differences down and across, in a new last axis of length 2. Beyond the edges the image is mirrored.
+
+    Raises:
+        DTypeError: if the image is not floating.
+        InvalidArgumentError: if it has fewer than 2 x 2 pixels.
 
     >>> sobel_edges([[[[0.0], [1.0]], [[0.0], [1.0]]]]).shape
     TensorShape([1, 2, 2, 1, 2])
@@ -98,10 +109,12 @@ def sobel_edges(image: Any) -> Tensor:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# How alike two images are
+# Similarity of two images
 
 
-def _pair(name: str, first: Any, second: Any, max_val: Any) -> tuple[Any, Any, Any]:
+def _pair(
+    name: str, first: TensorLike, second: TensorLike, max_val: TensorLike
+) -> tuple[Tensor, Tensor, Tensor]:
     """Two images, or batches that broadcast, and the range of their values, as float32."""
     a = convert(first)
     b = convert(second, None, a._array.dtype)
@@ -116,26 +129,30 @@ def _pair(name: str, first: Any, second: Any, max_val: Any) -> tuple[Any, Any, A
             f"not the shapes {list(a._array.shape)} and {list(b._array.shape)}"
         )
     range_ = cast(convert(max_val), a.dtype)
-    return tuple(convert_image_dtype(x, "float32") for x in (a, b, range_))  # type: ignore[return-value]
+    x, y, limit = (convert_image_dtype(part, "float32") for part in (a, b, range_))
+    return x, y, limit
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio in decibel, for each pair of images; `max_val` is the range of their values.
 
     It is infinite for equal images, with gradient 0.
+
+    Raises:
+        InvalidArgumentError: if the images differ in height, width or channels, or the batches do not broadcast.
 
     >>> float(psnr([[[0.0]]], [[[0.1]]], 1.0))
     20.0
     """
     x, y, range_ = _pair("psnr", a, b, max_val)
-    error: Any = reduce_mean(apply(square, (x - y,)), (-3, -2, -1))
+    error = reduce_mean(apply(square, (x - y,)), (-3, -2, -1))
     some = error > 0.0
     logarithm = apply(log, (apply(select, (some, error, np.float32(1))),))
     noise = apply(select, (some, logarithm, np.float32(-np.inf)))
     return (apply(log, (range_,)) * 2.0 - noise) * (10 / np.log(10))
 
 
-def _blur(name: str, filter_size: Any, filter_sigma: Any) -> tuple[float, ...]:
+def _blur(name: str, filter_size: int, filter_sigma: float) -> tuple[float, ...]:
     """The taps of a Gaussian."""
     length = integer(name, "filter_size", filter_size, 1)
     width = number(name, "filter_sigma", filter_sigma)
@@ -146,9 +163,9 @@ def _blur(name: str, filter_size: Any, filter_sigma: Any) -> tuple[float, ...]:
 
 
 def _similarity(
-    name: str, x: Any, y: Any, range_: Any, taps: tuple[float, ...], k1: Any, k2: Any
-) -> tuple[Any, Any]:
-    """SSIM at each place where the filter fits in, and its part that compares contrast and structure alone."""
+    name: str, x: Tensor, y: Tensor, range_: Tensor, taps: tuple[float, ...], k1: float, k2: float
+) -> tuple[Tensor, Tensor]:
+    """SSIM at each place where the filter fits in, and its factor that compares contrast and structure."""
     height, width = x._array.shape[-3:-1]
     if min(height, width) < len(taps):
         raise InvalidArgumentError(
@@ -156,7 +173,7 @@ def _similarity(
         )
     down, across = filtering(taps, height), filtering(taps, width)
 
-    def mean(z: Any) -> Any:
+    def mean(z: Tensor) -> Tensor:
         return _along(_along(z, down, -3), across, -2)
 
     c1, c2 = (apply(square, (range_ * number(name, what, k),)) for what, k in (("k1", k1), ("k2", k2)))
@@ -169,21 +186,30 @@ def _similarity(
     return luminance * contrast, contrast
 
 
-def _mean_over_places(x: Any) -> Any:
+def _mean_over_places(x: Tensor) -> Tensor:
     return reduce_mean(reduce_mean(x, -3), -2)
 
 
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    filter_size: Any = 11,
-    filter_sigma: Any = 1.5,
-    k1: Any = 0.01,
-    k2: Any = 0.03,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """The structural similarity of each pair of images; `return_index_map` gives it at each place.
+    """The structural similarity of each pair of images.
+
+    Args:
+        max_val: the range of the images' values.
+        filter_size, filter_sigma: length and standard deviation of the Gaussian filter.
+        k1, k2: in units of `max_val`, the constants that keep the quotients of luminance and contrast finite.
+        return_index_map: whether to return the similarity at each place, not its mean.
+
+    Raises:
+        InvalidArgumentError: if the images differ in height, width or channels, or the filter does not fit in.
 
     >>> float(ssim(np.ones((11, 11, 1)), np.ones((11, 11, 1)), 1.0))
     1.0
@@ -197,19 +223,25 @@ _MSSSIM_WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    power_factors: Any = _MSSSIM_WEIGHTS,
-    filter_size: Any = 11,
-    filter_sigma: Any = 1.5,
-    k1: Any = 0.01,
-    k2: Any = 0.03,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    power_factors: Sequence[float] = _MSSSIM_WEIGHTS,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
 ) -> Tensor:
     """The structural similarity of each pair of images over several scales, each half of the one before.
 
-    `power_factors` are the exponents of the scales in the product. Where a scale's similarity is not positive, it
-    counts as 0, with gradient 0.
+    Where a scale's similarity is not positive, it counts as 0, with gradient 0.
+
+    Args:
+        power_factors: exponents of the scales in the product.
+        max_val, filter_size, filter_sigma, k1, k2: those of `ssim`.
+
+    Raises:
+        InvalidArgumentError: as `ssim` does, at any scale.
 
     >>> float(ssim_multiscale(np.ones((32, 32, 1)), np.ones((32, 32, 1)), 1.0, (0.5, 0.5)))
     1.0
@@ -234,7 +266,7 @@ def ssim_multiscale(
     return reduce_mean(reduce_prod(stack(scales, -1), -1), -1)
 
 
-def _positive_power(x: Any, exponent: float) -> Any:
+def _positive_power(x: Tensor, exponent: float) -> Tensor:
     """x ** exponent, and 0, with gradient 0, where x is not positive."""
     positive = x > 0.0
     raised = apply(power, (apply(select, (positive, x, np.float32(1))), float(exponent)))

@@ -1,7 +1,7 @@
-"""One axis turned into another by a sparse matrix: resizing, blurring and differences of images, an axis at a time.
+"""Products of a sparse matrix with one axis: resizing, blurring and differences of images, an axis at a time.
 
-The transpose is the same with the transposed matrix. A sparse product also keeps a nan or infinity where it is: in a
-dense one it would meet the zeros, and spread.
+The transpose is the same primitive with the transposed matrix. A sparse product also keeps a nan or infinity in its
+place: in a dense product the zeros of the matrix would spread it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Weights:
 
     @functools.cached_property
     def padded(self) -> tuple[Any, Any]:
-        """The columns and values of each row, filled up with weights of 0 to as many as any row has."""
+        """The columns and values of each row, padded with weights of 0 to the length of the longest row."""
         counts = np.bincount(self.rows, minlength=self.shape[0])
         columns = np.zeros((self.shape[0], counts.max(initial=0)), np.intp)
         values = np.zeros(columns.shape)
@@ -63,7 +63,7 @@ class Weights:
 
 
 def _sparse(columns: Any, values: Any, size: int) -> Weights:
-    """The matrix with a row for each row of `columns`, where `values` are added up; it has `size` columns."""
+    """The matrix of `size` columns with a row for each row of `columns`: the sums of `values` at those columns."""
     rows = np.repeat(np.arange(len(columns)), columns.shape[1])
     flat, found = columns.reshape(-1), values.reshape(-1).astype(np.float64)
     taken = found != 0
@@ -86,33 +86,33 @@ def _matrix(weights: Weights, count: int, dtype: Any) -> Any:
 
 def _product(weights: Weights, x: Any) -> Any:
     """The matrix times each matrix of `x`, as many at a time as keep the sparse one below some megabytes."""
-    (m, n), (front, _, behind) = weights.shape, x.shape
+    (m, n), (front, _, rest) = weights.shape, x.shape
     dtype = x.real.dtype
     limit = max(1, 2**19 // len(weights.values))
     count = -(-front // -(-front // limit))
     parts = []
     for start in range(0, front, count):
         part = x[start : start + count]
-        parts.append(_matrix(weights, len(part), dtype) @ part.reshape(len(part) * n, behind))
-    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(front, m, behind)
+        parts.append(_matrix(weights, len(part), dtype) @ part.reshape(len(part) * n, rest))
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(front, m, rest)
 
 
 @primitive(wide=True, linear=True)
 def resample(x, *, weights, axis):
     """The product of the matrix of `weights` with each column of `x` along an axis."""
-    front, behind = x.shape[:axis], x.shape[x.ndim + axis + 1 :]
-    shape = (*front, weights.shape[0], *behind)
+    shape = _resampled_shape(x, weights, axis)
     if not x.size or not len(weights.values):
-        return xp(x).zeros(shape, x.dtype)
-    if xp(x) is not np:
-        return _by_jax(x, weights, axis)
-    product = _product(weights, x.reshape(math.prod(front), x.shape[axis], math.prod(behind)))
-    return product.reshape(shape)
+        return np.zeros(shape, x.dtype)
+    front, rest = math.prod(shape[:axis]), math.prod(shape[len(shape) + axis + 1 :])
+    return _product(weights, x.reshape(front, x.shape[axis], rest)).reshape(shape)
 
 
-def _by_jax(x: Any, weights: Weights, axis: int) -> Any:
-    """A few elements for each row, one after the other; where rows have many, a dense product."""
+@resample.compiled
+def _(x, *, weights, axis):
+    """A few elements of each row, one after the other; where rows have many, a dense product."""
     m = xp(x)
+    if not x.size or not len(weights.values):
+        return m.zeros(_resampled_shape(x, weights, axis), x.dtype)
     columns, values = weights.padded
     if columns.shape[1] > 16:
         dense = np.zeros(weights.shape)
@@ -124,6 +124,10 @@ def _by_jax(x: Any, weights: Weights, axis: int) -> Any:
         for at, factor in zip(columns.T, values.T, strict=True)
     ]
     return sum(parts[1:], parts[0])
+
+
+def _resampled_shape(x: Any, weights: Weights, axis: int) -> tuple[int, ...]:
+    return (*x.shape[:axis], weights.shape[0], *x.shape[x.ndim + axis + 1 :])
 
 
 resample.rules(x=lambda g, weights, axis: resample(g, weights=weights.T, axis=axis))
@@ -231,7 +235,7 @@ def filtering(taps: tuple[float, ...], n: int) -> Weights:
 
 @functools.lru_cache(maxsize=1000)
 def reflected(taps: tuple[float, ...], n: int) -> Weights:
-    """The same, as far as their middle fits in: beyond its first and last pixel, the axis goes on mirrored there."""
+    """The weights that slide `taps` over all of an axis of length `n`, mirrored at its first and its last pixel."""
     half = len(taps) // 2
     at = np.pad(np.arange(n), half, mode="reflect")
     columns = at[np.arange(n)[:, None] + np.arange(len(taps))]

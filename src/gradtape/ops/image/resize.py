@@ -1,4 +1,4 @@
-"""Images of another size: by resizing, by cutting and padding, and boxes cut out of them.
+"""Images of another size: by resizing, by cropping and padding; and boxes cropped and resized.
 
 Images are tensors of shape (height, width, channels), or batches of them.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, reals
 from ...core.tensor import Tensor, convert
+from ...core.types import ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.indexing import Index, getitem
 from ..array.movement import bounds, cast, expand_dims, gather_, reshape, static_shape, unstack
@@ -22,8 +23,8 @@ from ..scalars import choice, integer, number
 from .resample import KERNELS, nearest, resample, resizing
 
 
-def as_images(name: str, value: Any) -> Any:
-    """A tensor of rank 3 or 4."""
+def as_images(name: str, value: TensorLike) -> Tensor:
+    """An argument as an image or a batch of them: a tensor of rank 3 or 4."""
     x = convert(value)
     if x.ndim not in (3, 4):
         raise InvalidArgumentError(
@@ -33,8 +34,8 @@ def as_images(name: str, value: Any) -> Any:
     return x
 
 
-def as_batch(name: str, value: Any) -> Any:
-    """A tensor of rank 4."""
+def as_batch(name: str, value: TensorLike) -> Tensor:
+    """An argument as a batch of images: a tensor of rank 4."""
     x = convert(value)
     if x.ndim != 4:
         raise InvalidArgumentError(
@@ -56,7 +57,7 @@ class ResizeMethod:
     MITCHELLCUBIC = "mitchellcubic"
 
 
-def _new_size(x: Any, size: Any, preserve_aspect_ratio: Any) -> tuple[int, int]:
+def _new_size(x: Tensor, size: ShapeLike, preserve_aspect_ratio: bool) -> tuple[int, int]:
     wanted = static_shape("resize", size)
     if len(wanted) != 2 or min(wanted) < 1:
         raise InvalidArgumentError(
@@ -76,17 +77,24 @@ def _new_size(x: Any, size: Any, preserve_aspect_ratio: Any) -> tuple[int, int]:
 
 
 def resize(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: ShapeLike,
     method: str = ResizeMethod.BILINEAR,
-    preserve_aspect_ratio: Any = False,
+    preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The images in another size, (height, width), as float32; method 'nearest' keeps their dtype.
+    """The images in another size, as float32; method 'nearest' keeps their dtype.
 
-    `method` is one of those of `ResizeMethod`. `antialias` averages over all pixels when it makes an image smaller;
-    `preserve_aspect_ratio` takes the largest size of the old proportions that fits into the new.
+    Args:
+        size: (height, width).
+        method: one of `ResizeMethod`.
+        preserve_aspect_ratio: whether to take the largest size of the old proportions that fits into `size`.
+        antialias: whether to average over all pixels when an image becomes smaller.
+
+    Raises:
+        InvalidArgumentError: if `size` is not two numbers of at least 1, there is no such method, or an image has no
+            pixels.
 
     >>> resize([[[1.0], [3.0]]], (1, 4)).numpy()[0, :, 0]
     array([1. , 1.5, 2.5, 3. ], dtype=float32)
@@ -107,22 +115,24 @@ def resize(
     return x
 
 
-def _target(name: str, target_height: Any, target_width: Any) -> tuple[int, int]:
+def _target(name: str, target_height: int, target_width: int) -> tuple[int, int]:
     return integer(name, "target_height", target_height, 1), integer(name, "target_width", target_width, 1)
 
 
-def _offset(name: str, offset_height: Any, offset_width: Any) -> tuple[int, int]:
+def _offset(name: str, offset_height: int, offset_width: int) -> tuple[int, int]:
     return integer(name, "offset_height", offset_height, 0), integer(name, "offset_width", offset_width, 0)
 
 
 def resize_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
+    image: TensorLike,
+    target_height: int,
+    target_width: int,
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
     """The image resized in its proportions to fit the target, in the middle of zeros.
+
+    `target_height` and `target_width` are the new size; `method` and `antialias` are those of `resize`.
 
     >>> resize_with_pad([[[1.0], [1.0]]], 2, 2).numpy()[:, :, 0]
     array([[1., 1.],
@@ -141,9 +151,12 @@ def resize_with_pad(
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The part of the image that begins at the offsets and has the target's size.
+    """The part of the image from (`offset_height`, `offset_width`) on, of size (`target_height`, `target_width`).
+
+    Raises:
+        InvalidArgumentError: if that part does not lie in the image.
 
     >>> crop_to_bounding_box([[[1], [2], [3]]], 0, 1, 1, 2).numpy()[0, :, 0]
     array([2, 3], dtype=int32)
@@ -162,9 +175,12 @@ def crop_to_bounding_box(
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The image at the offsets in zeros of the target's size.
+    """The image at (`offset_height`, `offset_width`) in zeros of size (`target_height`, `target_width`).
+
+    Raises:
+        InvalidArgumentError: if the image does not fit in.
 
     >>> pad_to_bounding_box([[[1], [2]]], 0, 1, 1, 3).numpy()[0, :, 0]
     array([0, 1, 2], dtype=int32)
@@ -182,8 +198,8 @@ def pad_to_bounding_box(
     return pad(x, [[0, 0]] * (x.ndim - 3) + [[top, below], [left, right], [0, 0]])
 
 
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """The middle of the image, cut or filled up with zeros on all sides to the target's size.
+def resize_with_crop_or_pad(image: TensorLike, target_height: int, target_width: int) -> Tensor:
+    """The middle of the image, cropped or padded with zeros on all sides to (`target_height`, `target_width`).
 
     >>> resize_with_crop_or_pad([[[1], [2], [3]]], 1, 1).numpy()[0, :, 0]
     array([2], dtype=int32)
@@ -197,8 +213,11 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     return pad_to_bounding_box(cropped, added[0], added[1], *target)
 
 
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """The middle of the image: `central_fraction` of its height and width.
+
+    Raises:
+        InvalidArgumentError: if `central_fraction` is not in (0, 1].
 
     >>> central_crop([[[1], [2], [3], [4]]], 0.5).shape
     TensorShape([1, 2, 1])
@@ -218,8 +237,8 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 # Boxes
 
 
-def _lines(low: Any, high: Any, count: int, n: int) -> Any:
-    """Where `count` points from `low` to `high` (0 is the first pixel, 1 the last of `n`) lie, for each box."""
+def _sample_points(low: Tensor, high: Tensor, count: int, n: int) -> Tensor:
+    """The coordinates of `count` points from `low` to `high` (0 is the first of n pixels, 1 the last), for each box."""
     if count == 1:
         return expand_dims((low + high) * (0.5 * (n - 1)), 1)
     steps = convert((np.arange(count) / (count - 1)).astype(low._array.dtype))
@@ -227,18 +246,29 @@ def _lines(low: Any, high: Any, count: int, n: int) -> Any:
 
 
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: ShapeLike,
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Boxes (y1, x1, y2, x2), in fractions of the image, cut out and resized to `crop_size`, as float32.
+    """Boxes of images, cropped and resized, as float32.
 
-    `box_indices` says which image of the batch each is cut out of. What lies outside is `extrapolation_value`.
     Gradients flow to the image and, with method 'bilinear', to the boxes.
+
+    Args:
+        image: a batch.
+        boxes: (n, 4), each (y1, x1, y2, x2) in fractions of the image.
+        box_indices: for each box, the number of its image in the batch.
+        crop_size: (height, width) of the results.
+        method: 'bilinear' or 'nearest'.
+        extrapolation_value: the value of points outside of the image.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or there is no such image or method.
+        DTypeError: if boxes are not float32.
 
     >>> crop_and_resize([[[[1.0], [3.0]]]], [[0.0, 0.0, 0.0, 1.0]], [0], (1, 3)).numpy()[0, 0, :, 0]
     array([1., 2., 3.], dtype=float32)
@@ -264,17 +294,19 @@ def crop_and_resize(
         raise DTypeError(f"crop_and_resize: boxes must be float32, not {corners.dtype.name}")
     bounds("crop_and_resize", which, x._array.shape[0])
     afford("crop_and_resize", (len(which), *size, x._array.shape[-1]), 24)
-    return _cut(x, corners, which, size, method, outside)
+    return _crop_boxes(x, corners, which, size, method, outside)
 
 
-def _cut(x: Any, corners: Any, which: Any, size: tuple[int, ...], method: str, outside: float) -> Any:
+def _crop_boxes(
+    x: Tensor, corners: Tensor, which: Any, size: tuple[int, ...], method: str, outside: float
+) -> Tensor:
     batch, height, width, channels = x._array.shape
     y1, x1, y2, x2 = unstack(corners, axis=1)
-    down, across = _lines(y1, y2, size[0], height), _lines(x1, x2, size[1], width)
+    down, across = _sample_points(y1, y2, size[0], height), _sample_points(x1, x2, size[1], width)
     pixels = reshape(x, (1, batch * height * width, channels))
     page = which.astype(np.intp)[:, None, None] * (height * width)
 
-    def at(row: Any, column: Any) -> Any:
+    def at(row: Tensor, column: Tensor) -> Tensor:
         rows, columns = (
             xp(i._array).nan_to_num(i._array).clip(0, n - 1).astype(np.intp)
             for i, n in ((row, height), (column, width))

@@ -1,4 +1,4 @@
-"""Activation functions. Rules take the output where they can: a layer's input need not be kept then."""
+"""Activation functions. Rules take the output where they can, so that tapes need not keep a layer's input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, reals
 from ...core.tensor import Tensor, convert
+from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast, concat_
 from ..math.elementwise import (
@@ -20,12 +21,12 @@ from ..math.elementwise import (
     multiply,
     negative,
     number,
-    relu,
     select,
     sigmoid,
     tanh,
     zero_like,
 )
+from ..math.elementwise import relu as relu_
 from ..math.reduction import one_axis
 from ..math.special import erfc
 from ..scalars import number as number_of
@@ -39,12 +40,12 @@ def relu6_(x):
     return xp(x).minimum(xp(x).maximum(x, zero_like(x)), number(6, x))
 
 
-def _inside(out: Any) -> Any:
-    """Where relu6 is neither 0 nor 6."""
+def _relu6_slope(out: Any) -> Any:
+    """1 where relu6 is neither 0 nor 6, else 0."""
     return cast_like(logical_and(greater(out, zero_like(out)), less(out, number(6, out))), out)
 
 
-relu6_.rules(x=lambda g, out: constant_in(g, out) * _inside(out))
+relu6_.rules(x=lambda g, out: constant_in(g, out) * _relu6_slope(out))
 
 
 @primitive(elementwise=True, check_dtype=floats, name="leaky_relu")
@@ -91,16 +92,16 @@ selu_.rules(
 # The public functions
 
 
-def relu_(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """max(x, 0) for each element. The gradient at 0 is 0.
 
-    >>> relu_([-1.0, 2.0]).numpy()
+    >>> relu([-1.0, 2.0]).numpy()
     array([0., 2.], dtype=float32)
     """
-    return ordered(relu, apply1(relu, features))
+    return ordered(relu_, apply1(relu_, features))
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6) for each element. The gradient at 0 and at 6 is 0.
 
     >>> relu6([-1.0, 2.0, 8.0]).numpy()
@@ -109,8 +110,11 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return ordered(relu6_, apply1(relu6_, features))
 
 
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """x where it is positive, alpha * x elsewhere. Integers become float32.
+
+    Raises:
+        DTypeError: if x is complex, or `alpha` not one number.
 
     >>> leaky_relu([-1.0, 2.0]).numpy()
     array([-0.2,  2. ], dtype=float32)
@@ -123,7 +127,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     return apply1(leaky_relu_, x, {"alpha": number_of("leaky_relu", "alpha", alpha)})
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """x where it is positive, exp(x) - 1 elsewhere.
 
     >>> elu([-1.0, 2.0]).numpy()
@@ -132,7 +136,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     return ordered(elu_, apply1(elu_, features))
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """`elu` scaled above and below 0 so that a layer's outputs keep mean 0 and variance 1.
 
     >>> selu([-1.0, 2.0]).numpy()
@@ -141,37 +145,39 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return ordered(selu_, apply1(selu_, features))
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x times the probability that a normal number is below x; `approximate` takes tanh for that probability.
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x times the probability that a normal number is below x; `approximate` computes the probability by tanh.
+
+    Raises:
+        DTypeError: if x is not floating.
 
     >>> gelu([-1.0, 2.0]).numpy()
     array([-0.15865526,  1.9544997 ], dtype=float32)
     """
-    x: Any = convert(features)
+    x = convert(features)
     if not x.dtype.is_floating:
         raise DTypeError(f"gelu takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
     half = x * 0.5
     if approximate:
-        cube: Any = apply1(integer_power, x, {"exponent": 3})
+        cube = apply1(integer_power, x, {"exponent": 3})
         inner = (x + cube * 0.044715) * math.sqrt(2 / math.pi)
         return half * (apply1(tanh, inner) + 1.0)
     return half * apply1(erfc, x * -math.sqrt(0.5))
 
 
-def silu(features: Any, beta: Any = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """x * sigmoid(beta * x) for each element; also called swish.
 
     >>> silu([-1.0, 2.0]).numpy()
     array([-0.2689414,  1.761594 ], dtype=float32)
     """
-    x: Any = convert(features)
-    inner: Any = x
+    x = inner = convert(features)
     if type(beta) is not float or beta != 1.0:
         inner = apply2(multiply, x, cast(convert(beta, None, x._array.dtype), x.dtype))
     return apply2(multiply, x, apply1(sigmoid, inner))
 
 
-def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: Axis = -1, name: str | None = None) -> Tensor:
     """relu(x) and relu(-x), joined along `axis`.
 
     >>> crelu([-1.0, 2.0]).numpy()
@@ -179,4 +185,4 @@ def crelu(features: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """
     x = convert(features)
     a = one_axis("crelu", axis, x.ndim)
-    return ordered(relu, apply1(relu, apply(concat_, (x, apply(negative, (x,))), {"axis": a})))
+    return ordered(relu_, apply1(relu_, apply(concat_, (x, apply(negative, (x,))), {"axis": a})))

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
 from ..known import shape_known
@@ -18,7 +19,7 @@ from ..scalars import integer
 
 
 class Candidates(NamedTuple):
-    """The classes drawn, and the expected number of times for each true class and for each class drawn."""
+    """The classes drawn, and how often each true class and each class drawn is expected among them."""
 
     sampled_candidates: Tensor
     true_expected_count: Tensor
@@ -26,17 +27,27 @@ class Candidates(NamedTuple):
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes below `range_max`, each with probability log((c + 2) / (c + 1)) / log(range_max + 1).
+    """Classes drawn with probability log((c + 2) / (c + 1)) / log(range_max + 1), as words by their frequency are.
 
-    So are words, in order of their frequency. With `unique` no class is drawn twice.
+    Args:
+        true_classes: (batch, num_true).
+        num_true: how many true classes a row has.
+        num_sampled: how many classes are drawn.
+        unique: whether no class is drawn twice.
+        range_max: how many classes there are, numbered from 0.
+        seed: with the global seed, fixes the draws.
+
+    Raises:
+        DTypeError: if `true_classes` are not integers.
+        InvalidArgumentError: if `true_classes` has another shape, or fewer classes exist than different ones are drawn.
 
     >>> log_uniform_candidate_sampler([[1]], 1, 3, True, 3).sampled_candidates.numpy().sum().item()
     3
@@ -51,15 +62,17 @@ def log_uniform_candidate_sampler(
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes below `range_max`, each as likely as any other. With `unique` no class is drawn twice.
+    """Classes drawn below `range_max`, each as likely as any other. With `unique` no class is drawn twice.
+
+    `true_classes`, `num_true`, `num_sampled` and `seed` are those of `log_uniform_candidate_sampler`.
 
     >>> uniform_candidate_sampler([[1]], 1, 2, False, 4).true_expected_count.numpy()
     array([[0.5]], dtype=float32)
@@ -73,14 +86,16 @@ def uniform_candidate_sampler(
 
 
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Each of `num_sampled` classes, once: for tests of what a sample approximates.
+    """Each of `num_sampled` classes, once: for tests of the loss that a sample approximates.
+
+    `true_classes` has `num_true` classes a row; `unique` and `seed` are not used.
 
     >>> all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy()
     array([0, 1, 2])
@@ -91,7 +106,7 @@ def all_candidate_sampler(
     return Candidates(wrap(np.arange(num_sampled)), wrap(np.ones(true.shape, np.float32)), wrap(ones))
 
 
-def _true_classes(name: str, true_classes: Any, num_true: int) -> Any:
+def _true_classes(name: str, true_classes: TensorLike, num_true: int) -> Any:
     true = convert(true_classes)._array
     if true.dtype.kind not in "iu":
         raise DTypeError(f"{name}: true_classes must be integers, not {true.dtype}")
@@ -105,12 +120,12 @@ def _true_classes(name: str, true_classes: Any, num_true: int) -> Any:
 
 def _sampled(
     name: str,
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
-    seed: Any,
+    seed: int | None,
     draw: Callable[[Any], Any],
     probability: Callable[[Any], Any],
 ) -> Candidates:
@@ -121,17 +136,17 @@ def _sampled(
             f"{name}: {num_sampled} different classes cannot be drawn from {range_max}"
         )
 
-    def some(count: int) -> Any:
+    def draw_classes(count: int) -> Any:
         numbers = uniform((count,), dtype="float64", seed=seed)._array
         return xp(numbers).minimum(draw(numbers).astype(np.int64), range_max - 1)
 
-    drawn = some(num_sampled)
+    drawn = draw_classes(num_sampled)
     tries: Any = num_sampled
     if unique and is_traced(drawn):
         more = uniform((), minval=0, maxval=1 << 62, dtype="int64", seed=seed)._array
         drawn, tries = _different_on_host(drawn, more, draw, range_max)
     elif unique:
-        drawn, tries = _until_different(drawn, some, num_sampled)
+        drawn, tries = _first_different(drawn, draw_classes, num_sampled)
 
     def expected(classes: Any) -> Tensor:
         p = probability(classes.astype(np.float64))
@@ -142,43 +157,58 @@ def _sampled(
     return Candidates(wrap(drawn), expected(true), expected(drawn))
 
 
-def _until_different(drawn: Any, some: Callable[[int], Any], wanted: int) -> tuple[Any, int]:
-    """The first `wanted` different classes of a sequence that goes on as long as it takes; and how long it took."""
+def _first_different(drawn: Any, draw_classes: Callable[[int], Any], wanted: int) -> tuple[Any, int]:
+    """The first `wanted` different classes of `drawn` and, if need be, of more draws; and the number of draws."""
     while True:
         _, first = np.unique(drawn, return_index=True)
         if len(first) >= wanted:
             first = np.sort(first)[:wanted]
             return drawn[first], int(first[-1]) + 1
-        drawn = np.concatenate([drawn, some(len(drawn))])
+        drawn = np.concatenate([drawn, draw_classes(len(drawn))])
 
 
 def _different_on_host(drawn: Any, more: Any, draw: Callable[[Any], Any], range_max: int) -> tuple[Any, Any]:
-    """The same in a `@function`, where nobody knows how long it takes: others follow `drawn`, by the seed `more`."""
+    """`_first_different` in a `@function`, by a call of the host, because the number of draws is unknown while tracing.
 
-    def until_different(drawn: Any, more: Any) -> tuple[Any, int]:
+    `more` is the seed of the draws that follow `drawn`.
+    """
+
+    def first_different(drawn: Any, more: Any) -> tuple[Any, int]:
         numbers = np.random.Generator(np.random.Philox(int(more)))
 
-        def some(count: int) -> Any:
+        def draw_classes(count: int) -> Any:
             return np.minimum(draw(numbers.random(count)).astype(np.int64), range_max - 1)
 
-        return _until_different(drawn, some, len(drawn))
+        return _first_different(drawn, draw_classes, len(drawn))
 
     whole = np.dtype(np.int64)
-    different, tries = call(until_different, [(drawn.shape, whole), ((), whole)], [drawn, more])
+    different, tries = call(first_different, [(drawn.shape, whole), ((), whole)], [drawn, more])
     return different, tries
 
 
-def accidental_hits(true: Any, drawn: Any, dtype: Any) -> Any:
+def accidental_hits(true: Any, drawn: Any, dtype: DTypeLike) -> Any:
     """A very low number where a class drawn is one of a row's true ones, 0 elsewhere: (rows, classes drawn)."""
-    lowest = max(float(np.finfo(np.float32).min), float(as_dtype(dtype).min))  # times 0 it must be 0
+    lowest = max(float(np.finfo(np.float32).min), float(as_dtype(dtype).min))  # finite: times 0 it must be 0
     hit = (true[:, :, None] == drawn).any(1)
     return xp(hit).where(hit, np.asarray(lowest, dtype), np.zeros((), dtype))
 
 
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where classes drawn are true ones: the rows, the positions in the sample, and the lowest number for each.
+    """The places where classes drawn are true ones: rows, positions in the sample, and the lowest number for each.
+
+    Args:
+        true_classes: (batch, num_true).
+        sampled_candidates: the classes drawn.
+        seed: not used.
+
+    Raises:
+        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> [t.numpy().tolist() for t in compute_accidental_hits([[1, 2], [3, 4]], [4, 1], 2)[:2]]
     [[0, 1], [1, 0]]

@@ -1,8 +1,8 @@
 """The primitives of convolution: windows as views, copied side by side in the cache, and one matrix product.
 
 There are three, closed under differentiation, because <y, convolve(x, f)> is linear in each of x, f and y: `convolve`
-gives its gradient by y, `deconvolve` that by x, `correlate` that by f. Channels are last, and what stands in front of
-the spatial axes is the batch; so extra axes in front of a gradient are more batch, or more channels.
+gives its gradient by y, `deconvolve` that by x, `correlate` that by f. Channels are last, and all axes in front of
+the spatial ones are the batch; so extra axes in front of a gradient are more batch, or more channels.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core import dtypes
 from ...core.primitive import primitive
-from ...engine.arrays import xp
 from ..array.movement import reshape_, transpose_
-from .windows import Windows, into, taps
+from .windows import Windows, taps
 
-# Elements copied before they are multiplied: what stays in the cache saves a third of the time.
+# Elements copied before they are multiplied: copies that stay in the cache save a third of the time.
 _BLOCK = 1 << 20
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -38,38 +37,48 @@ def convolve(x, filters, *, windows, groups):
 
 @convolve.compiled
 def _(x, filters, *, windows, groups):
-    return _by_jax(x, filters, windows, groups)
+    return _convolved_by_jax(x, filters, windows, groups)
 
 
 @primitive(wide=True, multilinear=True)
 def deconvolve(y, filters, *, windows, groups, space):
-    """What `convolve` does to an input with these spatial lengths, transposed."""
-    rank = len(space)
-    front, channels = y.shape[: -rank - 1], filters.shape[-2] * groups
-    if xp(y, filters) is not np:
-        shape = (*front, *space, channels)
-        x = _transposed_by_jax(lambda x, f: _by_jax(x, f, windows, groups), shape, y, filters)
-        return _apart(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
-    y = y.reshape(-1 if y.size else math.prod(front), *y.shape[-rank - 1 :])
+    """The transpose of `convolve` on an input with these spatial lengths."""
+    front = y.shape[: -len(space) - 1]
+    y = y.reshape(-1 if y.size else math.prod(front), *y.shape[-len(space) - 1 :])
     out = _deconvolved(y, filters, windows, groups, space)
     return out.reshape(front + out.shape[1:])
+
+
+@deconvolve.compiled
+def _(y, filters, *, windows, groups, space):
+    shape = (*y.shape[: -len(space) - 1], *space, filters.shape[-2] * groups)
+    x = _transposed_by_jax(lambda x, f: _convolved_by_jax(x, f, windows, groups), shape, y, filters)
+    return _unfused(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
 
 
 @primitive(wide=True, multilinear=True)
 def correlate(x, y, *, windows, groups):
     """The gradient of <y, convolve(x, filters)> by the filters."""
-    rank = len(windows.size)
-    kernel = (*windows.size, x.shape[-1] // groups, y.shape[-1])
-    if xp(x, y) is not np:
-        return _transposed_by_jax(lambda f, x: _by_jax(x, f, windows, groups), kernel, y, x)
     if not (x.size and y.size):
-        return np.zeros(kernel, x.dtype)
+        return np.zeros(_kernel_shape(x, y, windows, groups), x.dtype)
+    rank = len(windows.size)
     return _correlated(
         x.reshape(-1, *x.shape[-rank - 1 :]), y.reshape(-1, *y.shape[-rank - 1 :]), windows, groups
     )
 
 
-def _by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
+@correlate.compiled
+def _(x, y, *, windows, groups):
+    shape = _kernel_shape(x, y, windows, groups)
+    return _transposed_by_jax(lambda f, x: _convolved_by_jax(x, f, windows, groups), shape, y, x)
+
+
+def _kernel_shape(x: Any, y: Any, windows: Windows, groups: int) -> tuple[int, ...]:
+    """The shape of the filters with which `convolve` takes x to y."""
+    return (*windows.size, x.shape[-1] // groups, y.shape[-1])
+
+
+def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
     import jax
 
     rank = len(windows.size)
@@ -92,7 +101,7 @@ def _by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
 
 
 def _is_quick_as_product(x: Any, windows: Windows) -> bool:
-    """Is XLA quicker at copying windows and multiplying? On a processor it is, while the copies stay in the cache.
+    """Return whether XLA is quicker at copying windows and multiplying: on a CPU, while the copies fit the cache.
 
     Large windows are as quick, but take seconds to compile.
     """
@@ -113,16 +122,16 @@ def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
     x = m.pad(x, [(0, 0)] * (x.ndim - rank - 1) + [*windows.pads, (0, 0)])
     steps = windows._replace(pads=((0, 0),) * rank)
     parts = [x[(..., *tap.elements, slice(None))] for tap in taps(steps, x.shape[-rank - 1 : -1])]
-    seen = m.concatenate(parts, -1)
-    out = seen.reshape(-1, seen.shape[-1]) @ filters.reshape(-1, filters.shape[-1])
-    return out.reshape(*seen.shape[:-1], out.shape[-1])
+    columns = m.concatenate(parts, -1)
+    out = columns.reshape(-1, columns.shape[-1]) @ filters.reshape(-1, filters.shape[-1])
+    return out.reshape(*columns.shape[:-1], out.shape[-1])
 
 
-def _apart(x: Any) -> Any:
-    """The same, computed by itself.
+def _unfused(x: Any) -> Any:
+    """The same array, which XLA does not fuse with what reads it.
 
-    XLA would compute a sum over windows anew wherever it needs one of its elements: four times for each where a pool
-    lies before it. A concatenation it never makes part of other loops.
+    Fused, a sum over windows is computed anew for each reader of an element: four times where the gradient of a pool
+    follows. XLA never fuses a concatenation into other loops.
     """
     import jax
 
@@ -143,11 +152,11 @@ def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Their rules. A gradient by the filters keeps extra axes apart as channels.
+# Rules. A gradient by the filters keeps extra axes separate as channels.
 
 
 def _fold(g: Any, extra: int, groups: int, axis: int) -> tuple[Any, tuple[int, ...]]:
-    """The first `extra` axes moved into a channel axis, behind its groups; also returns their lengths."""
+    """The first `extra` axes moved into a channel axis, after its groups; also returns their lengths."""
     shape = tuple(g.shape)
     front, rest = shape[:extra], shape[extra:]
     at = len(shape) + axis
@@ -171,10 +180,10 @@ def _unfold(out: Any, front: tuple[int, ...], groups: int, axis: int) -> Any:
     return reshape_(out, shape=(*front, *shape[:at], groups * inner, *shape[at + 1 :]))
 
 
-def _through(
+def _extra_axes_as_channels(
     contract: Any, g: Any, out_shape: tuple[int, ...], fold: tuple[int, int], unfold: tuple[int, int]
 ) -> Any:
-    """`contract(g)`, which has no batch for g's extra axes: they go through as channels, by (groups, axis)."""
+    """`contract(g)`, which has no batch axis for the extra axes of g: fold them into channels, by (groups, axis)."""
     extra = g.ndim - len(out_shape)
     if not extra:
         return contract(g)
@@ -186,32 +195,32 @@ convolve.rules(
     x=lambda g, filters, x_shape, windows, groups: deconvolve(
         g, filters, windows=windows, groups=groups, space=x_shape[-len(windows.size) - 1 : -1]
     ),
-    filters=lambda g, x, out_shape, windows, groups: _through(
+    filters=lambda g, x, out_shape, windows, groups: _extra_axes_as_channels(
         lambda g: correlate(x, g, windows=windows, groups=groups), g, out_shape, (groups, -1), (groups, -1)
     ),
 )
 deconvolve.rules(
     y=lambda g, filters, windows, groups: convolve(g, filters, windows=windows, groups=groups),
-    filters=lambda g, y, out_shape, windows, groups: _through(
+    filters=lambda g, y, out_shape, windows, groups: _extra_axes_as_channels(
         lambda g: correlate(g, y, windows=windows, groups=groups), g, out_shape, (groups, -1), (1, -2)
     ),
 )
 correlate.rules(
-    x=lambda g, y, x_shape, out_shape, windows, groups: _through(
+    x=lambda g, y, x_shape, out_shape, windows, groups: _extra_axes_as_channels(
         lambda g: deconvolve(y, g, windows=windows, groups=groups, space=x_shape[-len(windows.size) - 1 : -1]),
         g, out_shape, (1, -2), (groups, -1),
     ),
-    y=lambda g, x, out_shape, windows, groups: _through(
+    y=lambda g, x, out_shape, windows, groups: _extra_axes_as_channels(
         lambda g: convolve(x, g, windows=windows, groups=groups), g, out_shape, (groups, -1), (groups, -1)
     ),
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Arrays. Here the batch is one axis.
+# On NumPy's arrays. Here the batch is one axis.
 
 
 def _padded(x: Any, pads: tuple[tuple[int, int], ...]) -> Any:
-    """Zeros added around the spatial axes; a negative number takes elements away."""
+    """x with zeros around the spatial axes; a negative number takes elements away."""
     if not any(map(any, pads)):
         return x
     space = x.shape[1:-1]
@@ -222,8 +231,8 @@ def _padded(x: Any, pads: tuple[tuple[int, int], ...]) -> Any:
     return out
 
 
-def _seen(x: Any, windows: Windows) -> Any:
-    """A view of x with one window for each place it fits: (batch, windows..., window..., C)."""
+def _window_view(x: Any, windows: Windows) -> Any:
+    """A view of x with one window for each place where it fits: (batch, windows..., window..., C)."""
     count = windows.fit(x.shape[1:-1])
     x = _padded(x, windows.pads)
     batch, *space, channel = x.strides
@@ -234,7 +243,7 @@ def _seen(x: Any, windows: Windows) -> Any:
 
 
 def _blocks(shape: tuple[int, ...], row: int) -> Iterator[tuple[slice, slice]]:
-    """Parts of a (batch, rows, ...) grid, each of about _BLOCK elements: some of the batch, or some rows of one."""
+    """Parts of a (batch, rows, ...) grid, each of about _BLOCK elements: some images, or some rows of one image."""
     image = math.prod(shape[1:]) * row
     if image <= _BLOCK:
         step = max(1, _BLOCK // max(image, 1))
@@ -266,14 +275,14 @@ def _convolved(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
 
 def _columns(x: Any, windows: Windows) -> Iterator[tuple[Any, Any]]:
     """The windows as the rows of matrices, block by block: where they belong in the output, and the matrix."""
-    seen = _seen(x, windows)
+    view = _window_view(x, windows)
     rank = len(windows.size)
-    row = math.prod(seen.shape[rank + 1 :])
+    row = math.prod(view.shape[rank + 1 :])
     if all(n == 1 for n in (*windows.size, *windows.strides)):  # the windows are the elements
-        yield ..., seen.reshape(-1, row)
+        yield ..., view.reshape(-1, row)
         return
-    for part in _blocks(seen.shape[: rank + 1], row):
-        yield part, seen[part].reshape(-1, row)
+    for part in _blocks(view.shape[: rank + 1], row):
+        yield part, view[part].reshape(-1, row)
 
 
 def _in_groups(x: Any, filters: Any, windows: Windows, groups: int, out: Any) -> Any:
@@ -287,12 +296,12 @@ def _in_groups(x: Any, filters: Any, windows: Windows, groups: int, out: Any) ->
 
 def _group_columns(x: Any, windows: Windows, groups: int) -> Iterator[tuple[Any, Any]]:
     """The windows of each group's channels as the rows of matrices, block by block: (groups, rows, window)."""
-    seen = _seen(x, windows)
+    view = _window_view(x, windows)
     rank = len(windows.size)
-    row = math.prod(seen.shape[rank + 1 :])
-    seen = np.moveaxis(seen.reshape(*seen.shape[:-1], groups, -1), -2, 0)  # splitting an axis copies nothing
-    for part in _blocks(seen.shape[1 : rank + 2], row):
-        yield part, seen[:, *part].reshape(groups, -1, row // groups)
+    row = math.prod(view.shape[rank + 1 :])
+    view = np.moveaxis(view.reshape(*view.shape[:-1], groups, -1), -2, 0)  # splitting an axis copies nothing
+    for part in _blocks(view.shape[1 : rank + 2], row):
+        yield part, view[:, *part].reshape(groups, -1, row // groups)
 
 
 def _letters(rank: int) -> tuple[str, str]:
@@ -303,11 +312,11 @@ def _letters(rank: int) -> tuple[str, str]:
 def _depthwise(x: Any, filters: Any, windows: Windows, out: Any) -> Any:
     """Each channel by itself, for one of its filters after another: no matrix product has so little to add up."""
     at, position = _letters(len(windows.size))
-    seen = _seen(x, windows)
+    view = _window_view(x, windows)
     weights = filters.reshape(*windows.size, x.shape[-1], -1)
     grid = out.reshape(*out.shape[:-1], x.shape[-1], -1)
     for m in range(weights.shape[-1]):
-        np.einsum(f"{at}{position}c,{position}c->{at}c", seen, weights[..., m], out=grid[..., m])
+        np.einsum(f"{at}{position}c,{position}c->{at}c", view, weights[..., m], out=grid[..., m])
     return out
 
 
@@ -324,9 +333,8 @@ def _deconvolved(y: Any, filters: Any, windows: Windows, groups: int, space: tup
             return _depthwise_reversed(y, filters, windows, shape)
         product = lambda weights: (y * weights.reshape(groups, outs)).sum(-1)
     elif by_one and 4 * each >= outs:
-        return _convolved(
-            y, *_reversed(filters, windows, groups), groups
-        )  # a third faster, unless it copies more
+        # A third faster, unless it copies more.
+        return _convolved(y, *_reversed(filters, windows, groups), groups)
     elif groups == 1:
         y = y.reshape(-1, outs)
         product = lambda weights: y @ weights.T
@@ -336,7 +344,8 @@ def _deconvolved(y: Any, filters: Any, windows: Windows, groups: int, space: tup
     out = np.zeros(shape, y.dtype)
     for tap in taps(windows, space):
         part = product(filters[tap.position]).reshape(*grid, -1)
-        into(out, (slice(None), *tap.elements), part[:, *tap.windows])
+        met = out[:, *tap.elements]
+        met += part[:, *tap.windows]
     return out
 
 
@@ -364,10 +373,10 @@ def _correlated(x: Any, y: Any, windows: Windows, groups: int) -> Any:
     shape = (*windows.size, each, outs)
     if each == 1 and groups > 1:
         at, position = _letters(len(windows.size))
-        seen, y = _seen(x, windows), y.reshape(*y.shape[:-1], groups, -1)
+        view, y = _window_view(x, windows), y.reshape(*y.shape[:-1], groups, -1)
         total = np.empty((*windows.size, groups, outs // groups), x.dtype)
         for m in range(outs // groups):
-            np.einsum(f"{at}{position}c,{at}c->{position}c", seen, y[..., m], out=total[..., m])
+            np.einsum(f"{at}{position}c,{at}c->{position}c", view, y[..., m], out=total[..., m])
         return total.reshape(shape)
     if groups == 1:
         total = np.zeros((math.prod(shape[:-1]), outs), x.dtype)

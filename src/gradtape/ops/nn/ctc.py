@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss of a label sequence that is not aligned with time, and its decoders.
 
-A path names a class, or blank, for each time step; repeated classes, then blanks, are taken out to get its labels. The
-loss sums over all paths of the labels in log space, one step of time after another, for the whole batch.
+A path names a class, or blank, for each time step; removing repeated classes, then blanks, gives its labels. The loss
+sums over all paths of the labels in log space, one time step after another, for the whole batch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ...core.primitive import apply, apply2
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
 from ..array.indexing import Index, getitem
@@ -28,8 +29,8 @@ from .embedding import Sparse
 from .softmax import log_softmax
 
 
-def _whole(name: str, what: str, value: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """An array of integers, of a shape if one is given."""
+def _integers(name: str, what: str, value: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """An argument as an array of integers, of a shape if one is given."""
     array = convert(value)._array
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{name}: {what} must be integers, not {array.dtype}")
@@ -41,10 +42,10 @@ def _whole(name: str, what: str, value: Any, shape: tuple[int, ...] | None = Non
 
 
 def ctc_loss(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike | Sparse,
+    logits: TensorLike,
+    label_length: TensorLike | None,
+    logit_length: TensorLike,
     logits_time_major: bool = True,
     unique: Any = None,
     blank_index: int | None = None,
@@ -52,15 +53,26 @@ def ctc_loss(
 ) -> Tensor:
     """-log of the probability of each label sequence, summed over all ways to spread it over time.
 
-    `logits` is (time, batch, classes), or (batch, time, classes) if not `logits_time_major`; `labels` is (batch,
-    length), or sparse (and `label_length` None then). Blank is class 0 unless `blank_index` says otherwise. Labels that
-    do not fit into the time there is have infinite loss, and gradient 0.
+    Labels that do not fit into the time there is have infinite loss, and gradient 0.
+
+    Args:
+        labels: (batch, length), or sparse: anything with `indices`, `values` and `dense_shape`.
+        logits: (time, batch, classes), or (batch, time, classes) if not `logits_time_major`.
+        label_length: how many labels each sequence has; None with sparse labels.
+        logit_length: how many time steps each sequence has.
+        unique: not used.
+        blank_index: the class of blank, 0 by default; required with sparse labels.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or a label is no class.
+        DTypeError: if labels or lengths are not integers.
+        ValueError: if labels are sparse and `blank_index` is missing.
 
     >>> import gradtape as tf
     >>> float(tf.exp(-ctc_loss([[1]], tf.zeros((2, 1, 2)), [1], [2])))  # paths 11, 01 and 10, of 4
     0.75
     """
-    x: Any = convert(logits)
+    x = convert(logits)
     if x.ndim != 3 or not x.dtype.is_floating:
         raise InvalidArgumentError(
             f"ctc_loss: logits must be floating and have 3 axes, not {x.dtype.name} of shape {list(x._array.shape)}"
@@ -74,13 +86,13 @@ def ctc_loss(
         if blank_index is None:
             raise ValueError("ctc_loss: sparse labels need blank_index")
         labels, label_length = _dense(labels)
-    target = _whole("ctc_loss", "labels", labels)
+    target = _integers("ctc_loss", "labels", labels)
     if target.ndim != 2 or len(target) != batch:
         raise InvalidArgumentError(
             f"ctc_loss: labels must have a row for each of the {batch} sequences, not shape {list(target.shape)}"
         )
-    lengths = _whole("ctc_loss", "label_length", label_length, (batch,))
-    times = _whole("ctc_loss", "logit_length", logit_length, (batch,))
+    lengths = _integers("ctc_loss", "label_length", label_length, (batch,))
+    times = _integers("ctc_loss", "logit_length", logit_length, (batch,))
     inside = np.arange(target.shape[1]) < lengths[:, None]
     wrong = (lengths > target.shape[1]).any() | (inside & ((target < 0) | (target >= classes))).any()
     if not is_traced(wrong) and wrong:
@@ -108,8 +120,11 @@ def _dense(labels: Any) -> tuple[Any, Any]:
     return matrix, segment_sum_.forward(ones, where[:, 0], size=shape[0], behind=0)
 
 
-def _log_likelihood(x: Any, labels: Any, lengths: Any, times: Any, blank: int) -> Any:
-    """States are the labels with blanks around them; a step stays, goes on, or skips a blank between unlike labels."""
+def _log_likelihood(x: Tensor, labels: Any, lengths: Any, times: Any, blank: int) -> Tensor:
+    """The logarithm of the probability of each row's labels.
+
+    States are the labels with blanks around them; a step stays, goes on, or skips a blank between unlike labels.
+    """
     time, batch, classes = x._array.shape
     kind = x._array.dtype
     m = xp(labels)
@@ -149,13 +164,13 @@ def _log_likelihood(x: Any, labels: Any, lengths: Any, times: Any, blank: int) -
 # Decoders
 
 
-def _decoder_inputs(name: str, inputs: Any, sequence_length: Any) -> tuple[Any, Any]:
+def _decoder_inputs(name: str, inputs: TensorLike, sequence_length: TensorLike) -> tuple[Any, Any]:
     x = convert(inputs)._array
     if x.ndim != 3 or x.dtype.kind not in "fV":
         raise InvalidArgumentError(
             f"{name}: inputs must be floating, of shape (time, batch, classes), not {x.dtype} of shape {list(x.shape)}"
         )
-    times = _whole(name, "sequence_length", sequence_length)
+    times = _integers(name, "sequence_length", sequence_length)
     for array in (x, times):
         shape_known(name, "inputs", array, "return them")
     if times.shape != (x.shape[1],) or (times > x.shape[0]).any():
@@ -177,9 +192,23 @@ def _as_sparse(rows: list[Any]) -> Sparse:
 
 
 def ctc_greedy_decoder(
-    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    merge_repeated: bool = True,
+    blank_index: int | None = None,
 ) -> tuple[list[Sparse], Tensor]:
-    """The labels of the best path, and minus the sum of its logits. Blank is `blank_index`, by default the last class.
+    """The labels of the best path, and minus the sum of its logits.
+
+    Args:
+        inputs: logits, (time, batch, classes).
+        sequence_length: how many time steps each sequence has.
+        merge_repeated: whether a class that repeats counts once.
+        blank_index: the class of blank; the last by default.
+
+    Raises:
+        InvalidArgumentError: if `inputs` is of another shape or dtype, or there is no class `blank_index`.
+        FailedPreconditionError: if `sequence_length` does not match it.
+        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> decoded, _ = ctc_greedy_decoder([[[9.0, 0.0, 1.0]], [[9.0, 0.0, 1.0]], [[0.0, 9.0, 1.0]]], [3])
     >>> decoded[0].values.numpy()
@@ -198,11 +227,15 @@ def ctc_greedy_decoder(
 
 
 def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Sparse], Tensor]:
     """The `top_paths` most probable label sequences, and their log probabilities (batch, paths).
 
-    Blank is the last class. The `beam_width` best beginnings are kept at each step of time.
+    Blank is the last class. The `beam_width` best prefixes are kept at each time step; `inputs` and `sequence_length`
+    are those of `ctc_greedy_decoder`.
+
+    Raises:
+        InvalidArgumentError: if `top_paths` is more than `beam_width`, or than there are label sequences.
 
     >>> decoded, _ = ctc_beam_search_decoder([[[0.0, 0.0, 0.3]], [[0.0, 0.0, 0.3]]], [2])
     >>> decoded[0].values.numpy()
@@ -228,9 +261,9 @@ def ctc_beam_search_decoder(
 
 
 def _beam_search(scores: Any, width: int) -> tuple[list[tuple[int, ...]], Any]:
-    """The best label sequences of one (time, classes) array of log probabilities, and theirs, best first.
+    """The best label sequences of one (time, classes) array of log probabilities, and their own, best first.
 
-    Each beginning has two: that of the paths that end in blank, and that of those that end in its last label.
+    Each prefix has two: one of the paths that end in blank, and one of the paths that end in its last label.
     """
     blank = scores.shape[1] - 1
     paths: list[tuple[int, ...]] = [()]
@@ -241,10 +274,10 @@ def _beam_search(scores: Any, width: int) -> tuple[list[tuple[int, ...]], Any]:
         ended = last != blank
         stays = np.where(ended, in_label + step[last], -np.inf)
         grown = both[:, None] + step[:blank]
-        # The same label again is a new one only behind a blank.
+        # The same label again is a new one only after a blank.
         grown[ended, last[ended]] = in_blank[ended] + step[last[ended]]
         place = {path: i for i, path in enumerate(paths)}
-        for i, path in enumerate(paths):  # a beginning may also grow into one that is there already
+        for i, path in enumerate(paths):  # a prefix may also grow into another one of the beam
             origin = place.get(path[:-1]) if path else None
             if origin is not None:
                 stays[i] = np.logaddexp(stays[i], grown[origin, path[-1]])
@@ -262,13 +295,16 @@ def _beam_search(scores: Any, width: int) -> tuple[list[tuple[int, ...]], Any]:
     return [paths[i] for i in order], total[order]
 
 
-def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The different labels of each row, in order and padded with 0; and for each label its place among them.
+
+    Raises:
+        InvalidArgumentError: if `labels` is not a matrix.
 
     >>> [t.numpy().tolist() for t in ctc_unique_labels([[3, 4, 4, 3]])]
     [[[3, 4, 0, 0]], [[0, 1, 1, 0]]]
     """
-    rows = _whole("ctc_unique_labels", "labels", labels)
+    rows = _integers("ctc_unique_labels", "labels", labels)
     if rows.ndim != 2:
         raise InvalidArgumentError(
             f"ctc_unique_labels: labels must be a matrix, not of shape {list(rows.shape)}"
@@ -291,18 +327,26 @@ def _unique_labels(rows: Any) -> tuple[Any, Any]:
     return different, places
 
 
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The labels of each row without those that repeat the one before, padded with 0; and how many are left.
+def collapse_repeated(
+    labels: TensorLike, seq_length: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The labels of each row without repetitions of the one before, padded with 0; and how many are left.
+
+    `seq_length` says how many labels of each row count.
+
+    Raises:
+        InvalidArgumentError: if `labels` is not a matrix, or `seq_length` not one number a row.
+        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> [t.numpy().tolist() for t in collapse_repeated([[1, 1, 2, 2, 1]], [5])]
     [[[1, 2, 1]], [3]]
     """
-    rows = _whole("collapse_repeated", "labels", labels)
+    rows = _integers("collapse_repeated", "labels", labels)
     if rows.ndim != 2:
         raise InvalidArgumentError(
             f"collapse_repeated: labels must be a matrix, not of shape {list(rows.shape)}"
         )
-    lengths = _whole("collapse_repeated", "seq_length", seq_length, rows.shape[:1])
+    lengths = _integers("collapse_repeated", "seq_length", seq_length, rows.shape[:1])
     for array in (rows, lengths):
         shape_known("collapse_repeated", "labels and seq_length", array, "mask the labels that repeat")
     kept = np.arange(rows.shape[1]) < lengths[:, None]

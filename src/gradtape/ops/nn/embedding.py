@@ -1,4 +1,4 @@
-"""Rows of a table by their numbers: one for each, or those of each example combined."""
+"""Embeddings: rows of a table by their ids, one by one or combined for each example."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2
 from ...core.tensor import Tensor, convert, is_tensor
+from ...core.types import TensorLike
 from ..array.movement import cast, concat, gather, reshape
 from ..known import known, shape_known
 from ..math.clip import clip_by_norm
@@ -18,15 +19,15 @@ from ..scalars import choice, integer
 
 
 class Sparse(NamedTuple):
-    """The parts of a sparse tensor: where its values stand (a row each), the values, and its shape."""
+    """The parts of a sparse tensor: the indices of its values (a row each), the values, and its shape."""
 
     indices: Tensor
     values: Tensor
     dense_shape: Tensor
 
 
-def table(params: Any) -> Any:
-    """One table: of a list of tensors, all their rows one after another."""
+def as_table(params: TensorLike) -> TensorLike:
+    """`params` as one table: the rows of a list of tensors follow one another."""
     if not isinstance(params, (list, tuple)) or not all(
         is_tensor(p) or isinstance(p, np.ndarray) for p in params
     ):
@@ -36,15 +37,22 @@ def table(params: Any) -> Any:
     return params[0] if len(params) == 1 else concat(params, 0)
 
 
-def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
-    """The rows of `params` at `ids`; `max_norm` scales rows that are longer down to it.
+def embedding_lookup(
+    params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
+) -> Tensor:
+    """The rows of a table at `ids`.
 
-    A list of tensors is one table, cut into parts.
+    Args:
+        params: the table; a list of tensors is one table, cut into parts.
+        max_norm: rows that are longer are scaled down to this length.
+
+    Raises:
+        InvalidArgumentError: if there is no such row.
 
     >>> embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1]).numpy()
     array([[3., 4.]], dtype=float32)
     """
-    rows: Any = gather(table(params), ids)
+    rows = gather(as_table(params), ids)
     if max_norm is None:
         return rows
     axes = list(range(convert(ids).ndim, rows.ndim))
@@ -52,7 +60,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
 
 
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: Any,
     sp_weights: Any,
     combiner: str | None = None,
@@ -60,10 +68,21 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each example the rows of `params` at its ids, combined: their weighted "sum", "mean" or "sqrtn".
+    """For each example the rows of a table at its ids, combined.
 
-    `sp_ids` and `sp_weights` (or None, for ones) are sparse tensors: anything with `indices`, `values` and
-    `dense_shape`. The first column of the indices is the example.
+    Args:
+        params: the table; a list of tensors is one table, cut into parts.
+        sp_ids: a sparse tensor of ids: anything with `indices`, `values` and `dense_shape`. The first column of the
+            indices is the example.
+        sp_weights: a sparse tensor of their weights, or None for ones.
+        combiner: the weighted "sum", "mean" (the default) or "sqrtn": the sum over the root of the sum of the weights'
+            squares.
+        max_norm: rows that are longer are scaled down to this length.
+        allow_fast_lookup: not used.
+
+    Raises:
+        DTypeError: if `sp_ids` or `sp_weights` is not sparse.
+        InvalidArgumentError: if they have values at different places, or there is no such row or combiner.
 
     >>> ids = Sparse([[0, 0], [0, 1], [1, 0]], [0, 1, 1], [2, 2])
     >>> embedding_lookup_sparse([[1.0, 2.0], [3.0, 4.0]], ids, None, "sum").numpy()
@@ -83,18 +102,22 @@ def embedding_lookup_sparse(
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
+    embedding_weights: TensorLike,
     sparse_ids: Any,
     sparse_weights: Any = None,
     combiner: str = "mean",
-    default_id: Any = None,
+    default_id: int | None = None,
     max_norm: float | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
     """`embedding_lookup_sparse` that leaves out negative ids, and weights that are not positive unless summing.
 
-    An example without ids has the row of `default_id`, by default zeros. All axes but the last number the examples.
+    Args:
+        embedding_weights: the table, as `params` of `embedding_lookup_sparse`.
+        sparse_ids, sparse_weights: sparse tensors, all axes but the last of which number the examples.
+        default_id: the row of an example without ids; zeros by default.
+        combiner, max_norm, allow_fast_lookup: those of `embedding_lookup_sparse`.
 
     >>> ids = Sparse([[0, 0], [2, 0]], [1, -1], [3, 1])
     >>> safe_embedding_lookup_sparse([[1.0, 2.0], [3.0, 4.0]], ids).numpy()
@@ -145,29 +168,29 @@ def _parts(name: str, what: str, sparse: Any) -> tuple[Any, Tensor, tuple[int, .
 
 def _combined(
     name: str,
-    params: Any,
+    params: TensorLike,
     ids: Any,
     weights: Any,
     examples: Any,
     count: int,
     combiner: str,
     max_norm: float | None,
-) -> Any:
-    """The weighted rows of each example, by number, combined."""
+) -> Tensor:
+    """The weighted rows of each of `count` examples, combined; `examples` has the number of each row's."""
     choice(name, "combiner", combiner, ("sum", "mean", "sqrtn"))
-    rows: Any = embedding_lookup(params, ids, max_norm)
+    rows = embedding_lookup(params, ids, max_norm)
     dtype = rows.dtype
     if dtype.size == 2:
         rows = cast(rows, "float32")
     if weights is None:
         weights = np.ones(len(examples), rows._array.dtype)
     weights = reshape(cast(weights, rows.dtype), (-1, *[1] * (rows.ndim - 1)))
-    behind = {"size": count, "behind": rows.ndim - 1}
+    options = {"size": count, "behind": rows.ndim - 1}
     at = convert(examples)
-    total = apply(segment_sum_, (rows * weights, at), behind)
+    total = apply(segment_sum_, (rows * weights, at), options)
     if combiner == "mean":
-        total = apply2(divide_no_nan, total, apply(segment_sum_, (weights, at), behind))
+        total = apply2(divide_no_nan, total, apply(segment_sum_, (weights, at), options))
     elif combiner == "sqrtn":
-        squares = apply(segment_sum_, (apply(square, (weights,)), at), behind)
+        squares = apply(segment_sum_, (apply(square, (weights,)), at), options)
         total = apply2(divide_no_nan, total, apply(sqrt, (squares,)))
     return cast(total, dtype)

@@ -1,8 +1,9 @@
-"""Losses: logistic, squared, Poisson, and those that look at a sample of the classes only."""
+"""Losses: logistic, squared, Poisson, and those over a sample of the classes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, real_floats, rounded
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import cast, concat, gather, reshape, together
 from ..linalg.products import matmul
@@ -29,7 +31,7 @@ from ..math.elementwise import (
 from ..math.reduction import reduce_sum
 from ..scalars import integer
 from .candidates import accidental_hits, log_uniform_candidate_sampler
-from .embedding import table
+from .embedding import as_table
 from .softmax import softmax_cross_entropy_with_logits
 
 
@@ -46,9 +48,9 @@ sigmoid_cross_entropy.rules(
 )
 
 
-def _alike(name: str, first: str, x: Any, second: str, y: Any) -> tuple[Any, Any]:
-    """Two tensors of one shape."""
-    x, y = together(name, [x, y])
+def _same_shape(name: str, first: str, a: TensorLike, second: str, b: TensorLike) -> tuple[Tensor, Tensor]:
+    """Two arguments as tensors, which must have one shape."""
+    x, y = together(name, [a, b])
     if x._array.shape != y._array.shape:
         raise InvalidArgumentError(
             f"{name}: {first} and {second} must have the same shape, not {list(x._array.shape)} and "
@@ -58,34 +60,41 @@ def _alike(name: str, first: str, x: Any, second: str, y: Any) -> tuple[Any, Any
 
 
 def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """The cross entropy between `labels`, each the probability of a yes, and sigmoid(logits).
+
+    Raises:
+        InvalidArgumentError: if labels and logits differ in shape.
+        ValueError: if one of them is missing.
 
     >>> sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0]).numpy()
     array([0.6931472, 0.6931472], dtype=float32)
     """
     if labels is None or logits is None:
         raise ValueError("sigmoid_cross_entropy_with_logits: give both labels and logits")
-    x, target = _alike("sigmoid_cross_entropy_with_logits", "logits", logits, "labels", labels)
+    x, target = _same_shape("sigmoid_cross_entropy_with_logits", "logits", logits, "labels", labels)
     return ordered(sigmoid_cross_entropy, apply2(sigmoid_cross_entropy, x, target))
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`sigmoid_cross_entropy_with_logits` where a missed yes counts `pos_weight` times.
+    """`sigmoid_cross_entropy_with_logits` of `labels` and `logits` where a missed yes counts `pos_weight` times.
+
+    Raises:
+        InvalidArgumentError: if labels and logits differ in shape.
 
     >>> weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], 2.0).numpy()
     array([1.3862944, 0.6931472], dtype=float32)
     """
-    x, target = _alike("weighted_cross_entropy_with_logits", "logits", logits, "labels", labels)
+    x, target = _same_shape("weighted_cross_entropy_with_logits", "logits", logits, "labels", labels)
     missed = apply(softplus, (apply(negative, (x,)),))
-    weight: Any = convert(pos_weight, None, x._array.dtype)
+    weight = convert(pos_weight, None, x._array.dtype)
     return (1 - target) * x + (1 + (weight - 1) * target) * missed
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of the squares.
 
     >>> float(l2_loss([3.0, 4.0]))
@@ -99,35 +108,48 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(c) - z * c for counts z and predicted logarithms c of their means.
+    """exp(c) - z * c for counts z, the `targets`, and predicted logarithms c of their means, the `log_input`.
 
-    The full loss adds Stirling's approximation of log(z!), which is 0 up to z = 1.
+    `compute_full_loss` adds Stirling's approximation of log(z!), which is 0 up to z = 1.
+
+    Raises:
+        InvalidArgumentError: if the two differ in shape.
 
     >>> log_poisson_loss([2.0], [0.0]).numpy()
     array([1.], dtype=float32)
     """
-    c, z = _alike("log_poisson_loss", "log_input", log_input, "targets", targets)
-    loss: Any = apply(exp, (c,)) - c * z
+    c, z = _same_shape("log_poisson_loss", "log_input", log_input, "targets", targets)
+    loss: Tensor = apply(exp, (c,)) - c * z
     if not compute_full_loss:
         return loss
     # 1 stands in where the approximation is not taken, so that no infinity meets its gradient.
     small = (z._array >= 0) & (z._array <= 1)
-    safe: Any = apply(select, (small, np.ones((), z._array.dtype), z))
+    safe = apply(select, (small, np.ones((), z._array.dtype), z))
     stirling = safe * apply(log, (safe,)) - safe + apply(log, (safe * (2 * math.pi),)) * 0.5
     return loss + apply(select, (small, np.zeros((), z._array.dtype), stirling))
 
 
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: TensorLike | None = None,
 ) -> Tensor:
-    """The sum of the (weighted) losses over the batch size: by default the number of losses.
+    """The sum of the (weighted) losses over the batch size.
+
+    Args:
+        per_example_loss: the losses, with a first axis for the examples.
+        sample_weight: weights, one for each loss or for each example.
+        global_batch_size: by default the number of examples.
+
+    Raises:
+        InvalidArgumentError: if there is no axis for the examples, or the batch size is no integer of at least 0.
 
     >>> float(compute_average_loss([1.0, 2.0, 3.0], global_batch_size=6))
     1.0
     """
-    losses: Any = convert(per_example_loss)
+    losses = convert(per_example_loss)
     if losses._array.dtype.char in HALF:
         given = {"sample_weight": sample_weight, "global_batch_size": global_batch_size}
         return rounded(compute_average_loss, losses, **given)
@@ -135,8 +157,7 @@ def compute_average_loss(
         raise InvalidArgumentError(
             "compute_average_loss: per_example_loss must have an axis for the examples, and a scalar has none"
         )
-    size = losses._array.shape[0] if global_batch_size is None else convert(global_batch_size)._array
-    size = size if is_traced(size) else np.asarray(size)
+    size = convert(losses._array.shape[0] if global_batch_size is None else global_batch_size)._array
     if size.ndim or size.dtype.kind not in "iu" or (not is_traced(size) and size < 0):
         raise InvalidArgumentError(
             f"compute_average_loss: global_batch_size must be an integer of at least 0, not {global_batch_size!r}"
@@ -146,8 +167,8 @@ def compute_average_loss(
     return apply2(divide_no_nan, reduce_sum(losses), size.astype(losses._array.dtype))
 
 
-def _weights_for(losses: Any, sample_weight: Any) -> Any:
-    """Weights for the first axes of the losses, one for each or for each row."""
+def _weights_for(losses: Tensor, sample_weight: TensorLike) -> Tensor:
+    """The weights, with axes of length 1 for the last axes of the losses that they lack."""
     weights = cast(convert(sample_weight, None, losses._array.dtype), losses.dtype)
     missing = losses.ndim - weights.ndim
     if weights.ndim and weights._array.shape != losses._array.shape and missing > 0:
@@ -155,8 +176,8 @@ def _weights_for(losses: Any, sample_weight: Any) -> Any:
     return weights
 
 
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the losses over the number of replicas, which is one.
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
+    """The sum of `regularization_loss` over the number of replicas, which is one.
 
     >>> float(scale_regularization_loss([1.0, 2.0]))
     3.0
@@ -170,19 +191,19 @@ def scale_regularization_loss(regularization_loss: Any) -> Tensor:
 
 def _sampled_logits(
     name: str,
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int,
-    sampled_values: Any,
+    sampled_values: Sequence[TensorLike] | None,
     remove_accidental_hits: bool,
-    seed: Any,
-) -> tuple[Any, Any]:
+    seed: int | None,
+) -> tuple[Tensor, Any]:
     """The logits of the true and of the sampled classes, less the log of how often each is drawn; and the labels."""
-    x: Any = convert(inputs)
+    x = convert(inputs)
     true = convert(labels)
     num_true = integer(name, "num_true", num_true)
     if true._array.dtype.kind not in "iu":
@@ -199,8 +220,8 @@ def _sampled_logits(
         raise InvalidArgumentError(f"{name}: sampled_values must be the three tensors of a candidate sampler")
     drawn, true_count, drawn_count = (convert(value)._array for value in sampled_values)
     ids = xp(true._array, drawn).concatenate([true._array.reshape(-1), drawn]).astype(np.int64)
-    rows: Any = cast(gather(table(weights), ids), x.dtype)
-    shifts: Any = cast(gather(table(biases), ids), x.dtype)
+    rows = cast(gather(as_table(weights), ids), x.dtype)
+    shifts = cast(gather(as_table(biases), ids), x.dtype)
     cut = batch * num_true
     true_rows = reshape(rows[:cut], (batch, num_true, x._array.shape[1]))
     true_logits = reduce_sum(reshape(x, (batch, 1, -1)) * true_rows, 2) + reshape(
@@ -218,21 +239,32 @@ def _sampled_logits(
 
 
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[TensorLike] | None = None,
     remove_accidental_hits: bool = False,
     name: str | None = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: for each row of `inputs` the true classes against `num_sampled` drawn ones.
+    """Noise-contrastive estimation: for each row of `inputs` the true classes against some drawn at random.
 
-    `weights` (classes, width) and `biases` (classes) are those of a dense layer; `sampled_values` are what a candidate
-    sampler gives, by default `log_uniform_candidate_sampler`.
+    Args:
+        weights: (classes, width), those of a dense layer; a list of tensors is one table, cut into parts.
+        biases: (classes), of the same layer.
+        labels: (batch, num_true), the true classes.
+        inputs: (batch, width).
+        num_sampled: how many classes are drawn for the whole batch.
+        num_classes: how many classes there are.
+        sampled_values: the result of a candidate sampler; by default of `log_uniform_candidate_sampler`.
+        remove_accidental_hits: whether true classes among the drawn ones do not count as wrong.
+
+    Raises:
+        DTypeError: if labels are not integers.
+        InvalidArgumentError: if the shapes do not match.
 
     >>> import gradtape as tf
     >>> nce_loss(tf.zeros((9, 2)), tf.zeros(9), [[1], [2]], tf.ones((2, 2)), 3, 9).shape
@@ -246,19 +278,22 @@ def nce_loss(
 
 
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[TensorLike] | None = None,
     remove_accidental_hits: bool = True,
-    seed: Any = None,
+    seed: int | None = None,
     name: str | None = "sampled_softmax_loss",
 ) -> Tensor:
-    """The softmax cross entropy over the true classes and `num_sampled` drawn ones; arguments as of `nce_loss`.
+    """The softmax cross entropy over the true classes and some drawn at random.
+
+    `weights`, `biases`, `labels`, `inputs`, `num_sampled`, `num_classes`, `num_true`, `sampled_values` and
+    `remove_accidental_hits` are those of `nce_loss`; `seed` is that of the draws.
 
     >>> import gradtape as tf
     >>> sampled_softmax_loss(tf.zeros((9, 2)), tf.zeros(9), [[1], [2]], tf.ones((2, 2)), 3, 9).shape

@@ -1,10 +1,9 @@
-"""Means and variances, and what normalizes with them; biases."""
+"""Means and variances, normalization by them, and biases."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, rounded
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import Axes, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast, reshape, reshape_, together
 from ..math.elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
@@ -22,25 +22,21 @@ from ..scalars import integer
 from ..scalars import number as number_of
 
 
-def _floating(name: str, value: Any) -> Any:
+def _floating(name: str, value: TensorLike) -> Tensor:
     x = convert(value)
     if not x.dtype.is_floating:
         raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
     return x
 
 
-def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
-    """Mean and variance with or without the axes of length 1 they still have."""
-    over = axes_of(name, axes, x.ndim)
-    kept = tuple([n for i, n in enumerate(pair[0]._array.shape) if keepdims or i - x.ndim not in over])
-    mean, variance = [reshape(part, kept) for part in pair]
-    return mean, variance
-
-
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: Axes,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over `axes`. `shift` is not used.
+    """The mean and the variance over `axes`. `shift` is not used; `keepdims` keeps the axes, with length 1.
 
     >>> mean, variance = moments([1.0, 3.0], [0])
     >>> float(mean), float(variance)
@@ -59,16 +55,21 @@ def moments(
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: Axes, frequency_weights: TensorLike, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over `axes` where each element counts as often as its weight says.
+
+    `frequency_weights` broadcasts against x; `keepdims` keeps the axes, with length 1.
+
+    Raises:
+        DTypeError: if x is not floating.
 
     >>> mean, variance = weighted_moments([1.0, 3.0], [0], [3.0, 1.0])
     >>> float(mean), float(variance)
     (1.5, 0.75)
     """
     x = _floating("weighted_moments", x)
-    weights: Any = convert(frequency_weights, None, x._array.dtype)
+    weights = convert(frequency_weights, None, x._array.dtype)
     if x._array.dtype.char in HALF:
         return rounded(weighted_moments, x, axes=axes, frequency_weights=weights, keepdims=keepdims)
     weights = cast(weights, x.dtype)
@@ -76,13 +77,26 @@ def weighted_moments(
     mean = apply2(divide_no_nan, reduce_sum(weights * x, axes, keepdims=True), count)
     squares = weights * apply(square, (apply2(subtract, x, mean),))
     variance = apply2(divide_no_nan, reduce_sum(squares, axes, keepdims=True), count)
-    return _finished("weighted_moments", (mean, variance), x, axes, keepdims)
+    if keepdims:
+        return mean, variance
+    over = axes_of("weighted_moments", axes, x.ndim)
+    shape = tuple([n for i, n in enumerate(mean._array.shape) if i - x.ndim not in over])
+    return reshape(mean, shape), reshape(variance, shape)
 
 
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: Axes,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The number of elements over `axes`, their sum and the sum of their squares (less `shift`), and the shift.
+    """The number of elements over `axes`, their sum, the sum of their squares, and `shift`.
+
+    `shift` is subtracted from the elements first; `keepdims` keeps the axes, with length 1.
+
+    Raises:
+        DTypeError: if x is not floating.
 
     >>> [float(t) for t in sufficient_statistics([1.0, 3.0], [0])[:3]]
     [2.0, 4.0, 10.0]
@@ -97,66 +111,80 @@ def sufficient_statistics(
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance from what `sufficient_statistics` gives.
+    """The mean and the variance from the results of `sufficient_statistics`.
+
+    `counts` are numbers of elements, `mean_ss` their sums, `variance_ss` the sums of their squares; `shift` was
+    subtracted from the elements before, or is None.
 
     >>> [float(t) for t in normalize_moments(*sufficient_statistics([1.0, 3.0], [0]))]
     [2.0, 1.0]
     """
     count, total, squares = together("normalize_moments", [counts, mean_ss, variance_ss])
-    mean: Any = apply2(divide, total, count)
+    mean = apply2(divide, total, count)
     variance = apply2(subtract, apply2(divide, squares, count), apply(square, (mean,)))
     return (mean if shift is None else mean + shift), variance
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
+    variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
     """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; `offset` and `scale` may be None.
+
+    Raises:
+        DTypeError: if x is not floating.
 
     >>> batch_normalization([1.0, 3.0], 2.0, 4.0, 10.0, 1.0, 0.0).numpy()
     array([ 9.5, 10.5], dtype=float32)
     """
     x = _floating("batch_normalization", x)
     if x._array.dtype.char in HALF:
-        given = [None if v is None else _beside(x, v) for v in (mean, variance, offset, scale)]
+        given = [None if v is None else _like(x, v) for v in (mean, variance, offset, scale)]
         return rounded(batch_normalization, x, *given, variance_epsilon=variance_epsilon)
-    factor = apply1(rsqrt, apply2(add, _beside(x, variance), variance_epsilon))
+    factor = apply1(rsqrt, apply2(add, _like(x, variance), variance_epsilon))
     if scale is not None:
-        factor = apply2(multiply, factor, _beside(factor, scale))
-    start = apply2(multiply, _beside(factor, mean), factor)
+        factor = apply2(multiply, factor, _like(factor, scale))
+    start = apply2(multiply, _like(factor, mean), factor)
     scaled = apply2(multiply, x, cast(factor, x.dtype))
     if offset is None:
         return apply2(subtract, scaled, cast(start, x.dtype))
-    return apply2(add, scaled, cast(apply2(subtract, _beside(factor, offset), start), x.dtype))
+    return apply2(add, scaled, cast(apply2(subtract, _like(factor, offset), start), x.dtype))
 
 
-def _beside(x: Any, value: Any) -> Any:
+def _like(x: Tensor, value: TensorLike) -> Tensor:
     """A value as a tensor: of the dtype of `x` if it has none of its own."""
     return convert(value, None, x._array.dtype)
 
 
 def local_response_normalization(
-    input: Any,
-    depth_radius: Any = 5,
-    bias: Any = 1,
-    alpha: Any = 1,
-    beta: Any = 0.5,
+    input: TensorLike,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
     """x / (bias + alpha * s) ** beta, where s sums the squares of the channels up to `depth_radius` away.
 
+    Raises:
+        DTypeError: if x is not floating.
+        InvalidArgumentError: if x does not have 4 axes.
+
     >>> local_response_normalization([[[[3.0, 4.0]]]], bias=0).numpy()
     array([[[[0.6, 0.8]]]], dtype=float32)
     """
-    from .pool import window_sum  # which is not needed for all the rest
+    from .pool import window_sum  # here, because nothing else needs it
     from .windows import Windows
 
     x = _floating("local_response_normalization", input)
@@ -174,12 +202,17 @@ def local_response_normalization(
         for what, value in (("bias", bias), ("alpha", alpha), ("beta", beta))
     ]
     around = Windows((2 * radius + 1,), (1,), (1,), ((radius, radius),))
-    total: Any = apply(window_sum, (apply(square, (x,)),), {"windows": around})
+    total = apply(window_sum, (apply(square, (x,)),), {"windows": around})
     return apply2(multiply, x, apply2(power, total * slope + start, -exponent))
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """value + bias, one number for each channel: the last axis, or with a `data_format` "NC..." the second.
+
+    Raises:
+        InvalidArgumentError: if the bias does not have one number for each channel, or there is no such format.
 
     >>> bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
     array([[11., 22.]], dtype=float32)
@@ -202,8 +235,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return apply2(add, x, b)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """Which share of the elements is 0, as a float32.
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """The share of the elements that are 0, as a float32.
 
     >>> float(zero_fraction([0.0, 1.0, 0.0, 2.0]))
     0.5

@@ -1,7 +1,7 @@
 """Pooling: the largest element, or the mean, of each window. Padding is never counted.
 
 Sums and maxima are taken along one axis after the other, a slice for each position in the window; the gradient of a
-maximum goes to the first element that reaches it. Windows cover the channels too (with length 1, as a rule), so that
+maximum goes to the first element that reaches it. Windows also cover the channels (with length 1, as a rule), so that
 both data formats are pooled as they are.
 """
 
@@ -18,72 +18,97 @@ from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, numbers, primitive, rounded
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..math.elementwise import constant_in, divide
 from ..scalars import choice
-from .windows import Windows, channels_come_first, each_axis, into, numbers_of, padded, padding_of, taps
+from .windows import (
+    Lengths,
+    Padding,
+    Windows,
+    accumulate,
+    channels_come_first,
+    spatial_rank,
+    taps,
+    windows_of,
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sums, and their transpose
 
 
 def _axes_of(windows: Windows) -> list[tuple[Windows, int]]:
-    """The windows along each axis that are more than its elements, and the axis."""
+    """The windows along each axis where they are more than single elements, and the axis."""
     rank = len(windows.size)
     each = [(windows.along(i), i - rank) for i in range(rank)]
     return [(w, axis) for w, axis in each if w != Windows((1,), (1,), w.dilations, ((0, 0),))]
 
 
-def _on(axis: int, part: slice) -> tuple[Any, ...]:
+def _index(axis: int, part: slice) -> tuple[Any, ...]:
+    """The index of a part of one axis, counted from the end."""
     return (..., part, *[slice(None)] * (-axis - 1))
 
 
-def _pooled(x: Any, windows: Windows, operation: Any, nothing: Any) -> Any:
-    """`operation` over the elements of each window; `nothing` where a window has none."""
+def _pooled(x: Any, windows: Windows, operation: Any, neutral: Any) -> Any:
+    """`operation` over the elements of each window; `neutral` where a window has none."""
     for along, axis in _axes_of(windows):
         n = x.shape[axis]
         (count,) = along.fit((n,))
         out = None
         for tap in taps(along, (n,)):
-            met, where = x[_on(axis, *tap.elements)], tap.windows[0]
+            elements, where = x[_index(axis, *tap.elements)], tap.windows[0]
             if out is None and where == slice(0, count):
-                out = xp(x).array(met)
+                out = xp(x).array(elements)
                 continue
             if out is None:
-                out = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype)
-            out = into(out, _on(axis, where), met, operation, nothing)
-        x = xp(x).full(_with(x.shape, axis, count), nothing, x.dtype) if out is None else out
+                out = xp(x).full(_with_length(x.shape, axis, count), neutral, x.dtype)
+            out = accumulate(out, _index(axis, where), elements, operation, neutral)
+        x = xp(x).full(_with_length(x.shape, axis, count), neutral, x.dtype) if out is None else out
     return x
 
 
-def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
+def _with_length(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
     at = len(shape) + axis
     return (*shape[:at], n, *shape[at + 1 :])
 
 
 @primitive(wide=True, linear=True, check_dtype=numbers)
 def window_sum(x, *, windows):
-    return _sum_by_jax(x, windows) if xp(x) is not np and windows.apart else _pooled(x, windows, np.add, 0)
+    return _pooled(x, windows, np.add, 0)
+
+
+@window_sum.compiled
+def _(x, *, windows):
+    return _disjoint_sum(x, windows) if windows.disjoint else _pooled(x, windows, np.add, 0)
 
 
 @primitive(wide=True, linear=True, check_dtype=numbers)
 def window_spread(x, *, windows, shape):
     """Each element added to all elements of its window, in a tensor whose last axes have this shape."""
-    if xp(x) is not np and windows.apart:
-        import jax
+    return _spread(x, windows, shape)
 
-        like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
-        return jax.linear_transpose(lambda x: _sum_by_jax(x, windows), like)(x)[0]
+
+@window_spread.compiled
+def _(x, *, windows, shape):
+    import jax
+
+    if not windows.disjoint:
+        return _spread(x, windows, shape)
+    like = jax.ShapeDtypeStruct(x.shape[: x.ndim - len(shape)] + shape, x.dtype)
+    return jax.linear_transpose(lambda x: _disjoint_sum(x, windows), like)(x)[0]
+
+
+def _spread(x: Any, windows: Windows, shape: tuple[int, ...]) -> Any:
     for along, axis in reversed(_axes_of(windows)):
-        out = xp(x).zeros(_with(x.shape, axis, shape[axis]), x.dtype)
+        out = xp(x).zeros(_with_length(x.shape, axis, shape[axis]), x.dtype)
         for tap in taps(along, (shape[axis],)):
-            out = into(out, _on(axis, *tap.elements), x[_on(axis, *tap.windows)])
+            out = accumulate(out, _index(axis, *tap.elements), x[_index(axis, *tap.windows)])
         x = out
     return x
 
 
-def _sum_by_jax(x: Any, windows: Windows) -> Any:
-    """Of windows that do not overlap, twice as fast as by slices. Where they do, slices share what they add up."""
+def _disjoint_sum(x: Any, windows: Windows) -> Any:
+    """The sums of disjoint windows, by JAX: twice as fast as by slices, where only overlapping windows share sums."""
     from jax import lax
 
     others = x.ndim - len(windows.size)
@@ -101,8 +126,8 @@ window_spread.rules(x=lambda g, windows: window_sum(g, windows=windows))
 
 
 @functools.lru_cache(maxsize=1000)
-def _sizes(windows: Windows, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """How many elements each window has."""
+def _window_sizes(windows: Windows, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """The number of elements of each window, padding not counted."""
     if not any(map(any, windows.pads)):
         return wrap(np.asarray(math.prod(windows.size), dtype))
     counts = np.ones((), int)
@@ -125,43 +150,52 @@ def max_pool_(x, *, windows):
     return _pooled(x, windows, np.maximum, _lowest(x))
 
 
-def _hits(x: Any, out: Any, windows: Windows) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
+def _first_maxima(
+    x: Any, out: Any, windows: Windows
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
     """For each position in the window: its elements, their windows, and which are the first to reach the maximum."""
-    free: Any = np.ones(out.shape, bool)
+    unclaimed: Any = np.ones(out.shape, bool)
     for tap in taps(windows, x.shape[-len(windows.size) :]):
         elements, where = (..., *tap.elements), (..., *tap.windows)
-        hit = (x[elements] == out[where]) & free[where]
-        free = into(free, where, hit, np.logical_xor)
-        yield elements, where, hit
+        is_first = (x[elements] == out[where]) & unclaimed[where]
+        unclaimed = accumulate(unclaimed, where, is_first, np.logical_xor)
+        yield elements, where, is_first
 
 
 @primitive(linear=True)
 def pick_largest(x, values, largest, *, windows):
     """The elements of x where `values` has the first of each window's largest."""
     out = xp(x, values, largest).zeros(x.shape[: x.ndim - values.ndim] + largest.shape, x.dtype)
-    for elements, where, hit in _hits(values, largest, windows):
-        out = into(out, where, x[elements] * hit)
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        out = accumulate(out, where, x[elements] * is_first)
     return out
 
 
 @primitive(wide=True, linear=True)
 def place_largest(x, values, largest, *, windows):
     """Each element of x added where `values` has the first of that window's largest: the transpose of picking them."""
-    m = xp(x, values, largest)
-    if m is not np and windows.tiles:
-        return _placed_by_jax(x, values, largest, windows)
-    out = m.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
-    alone = m is np and windows.apart
-    for elements, where, hit in _hits(values, largest, windows):
-        if alone:  # nothing to add to: a third faster
-            np.multiply(x[where], hit, out=out[elements])
+    out = np.zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    disjoint = windows.disjoint
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        if disjoint:  # nothing to add to: a third faster
+            np.multiply(x[where], is_first, out=out[elements])
         else:
-            out = into(out, elements, x[where] * hit)
+            accumulate(out, elements, x[where] * is_first)
     return out
 
 
-def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
-    """The same for windows side by side, in one pass: each element compares its place with that of the first."""
+@place_largest.compiled
+def _(x, values, largest, *, windows):
+    if windows.tiles:
+        return _placed_in_tiles(x, values, largest, windows)
+    out = xp(x, values, largest).zeros(x.shape[: x.ndim - largest.ndim] + values.shape, x.dtype)
+    for elements, where, is_first in _first_maxima(values, largest, windows):
+        out = accumulate(out, elements, x[where] * is_first)
+    return out
+
+
+def _placed_in_tiles(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
+    """`place_largest` for windows side by side, in one pass: each element compares its place with that of the first."""
     import jax.numpy as m
 
     rank = len(windows.size)
@@ -170,14 +204,14 @@ def _placed_by_jax(x: Any, values: Any, largest: Any, windows: Windows) -> Any:
     for number, tap in reversed(list(enumerate(taps(windows, space)))):
         first = m.where(values[(..., *tap.elements)] == largest, number, first)
 
-    def beside(a: Any) -> Any:
-        """With an axis behind each, for the places in a window."""
+    def interleaved(a: Any) -> Any:
+        """`a` with an axis of length 1 after each spatial one, for the places in a window."""
         return a.reshape(*a.shape[: a.ndim - rank], *[n for count in counts for n in (count, 1)])
 
     places = np.arange(math.prod(windows.size), dtype=np.int32).reshape(
         [n for size in windows.size for n in (1, size)]
     )
-    out = m.where(beside(first) == places, beside(x), m.zeros((), x.dtype))
+    out = m.where(interleaved(first) == places, interleaved(x), m.zeros((), x.dtype))
     out = out.reshape(*x.shape[: x.ndim - rank], *[n * size for n, size in zip(counts, windows.size)])
     rest = [(0, n - have) for n, have in zip(space, out.shape[-rank:])]
     return m.pad(out, [(0, 0)] * (x.ndim - rank) + rest) if any(map(any, rest)) else out
@@ -188,77 +222,46 @@ pick_largest.rules(x=lambda g, values, largest, windows: place_largest(g, values
 place_largest.rules(x=lambda g, values, largest, windows: pick_largest(g, values, largest, windows=windows))
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users give
+# The arguments of the public functions
 
 
 def _arguments(
     name: str,
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
     rank: int | None,
-    dilations: Any = None,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths | None,
+    padding: Padding,
+    data_format: str | None,
+    dilations: Lengths | None = None,
 ) -> tuple[Tensor, Windows]:
     """The input as a tensor, and the windows over all its axes but the batch."""
     x = convert(input)
-    if rank is None:
-        rank = x.ndim - 2
-        if rank not in (1, 2, 3):
-            raise InvalidArgumentError(
-                f"{name}: the input must have 3, 4 or 5 axes, batch and channels among them, not shape "
-                f"{list(x._array.shape)}"
-            )
-    if x.ndim != rank + 2:
+    shape = x._array.shape
+    first = channels_come_first(name, data_format, spatial_rank(name, "the input", shape, rank))
+    space, depth = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
+    spatial, channels = windows_of(name, ksize, strides, padding, dilations, space, first)
+    if not isinstance(padding, str) and any(
+        p >= n for pad, n in zip(spatial.pads, spatial.size) for p in pad
+    ):
         raise InvalidArgumentError(
-            f"{name}: the input must have {rank + 2} axes, batch and channels among them, not shape "
-            f"{list(x._array.shape)}"
-        )
-    first = channels_come_first(name, data_format, rank)
-    given = [
-        numbers_of(name, what, value)
-        for what, value in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
-    ]
-    return x, _windows(name, *given, padding_of(name, padding), x._array.shape[1:], first)
-
-
-@functools.lru_cache(maxsize=1000)
-def _windows(
-    name: str,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    padding: Any,
-    shape: tuple[int, ...],
-    channels_first: bool,
-) -> Windows:
-    """The windows over all axes but the batch, whose lengths `shape` has."""
-    rank = len(shape) - 1
-    space, depth = (shape[1:], shape[0]) if channels_first else (shape[:-1], shape[-1])
-    size, steps, gaps = [
-        each_axis(name, what, given, rank, channels_first)
-        for what, given in (("ksize", ksize), ("strides", strides), ("dilations", dilations))
-    ]
-    spatial = padded(name, Windows(size[:-1], steps[:-1], gaps[:-1], ()), padding, space, channels_first)
-    if not isinstance(padding, str) and any(p >= n for pad, n in zip(spatial.pads, size) for p in pad):
-        raise InvalidArgumentError(
-            f"{name}: padding must be smaller than the window {list(size[:-1])}, or some windows would be empty, "
+            f"{name}: padding must be smaller than the window {list(spatial.size)}, or some windows would be empty, "
             f"unlike {list(spatial.pads)}"
         )
-    if size[-1] > max(1, depth):
-        raise InvalidArgumentError(f"{name}: a window of {size[-1]} channels, and the input has {depth}")
-    channels = Windows(size[-1:], steps[-1:], gaps[-1:], ((0, 0),))
-    return channels.beside(spatial) if channels_first else spatial.beside(channels)
+    if channels.size[0] > max(1, depth):
+        raise InvalidArgumentError(
+            f"{name}: a window of {channels.size[0]} channels, and the input has {depth}"
+        )
+    return x, channels.joined(spatial) if first else spatial.joined(channels)
 
 
 def _max(name: str, *arguments: Any) -> Tensor:
     x, windows = _arguments(name, *arguments)
-    _ordered(name, x)
+    _check_ordered(name, x)
     return apply(max_pool_, (x,), {"windows": windows})
 
 
-def _ordered(name: str, x: Tensor) -> None:
+def _check_ordered(name: str, x: Tensor) -> None:
     if x._array.dtype.kind in "bcO":
         raise DTypeError(f"{name}: {x.dtype.name} has no largest: use cast(x, 'float32'), or abs(x)")
 
@@ -272,7 +275,7 @@ def _average(name: str, *arguments: Any) -> Tensor:
 
 def _mean(x: Tensor, windows: Windows) -> Tensor:
     total = apply(window_sum, (x,), {"windows": windows})
-    return apply2(divide, total, _sizes(windows, x._array.shape[1:], x._array.dtype))
+    return apply2(divide, total, _window_sizes(windows, x._array.shape[1:], x._array.dtype))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -280,144 +283,216 @@ def _mean(x: Tensor, windows: Windows) -> Tensor:
 
 
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of `ksize`, along 1, 2 or 3 axes, as the input has.
+    """The largest element of each window, along 1, 2 or 3 axes, as the input has.
 
     Where several elements of a window are the largest, the gradient goes to the first.
+
+    Args:
+        ksize: lengths of the window, one for all axes or one for each.
+        strides: steps of the window, given as `ksize` is.
+        padding: "VALID", "SAME" (strides of 1 keep the shape), or [before, after] for every axis. It is never largest.
+        data_format: "NCW", "NCHW" or "NCDHW" if the channels stand in front of space.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or the window does not fit.
+        DTypeError: if the input is complex, boolean or of strings.
 
     >>> max_pool([[[1.0], [3.0], [2.0], [4.0]]], 2, 2, "VALID").numpy().ravel()
     array([3., 4.], dtype=float32)
     """
-    return _max("max_pool", input, ksize, strides, padding, data_format, None)
+    return _max("max_pool", None, input, ksize, strides, padding, data_format)
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` along one axis.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NWC" or "NCW".
 
     >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
     array([3., 3., 2.], dtype=float32)
     """
-    return _max("max_pool1d", input, ksize, strides, padding, data_format, 1)
+    return _max("max_pool1d", 1, input, ksize, strides, padding, data_format)
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` of images.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NHWC" or "NCHW".
 
     >>> max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
     4.0
     """
-    return _max("max_pool2d", input, ksize, strides, padding, data_format, 2)
+    return _max("max_pool2d", 2, input, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`max_pool` of volumes.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NDHWC" or "NCDHW".
 
     >>> import gradtape as tf
     >>> max_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
     TensorShape([1, 2, 2, 2, 1])
     """
-    return _max("max_pool3d", input, ksize, strides, padding, data_format, 3)
+    return _max("max_pool3d", 3, input, ksize, strides, padding, data_format)
 
 
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of `ksize`, along 1, 2 or 3 axes, as the input has. Padding does not count.
+    """The mean of each window, along 1, 2 or 3 axes, as the input has. Padding does not count.
+
+    `ksize`, `strides`, `padding` and `data_format` are those of `max_pool`.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or the window does not fit.
+        DTypeError: if the input is not floating.
 
     >>> avg_pool([[[1.0], [3.0], [2.0]]], 2, 1, "SAME").numpy().ravel()
     array([2. , 2.5, 2. ], dtype=float32)
     """
-    return _average("avg_pool", input, ksize, strides, padding, data_format, None)
+    return _average("avg_pool", None, input, ksize, strides, padding, data_format)
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` along one axis.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NWC" or "NCW".
 
     >>> avg_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel()
     array([2. , 2.5], dtype=float32)
     """
-    return _average("avg_pool1d", input, ksize, strides, padding, data_format, 1)
+    return _average("avg_pool1d", 1, input, ksize, strides, padding, data_format)
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of images.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NHWC" or "NCHW".
 
     >>> avg_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], 2, 2, "VALID").numpy().item()
     2.5
     """
-    return _average("avg_pool2d", input, ksize, strides, padding, data_format, 2)
+    return _average("avg_pool2d", 2, input, ksize, strides, padding, data_format)
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """`avg_pool` of volumes.
+
+    `ksize`, `strides` and `padding` are those of `max_pool`; `data_format` is "NDHWC" or "NCDHW".
 
     >>> import gradtape as tf
     >>> avg_pool3d(tf.ones((1, 4, 4, 4, 1)), 2, 2, "VALID").shape
     TensorShape([1, 2, 2, 2, 1])
     """
-    return _average("avg_pool3d", input, ksize, strides, padding, data_format, 3)
+    return _average("avg_pool3d", 3, input, ksize, strides, padding, data_format)
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Lengths,
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: Lengths | None = None,
+    padding: Padding = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Lengths | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` or `avg_pool`, as `pooling_type` "MAX" or "AVG" says; `dilations` put gaps into the windows.
+    """`max_pool` or `avg_pool`, with dilations.
+
+    Args:
+        window_shape: lengths of the window, one for all axes or one for each.
+        pooling_type: "MAX" or "AVG".
+        strides, padding, data_format: those of `max_pool`; strides are 1 by default.
+        dilations: steps between the elements of a window, given as `strides` are.
+
+    Raises:
+        InvalidArgumentError: if `pooling_type` is another, the shapes do not match, or the window does not fit.
 
     >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
     array([2.], dtype=float32)
     """
     kind = _max if choice("pool", "pooling_type", pooling_type, ("MAX", "AVG")) == "MAX" else _average
-    return kind("pool", input, window_shape, strides, padding, data_format, None, dilations)
+    return kind("pool", None, input, window_shape, strides, padding, data_format, dilations)
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Lengths,
+    strides: Lengths,
+    padding: Padding,
     data_format: str = "NHWC",
-    output_dtype: Any = "int64",
+    output_dtype: DTypeLike = "int64",
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where each maximum was: its index in the flattened image (or batch).
+    """`max_pool2d`, and the index of each maximum in the flattened image.
+
+    Args:
+        ksize, strides, padding, data_format: those of `max_pool2d`.
+        output_dtype: of the indices.
+        include_batch_in_index: whether to count through the flattened batch.
 
     >>> largest, where = max_pool_with_argmax([[[[1.0], [2.0]], [[4.0], [3.0]]]], 2, 2, "VALID")
     >>> where.numpy().item()
     2
     """
-    x, windows = _arguments("max_pool_with_argmax", input, ksize, strides, padding, data_format, 2)
-    _ordered("max_pool_with_argmax", x)
+    x, windows = _arguments("max_pool_with_argmax", 2, input, ksize, strides, padding, data_format)
+    _check_ordered("max_pool_with_argmax", x)
     out = apply(max_pool_, (x,), {"windows": windows})
     shape = x._array.shape
     counted = shape if include_batch_in_index else (1, *shape[1:])

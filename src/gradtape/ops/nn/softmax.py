@@ -12,6 +12,7 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
 from ...core.tensor import Tensor, convert
+from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import bounds, broadcast_to, reshape_, transpose
 from ..math.elementwise import exp
@@ -26,7 +27,7 @@ def softmax_(x, *, axis):
         weights = exp.forward(x)
         sums = total(weights, axis, True)
         if np.minimum.reduce(sums, None) >= 1 and np.maximum.reduce(sums, None) < np.inf:
-            # As far in range as with the largest taken off x first, which would have cost time and digits.
+            # In range without subtracting the largest from x first, which costs time and digits.
             weights /= sums
             return weights
     weights = xp(x).exp(x - largest(x, axis))
@@ -36,7 +37,7 @@ def softmax_(x, *, axis):
 def softmax_rule(g: Any, out: Any, axis: int) -> Any:
     """d softmax = s * (dx - sum(s * dx)), its own transpose."""
     if axis == -1 and type(g) is type(out) is np.ndarray and g.dtype.char in "fd" and g.flags.c_contiguous:
-        pulled = g - np.vecdot(g, out)[..., None]  # one array less than by a product and its sum
+        pulled = g - np.vecdot(g, out)[..., None]  # allocates one array less than a product and its sum
         pulled *= out
         return pulled
     return out * (g - sum_(g * out, axis=(axis,), keepdims=True))
@@ -77,27 +78,27 @@ softmax_cross_entropy.rules(
 
 @primitive(wide="rules", mixed=True, multiple=True)
 def sparse_softmax_cross_entropy(logits, labels):
-    """-log_softmax(logits)[label] for each row; and softmax(logits), which is most of the way to the gradient."""
+    """-log_softmax(logits)[label] for each row; and softmax(logits), which the rule needs."""
     if logits.dtype.char in HALF:
         return rounded(sparse_softmax_cross_entropy.forward, logits, labels)
     m = xp(logits, labels)
     centred = logits - largest(logits, -1)
     weights = m.exp(centred)
     whole = total(weights, -1, True)
-    if m is np:
-        picked = centred.take(_places(logits.shape, labels))
+    if m is np:  # 1 us for a small batch, where take_along_axis takes 13
+        picked = centred.take(_flat_indices(logits.shape, labels))
     else:
         picked = m.take_along_axis(centred, labels[..., None], -1)[..., 0]
     return m.log(whole[..., 0]) - picked, weights / whole
 
 
-def _places(shape: tuple[int, ...], labels: Any) -> Any:
-    """Where in an array of this shape, its elements counted one by one, each row has its label."""
-    return _starts(shape) + (labels if labels.dtype.kind == "i" else labels.astype(np.int64))
+def _flat_indices(shape: tuple[int, ...], labels: Any) -> Any:
+    """The index of each row's label in the flattened array of this shape."""
+    return _row_starts(shape) + (labels if labels.dtype.kind == "i" else labels.astype(np.int64))
 
 
 @functools.lru_cache(maxsize=256)
-def _starts(shape: tuple[int, ...]) -> Any:
+def _row_starts(shape: tuple[int, ...]) -> Any:
     return (np.arange(math.prod(shape[:-1])) * shape[-1]).reshape(shape[:-1])
 
 
@@ -105,20 +106,20 @@ def _starts(shape: tuple[int, ...]) -> Any:
 def less_one_hot(x, labels):
     """`x`, less 1 at each row's label."""
     if type(labels) is np.ndarray and x.shape[-1] <= 64:
-        return x - _rows_of_one(x.shape[-1], x.dtype).take(labels, 0)
+        return x - _identity_matrix(x.shape[-1], x.dtype).take(labels, 0)
     return x - (labels[..., None] == xp(labels).arange(x.shape[-1], dtype=labels.dtype)).astype(x.dtype)
 
 
 @functools.lru_cache(maxsize=64)
-def _rows_of_one(count: int, dtype: Any) -> Any:
+def _identity_matrix(count: int, dtype: Any) -> Any:
     return np.eye(count, dtype=dtype)
 
 
 less_one_hot.rules(x=lambda g: g)
 
 
-def _slope(gs: Any, softmax: Any, labels: Any) -> Any:
-    """The gradient by the logits, of the loss and (in higher orders) of the softmax that came with it."""
+def _logits_gradient(gs: Any, softmax: Any, labels: Any) -> Any:
+    """The gradient by the logits, from that of the loss and (in higher orders) of the softmax, the second output."""
     of_loss, of_softmax = gs
     if of_softmax is None:
         return _column(of_loss) * less_one_hot(softmax, labels)
@@ -126,13 +127,13 @@ def _slope(gs: Any, softmax: Any, labels: Any) -> Any:
     return pulled if of_loss is None else pulled + _column(of_loss) * less_one_hot(softmax, labels)
 
 
-sparse_softmax_cross_entropy.rules(logits=lambda gs, out, labels: _slope(gs, out[1], labels))
+sparse_softmax_cross_entropy.rules(logits=lambda gs, out, labels: _logits_gradient(gs, out[1], labels))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
 
 
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: Axis | None = None, name: str | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis` (the last by default), without overflow.
 
     >>> softmax([0.0, 0.0]).numpy()
@@ -143,7 +144,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     return apply1(softmax_, x, {"axis": one_axis("softmax", -1 if axis is None else axis, x._array.ndim)})
 
 
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: Axis | None = None, name: str | None = None) -> Tensor:
     """The logarithm of softmax along `axis` (the last by default), computed as x - log(sum(exp(x))).
 
     >>> log_softmax([0.0, 0.0]).numpy()
@@ -156,25 +157,28 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
 
 
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: int = -1, name: str | None = None
+    labels: TensorLike, logits: TensorLike, axis: int = -1, name: str | None = None
 ) -> Tensor:
     """The cross entropy between `labels`, a distribution along `axis`, and softmax(logits).
+
+    Raises:
+        InvalidArgumentError: if the shapes of labels and logits do not broadcast.
 
     >>> softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy()
     array([0.6931472], dtype=float32)
     """
-    x: Any = convert(logits)
+    x = convert(logits)
     real_floats(softmax_cross_entropy, [x._array], None)
-    target: Any = convert(labels, None, x._array.dtype)
+    target = convert(labels, None, x._array.dtype)
     if x._array.shape != target._array.shape:
-        x, target = _alike(x, target)
+        x, target = _broadcast(x, target)
     a = one_axis("softmax_cross_entropy_with_logits", axis, x.ndim)
     if a != -1:
-        x, target = _last(x, a), _last(target, a)
+        x, target = _with_last(x, a), _with_last(target, a)
     return apply2(softmax_cross_entropy, x, target)
 
 
-def _alike(x: Any, target: Any) -> tuple[Any, Any]:
+def _broadcast(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     try:
         shape = np.broadcast_shapes(x._array.shape, target._array.shape)
     except ValueError:
@@ -185,14 +189,22 @@ def _alike(x: Any, target: Any) -> tuple[Any, Any]:
     return broadcast_to(x, shape), broadcast_to(target, shape)
 
 
-def _last(x: Any, axis: int) -> Any:
+def _with_last(x: Tensor, axis: int) -> Tensor:
+    """x with an axis, counted from the end, moved to the end."""
     order = list(range(x.ndim))
     order.append(order.pop(axis + x.ndim))
     return transpose(x, order)
 
 
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
     """The cross entropy between `labels`, one class number a row, and softmax(logits) along the last axis.
+
+    Raises:
+        DTypeError: if labels are not integers.
+        InvalidArgumentError: if the shape of labels is not that of logits without the last axis, or there is no such
+            class.
 
     >>> sparse_softmax_cross_entropy_with_logits([0], [[0.0, 0.0]]).numpy()
     array([0.6931472], dtype=float32)

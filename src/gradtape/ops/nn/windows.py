@@ -1,14 +1,15 @@
 """Windows that slide over the last axes of an array: how many fit, the padding they need, and where their elements lie.
 
 Convolution and pooling are made of these. Padding is never stored where it can be left out: `taps` gives, for each
-position in the window, the elements it meets and the windows it meets them in.
+position in the window, the elements at that position and the windows they belong to.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from ..array.indexing import padded as padded_at
 from ..known import known
 from ..scalars import choice
 
+# One number for all axes, or one for each: spatial, or all with batch and channels.
+Lengths: TypeAlias = int | Sequence[int] | Tensor | np.ndarray
+# "SAME", "VALID", or [before, after] for every axis.
+Padding: TypeAlias = str | Sequence[Sequence[int]]
+
 
 class Windows(NamedTuple):
     """One entry for each of the last axes: the window's length, step, gap between its elements, and padding."""
@@ -30,11 +36,11 @@ class Windows(NamedTuple):
     pads: tuple[tuple[int, int], ...]
 
     def reach(self) -> tuple[int, ...]:
-        """How far a window reaches along each axis, its gaps included."""
+        """The extent of a window along each axis, its gaps included."""
         return tuple([(n - 1) * d + 1 for n, d in zip(self.size, self.dilations)])
 
     def fit(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many windows fit along each axis; `shape` has the lengths of these axes."""
+        """The number of windows that fit along each axis; `shape` has the lengths of these axes."""
         return tuple(
             [
                 max(0, (n + sum(pad) - r) // s + 1)
@@ -46,8 +52,8 @@ class Windows(NamedTuple):
         """The windows along one of the axes alone."""
         return Windows(*[(part[axis],) for part in self])  # type: ignore[arg-type]
 
-    def beside(self, other: Windows) -> Windows:
-        """The windows over these axes and then those."""
+    def joined(self, other: Windows) -> Windows:
+        """The windows over these axes, followed by the axes of `other`."""
         return Windows(
             self.size + other.size,
             self.strides + other.strides,
@@ -56,18 +62,18 @@ class Windows(NamedTuple):
         )
 
     @property
-    def apart(self) -> bool:
-        """Do no two windows share an element?"""
+    def disjoint(self) -> bool:
+        """Whether no two windows share an element."""
         return all(r <= s for r, s in zip(self.reach(), self.strides))
 
     @property
     def tiles(self) -> bool:
-        """Do they lie side by side, without gaps and padding?"""
+        """Whether the windows lie side by side, without gaps and padding."""
         return self.reach() == self.size == self.strides and not any(map(any, self.pads))
 
 
 class Tap(NamedTuple):
-    """One position in the window: where it is, the elements it meets, and the windows in which it meets one."""
+    """One position in the window: its place, the elements found there, and the windows that have one there."""
 
     position: tuple[int, ...]
     elements: tuple[slice, ...]
@@ -76,31 +82,33 @@ class Tap(NamedTuple):
 
 @functools.lru_cache(maxsize=1000)
 def taps(windows: Windows, shape: tuple[int, ...]) -> tuple[Tap, ...]:
-    """The positions of the window, in order, each where it does not only meet padding."""
+    """The positions of the window, in order, without those where all windows have padding."""
     along = [
-        _met(n, count, size, stride, dilation, before)
+        _taps_along(n, count, size, stride, dilation, before)
         for n, count, size, stride, dilation, (before, _) in zip(shape, windows.fit(shape), *windows)
     ]
     found = []
     for position in itertools.product(*along):
-        pairs = [met[k] for met, k in zip(along, position)]
-        elements, into = zip(*pairs) if pairs else ((), ())
-        found.append(Tap(position, elements, into))
+        pairs = [by_position[k] for by_position, k in zip(along, position)]
+        elements, owners = zip(*pairs) if pairs else ((), ())
+        found.append(Tap(position, elements, owners))
     return tuple(found)
 
 
-def _met(
+def _taps_along(
     n: int, count: int, size: int, stride: int, dilation: int, before: int
 ) -> dict[int, tuple[slice, slice]]:
-    """Along one axis: what each position meets. Far outside there is only padding, however large the window is."""
+    """The positions along one axis, with their elements and windows. However large the window, only these count."""
     first = max(0, (before - (count - 1) * stride) // dilation)
     last = min(size - 1, (n - 1 + before) // dilation)
-    pairs = [(k, _meets(k, n, count, stride, dilation, before)) for k in range(first, last + 1)]
+    pairs = [(k, _tap_along(k, n, count, stride, dilation, before)) for k in range(first, last + 1)]
     return {k: pair for k, pair in pairs if pair is not None}
 
 
-def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) -> tuple[slice, slice] | None:
-    """Along one axis: window o meets element o * stride + shift at its position k, if there is such an element."""
+def _tap_along(
+    k: int, n: int, count: int, stride: int, dilation: int, before: int
+) -> tuple[slice, slice] | None:
+    """The elements and windows of position k along one axis: window o has element o * stride + shift there."""
     shift = k * dilation - before
     first = max(0, -(shift // stride))
     last = min(count - 1, (n - 1 - shift) // stride)
@@ -110,27 +118,31 @@ def _meets(k: int, n: int, count: int, stride: int, dilation: int, before: int) 
     return slice(start, start + (last - first) * stride + 1, stride), slice(first, last + 1)
 
 
-def into(out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add, nothing: Any = 0) -> Any:
-    """`out` with `operation` of it and `values` at an index, where `nothing` changes nothing.
+def accumulate(
+    out: Any, index: tuple[Any, ...], values: Any, operation: Any = np.add, neutral: Any = 0
+) -> Any:
+    """`out`, with `operation` of its elements and `values` at an index; `neutral` is the operation's neutral element.
 
-    In place for NumPy; for JAX of whole arrays, which XLA fuses.
+    In place for NumPy's arrays; for JAX's an operation on whole arrays, which XLA fuses.
     """
     m = xp(out, values)
     if m is np:
         there = out[index]
         operation(there, values, out=there)
         return out
-    return getattr(m, operation.__name__)(out, padded_at(values, Index(index), out.shape, nothing))
+    return getattr(m, operation.__name__)(out, padded_at(values, Index(index), out.shape, neutral))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users say about windows. Made of tuples, it is worked out once: that is half the time of a small pool.
+# Arguments about windows. As tuples they are cache keys of the windows: half the time of a small pool.
 
 
 def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
     """An argument that is a number or a list of them, as a tuple; None stands for 1."""
     if value is None:
         return (1,)
+    if type(value) is int:
+        return (value,)
     if isinstance(value, Tensor) or hasattr(type(value), "_read"):
         value = known(name, what, convert(value)._array).tolist()
     if not isinstance(value, (list, tuple, np.ndarray)):
@@ -156,7 +168,7 @@ def padding_of(name: str, padding: Any) -> Any:
 def each_axis(
     name: str, what: str, given: tuple[int, ...], rank: int, channels_first: bool
 ) -> tuple[int, ...]:
-    """1, `rank` or `rank + 2` numbers as one for each axis behind the batch, the channels last."""
+    """1, `rank` or `rank + 2` numbers as one for each axis after the batch, the channels last."""
     if len(given) == rank + 2:
         batch, channels = given[0], given[1 if channels_first else -1]
         spatial = given[2:] if channels_first else given[1:-1]
@@ -179,13 +191,38 @@ _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def channels_come_first(name: str, data_format: Any, rank: int) -> bool:
-    """Does a data format put the channels in front of the spatial axes?"""
+    """Return whether a data format puts the channels in front of the spatial axes."""
     last, first = _FORMATS[rank]
     return data_format is not None and choice(name, "data_format", data_format, (last, first)) == first
 
 
+def spatial_rank(name: str, what: str, shape: tuple[int, ...], rank: int | None) -> int:
+    """The number of spatial axes, which are all but two of the argument `what`: `rank`, or 1, 2 or 3 if it is None."""
+    if len(shape) - 2 in ((1, 2, 3) if rank is None else (rank,)):
+        return len(shape) - 2
+    count = "3, 4 or 5" if rank is None else rank + 2
+    raise InvalidArgumentError(
+        f"{name}: {what} must have {count} axes, all but two of them spatial, not shape {list(shape)}"
+    )
+
+
+def windows_of(
+    name: str,
+    size: Lengths,
+    strides: Lengths | None,
+    padding: Padding,
+    dilations: Lengths | None,
+    space: tuple[int, ...],
+    channels_first: bool,
+) -> tuple[Windows, Windows]:
+    """The windows over spatial axes of the lengths `space`, and those over the channels, that users ask for."""
+    size = numbers_of(name, "ksize", size)
+    steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
+    return _windows_of(name, size, steps, gaps, padding_of(name, padding), space, channels_first)
+
+
 @functools.lru_cache(maxsize=1000)
-def spatial_windows(
+def _windows_of(
     name: str,
     size: tuple[int, ...],
     strides: tuple[int, ...],
@@ -193,19 +230,18 @@ def spatial_windows(
     padding: Any,
     space: tuple[int, ...],
     channels_first: bool,
-) -> Windows:
-    """The windows over the spatial axes, whose lengths `space` has, that these arguments ask for."""
-    rank = len(size)
-    steps, gaps = [
+) -> tuple[Windows, Windows]:
+    rank = len(space)
+    sizes, steps, gaps = [
         each_axis(name, what, given, rank, channels_first)
-        for what, given in (("strides", strides), ("dilations", dilations))
+        for what, given in (("ksize", size), ("strides", strides), ("dilations", dilations))
     ]
-    if steps[-1] != 1 or gaps[-1] != 1:
-        raise UnimplementedError(f"{name}: strides and dilations must be 1 along the channels")
-    return padded(name, Windows(size, steps[:-1], gaps[:-1], ()), padding, space, channels_first)
+    spatial = Windows(sizes[:-1], steps[:-1], gaps[:-1], ())
+    channels = Windows(sizes[-1:], steps[-1:], gaps[-1:], ((0, 0),))
+    return _padded(name, spatial, padding, space, channels_first), channels
 
 
-def padded(
+def _padded(
     name: str, windows: Windows, padding: Any, space: tuple[int, ...], channels_first: bool
 ) -> Windows:
     """The windows with the padding that SAME, VALID or a list of (before, after) for every axis asks for."""
@@ -241,7 +277,7 @@ def _padding_named(
 def _padding_listed(
     name: str, pairs: tuple[Any, ...], axes: int, channels_first: bool
 ) -> tuple[tuple[int, int], ...]:
-    """The padding of the spatial axes. The list has an entry for batch and channels too, of zeros."""
+    """The padding of the spatial axes. The list also has entries, of zeros, for batch and channels."""
     listed = [list(pair) for pair in pairs]
     if len(pairs) != axes + 2 or any(len(pair) != 2 for pair in pairs):
         raise InvalidArgumentError(
