@@ -25,10 +25,15 @@ from .elementwise import cast_like, divide, divide_no_nan, equal, number, select
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
+def with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    """A shape with another length of one axis, counted from the end."""
+    return (*shape[:axis], length, *shape[len(shape) + axis + 1 :])
+
+
 def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
     """The sum, prod, max or min of each segment; `empty` where there are no rows."""
     axis = -behind - 1
-    out = np.full((*x.shape[:axis], size, *x.shape[x.ndim - behind :]), empty, x.dtype)
+    out = np.full(with_length(x.shape, axis, size), empty, x.dtype)
     order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
     if order.size and x.size:
         ordered = ids[order]  # a segment's rows stand together, and one call reduces them all
@@ -64,7 +69,7 @@ def segment_spread(x, ids, *, behind):
     """For each row that of its segment, and 0 where it has none: the transpose of the sum."""
     axis = -behind - 1
     if not x.shape[axis]:
-        return np.zeros(_spread_shape(x, ids, behind), x.dtype)
+        return np.zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
     rows = x.take(np.maximum(ids, 0), axis)
     if not ids.size or ids.min() >= 0:
         return rows
@@ -75,12 +80,8 @@ def segment_spread(x, ids, *, behind):
 def _(x, ids, *, behind):
     axis = -behind - 1
     if not x.shape[axis]:
-        return xp(x).zeros(_spread_shape(x, ids, behind), x.dtype)
+        return xp(x).zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
     return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
-
-
-def _spread_shape(x: Any, ids: Any, behind: int) -> tuple[int, ...]:
-    return (*x.shape[: -behind - 1], ids.shape[0], *x.shape[x.ndim - behind :])
 
 
 segment_sum_.rules(x=lambda g, ids, behind: segment_spread(g, ids, behind=behind))

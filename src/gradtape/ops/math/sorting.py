@@ -18,7 +18,7 @@ from ..array.movement import reshape
 from ..known import known, shape_known
 from ..scalars import choice, integer
 from .reduction import one_axis
-from .segment import comparable, integers
+from .segment import comparable, integers, with_length
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Elements taken along an axis, and put back
@@ -33,7 +33,7 @@ def take_along(x, indices, *, axis):
 @primitive(mixed=True, linear=True)
 def put_along(x, indices, *, axis, size):
     """Zeros, with the elements of each row at that row's indices, of which no two are the same."""
-    out = np.zeros(_with_length(x.shape, axis, size), x.dtype)
+    out = np.zeros(with_length(x.shape, axis, size), x.dtype)
     np.put_along_axis(out, _in_front(indices, x.ndim), x, axis)
     return out
 
@@ -41,12 +41,8 @@ def put_along(x, indices, *, axis, size):
 @put_along.compiled
 def _(x, indices, *, axis, size):
     m = xp(x, indices)
-    out = m.zeros(_with_length(x.shape, axis, size), x.dtype)
+    out = m.zeros(with_length(x.shape, axis, size), x.dtype)
     return m.put_along_axis(out, _in_front(indices, x.ndim), x, axis, inplace=False)
-
-
-def _with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
-    return (*shape[:axis], length, *shape[len(shape) + axis + 1 :])
 
 
 def _in_front(indices: Any, ndim: int) -> Any:
