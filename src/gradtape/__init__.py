@@ -168,7 +168,8 @@ from .ops.control.printing import print_ as print
 from .ops.control.python import numpy_function, py_function
 from .ops.control.tensor_array import TensorArray
 from .ops.linalg.einsum import einsum, tensordot
-from .ops.linalg.products import matmul, norm
+from .ops.linalg.norms import norm
+from .ops.linalg.products import matmul
 from .ops.math.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from .ops.math.complexes import complex
 from .ops.math.counting import histogram_fixed_width, histogram_fixed_width_bins

@@ -19,7 +19,8 @@ from .ops.linalg.matrix import (
     trace,
 )
 from .ops.linalg.matrix_functions import expm, logm, sqrtm
-from .ops.linalg.products import l2_normalize, matmul, matvec, norm, normalize
+from .ops.linalg.norms import l2_normalize, norm, normalize
+from .ops.linalg.products import matmul, matvec
 from .ops.linalg.solving import (
     cholesky_solve,
     inv,

@@ -9,7 +9,7 @@ from ..core.tensor import Tensor, convert_to_tensor
 from ..core.types import Axes, TensorLike
 from ..ops.array.creation import zeros_like
 from ..ops.array.movement import cast, expand_dims, squeeze, transpose
-from ..ops.linalg.products import l2_normalize
+from ..ops.linalg.norms import l2_normalize
 from ..ops.math.arithmetic import pow
 from ..ops.math.complexes import abs
 from ..ops.math.functions import (

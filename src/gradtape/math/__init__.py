@@ -1,7 +1,7 @@
 """The public namespace `gradtape.math`."""
 
 from ..names.missing import closed
-from ..ops.linalg.products import l2_normalize
+from ..ops.linalg.norms import l2_normalize
 from ..ops.math.arithmetic import (
     accumulate_n,
     add_n,

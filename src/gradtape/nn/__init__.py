@@ -2,7 +2,7 @@
 
 from ..names.missing import closed
 from ..ops.array.arrange import depth_to_space, space_to_batch, space_to_depth
-from ..ops.linalg.products import l2_normalize
+from ..ops.linalg.norms import l2_normalize
 from ..ops.math.functions import sigmoid, softplus, softsign, tanh
 from ..ops.math.sorting import in_top_k, top_k
 from ..ops.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor
+from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast, reshape_
 from ..math.complexes import complex_, imag_, real
@@ -35,31 +36,33 @@ det_.rules(x=lambda g, x: _scaled(g, cofactors(x)))
 
 @primitive(wide=True)
 def cofactors(x):
-    """det(x) x^-T, and what it tends to where x is not invertible."""
-    if xp(x) is not np:
-        return _cofactors_by_svd(x, xp(x))
+    """det(x) x^-T, and its limit where x is not invertible."""
     try:
         inverse = np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        return _cofactors_by_svd(x, np)
-    # From one LU factorization each, a tiny pivot that is all rounding cancels in the product.
+        return _cofactors_by_svd(x)
+    # Both come from the same LU factorization, so a tiny pivot that is all rounding cancels in the product.
     return np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2)
 
 
-def _cofactors_by_svd(x: Any, lib: Any) -> Any:
+def _cofactors_by_svd(x: Any) -> Any:
     """x = U S V^H, so the cofactors are det(U V^H) conj(U) C(S) V^T, and those of S the products of all others."""
+    lib = xp(x)
     u, s, vh = lib.linalg.svd(x)
     return lib.linalg.det(u @ vh)[..., None, None] * (
         (u.conj() * _product_of_others(s, lib)[..., None, :]) @ vh.conj()
     )
 
 
+cofactors.compiled(_cofactors_by_svd)
+
+
 def _product_of_others(s: Any, lib: Any) -> Any:
     """For each element along the last axis the product of all others, without a division."""
     one = lib.ones_like(s[..., :1])
     before = lib.cumprod(lib.concatenate([one, s[..., :-1]], -1), -1)
-    behind = lib.cumprod(lib.concatenate([one, s[..., :0:-1]], -1), -1)[..., ::-1]
-    return before * behind
+    after = lib.cumprod(lib.concatenate([one, s[..., :0:-1]], -1), -1)[..., ::-1]
+    return before * after
 
 
 @primitive(wide=True)
@@ -84,9 +87,8 @@ def _product_but_two(s: Any, lib: Any) -> Any:
     """p_ij = product of all s_k with k neither i nor j; 0 on the diagonal."""
     n = s.shape[-1]
     k = lib.arange(n)
-    others = lib.where(
-        k[:, None] == k, lib.ones_like(s)[..., None, :], s[..., None, :]
-    )  # row i: s, with 1 for s_i
+    # Row i is s, with 1 for s_i.
+    others = lib.where(k[:, None] == k, lib.ones_like(s)[..., None, :], s[..., None, :])
     return _product_of_others(others, lib) * (1 - lib.eye(n, dtype=s.dtype))
 
 
@@ -132,14 +134,14 @@ slogdet_.rules(x=_slogdet_rule)
 
 
 class LogMatrixDeterminant(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     log_abs_determinant: Tensor
 
 
-def det(input: Any, name: str | None = None) -> Tensor:
-    """The determinant of each matrix. Its gradient, the cofactors, is finite for singular matrices too.
+def det(input: TensorLike, name: str | None = None) -> Tensor:
+    """The determinant of each square matrix. Its gradient, the cofactors, is finite also for singular matrices.
 
     >>> float(det([[2.0, 0.0], [0.0, 3.0]]))
     6.0
@@ -148,7 +150,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
     return apply(det_, (x,))
 
 
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """The sign of each determinant (a number of length 1, if complex), and the logarithm of its absolute value.
 
     >>> sign, logarithm = slogdet([[0.0, 1.0], [1.0, 0.0]])
@@ -160,8 +162,11 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     return LogMatrixDeterminant(sign, cast(logarithm, x.dtype))
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of each symmetric (Hermitian) positive definite matrix.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or not positive definite.
 
     >>> float(logdet([[1.0, 0.0], [0.0, 1.0]]))
     0.0

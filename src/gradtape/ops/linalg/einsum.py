@@ -18,6 +18,7 @@ from ...core.dtypes import HALF
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, numbers, primitive, rounded
 from ...core.tensor import Tensor
+from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ..array.movement import broadcast_to, broadcast_to_, reshape_, static_shape, together, transpose
 from ..known import known
@@ -50,7 +51,7 @@ def einsum_(*xs, inputs, output):
 def _order(
     inputs: tuple[str, ...], output: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int, int, str], ...]:
-    """Which two operands to contract at each step (i < j), and the subscripts of what comes of them, put last."""
+    """The two operands to contract at each step (i < j), and the subscripts of their product, which is put last."""
     stand_ins = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
     path, _ = np.einsum_path(",".join(inputs) + "->" + output, *stand_ins, optimize="greedy")
     left = list(inputs)
@@ -90,16 +91,16 @@ def _of_two(x: Any, y: Any, s: str, t: str, output: str) -> Any:
 
 
 def _blasable(x: Any) -> Any:
-    """With one of the last two axes contiguous, as BLAS wants it: NumPy's own loop is ten times slower."""
+    """The array with one of the last two axes contiguous, as BLAS needs it: NumPy's own loop is ten times slower."""
     return x if x.itemsize in x.strides[-2:] else np.ascontiguousarray(x)
 
 
 @functools.lru_cache(maxsize=1000)
 def _matrix_plan(s: str, t: str, output: str) -> Any:
-    """How to bring two operands into matrices (batch, rows, inner) and (batch, inner, columns), and the product back.
+    """The steps that make matrices (batch, rows, inner) and (batch, inner, columns) of two operands, and the result.
 
-    What changes nothing is None: an order, and the number of axes of each kind where rows, inner and columns are one.
-    None alone where no subscript of both is summed, or nothing is left of either: then there is no matrix product.
+    A step that is a no-op is None: an order, and the numbers of axes where rows, inner and columns have one each. None
+    in place of all steps if no subscript of both is summed, or none is left of either: there is no matrix product.
     """
     x_sum = _alone(s, t, output)
     y_sum = _alone(t, s, output)
@@ -123,12 +124,12 @@ def _matrix_plan(s: str, t: str, output: str) -> Any:
 
 
 def _order_of(wanted: Sequence[str], given: Sequence[str]) -> tuple[int, ...] | None:
-    """The order that brings axes into that wanted; None if they are."""
+    """The permutation that brings axes into the wanted order; None if they are in it."""
     return None if list(wanted) == list(given) else tuple([given.index(c) for c in wanted])
 
 
 def _alone(s: str, t: str, output: str) -> str:
-    """What to do to an operand first: take the diagonal of repeated subscripts, sum those that nothing else has."""
+    """The first step on an operand alone: the diagonal of repeated subscripts, the sum over those nothing else has."""
     kept = "".join(c for c in dict.fromkeys(s) if c in t or c in output)
     return "" if kept == s else f"{s}->{kept}"
 
@@ -144,9 +145,7 @@ def _einsum_rule(
         return part
     front = own[: len(own) - len(inputs[position])]
     sizes = dict(zip(inputs[position], xs_shapes[position], strict=True)) | dict(zip(front, g.shape))
-    if (
-        wanted != letters
-    ):  # a subscript summed within this operand alone: every element along it counts the same
+    if wanted != letters:  # a subscript summed within this operand alone: its elements have the same gradient
         part = reshape_(part, shape=tuple([sizes[c] if c in wanted else 1 for c in letters]))
         part = broadcast_to_(part, shape=tuple([sizes[c] for c in letters]))
     return part if letters == own else _on_diagonal(part, own, letters, sizes)
@@ -156,8 +155,11 @@ def _einsum_rule(
 def _rule_plan(
     position: int, inputs: tuple[str, ...], output: str, extra: int
 ) -> tuple[tuple[str, ...], str, str, str]:
-    """For `extra` axes in front of g: the subscripts of g and the others, those they leave, these with the ones that
-    only this operand has, and its own: all with letters in front for g's extra axes."""
+    """The subscripts of a rule, for `extra` axes in front of g, which have letters of their own.
+
+    Those of g and the other operands; those that their einsum keeps; the same with those that only this operand has,
+    each once; and its own.
+    """
     own = inputs[position]
     others = [s for i, s in enumerate(inputs) if i != position]
     used = set(output).union(*inputs)
@@ -187,8 +189,18 @@ einsum_.rules(xs=_einsum_rule)
 # The public functions
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over `axes`: the last n of `a` with the first n of `b`, or the axes listed for each.
+def tensordot(
+    a: TensorLike, b: TensorLike, axes: int | Sequence[Any] | Tensor | np.ndarray, name: str | None = None
+) -> Tensor:
+    """The sum of products over some axes of both tensors.
+
+    Args:
+        a: The first tensor.
+        b: The second tensor, of the same dtype.
+        axes: A number n for the last n axes of `a` with the first n of `b`; or two lists, the axes of each.
+
+    Raises:
+        InvalidArgumentError: If the tensors have no such axes, or they differ in number or length.
 
     >>> float(tensordot([1.0, 2.0], [3.0, 4.0], 1))
     11.0
@@ -204,13 +216,13 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     free_y = [i for i in range(len(sy)) if i not in over_y]
     inner = math.prod([sx[i] for i in over_x])
     rows, columns = [sx[i] for i in free_x], [sy[i] for i in free_y]
-    left = _brought(x, free_x + over_x, (math.prod(rows), inner))
-    right = _brought(y, over_y + free_y, (inner, math.prod(columns)))
-    return _brought(apply2(matmul_, left, right), [0, 1], (*rows, *columns))
+    left = _arranged(x, free_x + over_x, (math.prod(rows), inner))
+    right = _arranged(y, over_y + free_y, (inner, math.prod(columns)))
+    return _arranged(apply2(matmul_, left, right), [0, 1], (*rows, *columns))
 
 
-def _brought(x: Tensor, order: list[int], shape: tuple[int, ...]) -> Tensor:
-    """The axes in this order, and then the shape: each only where it is not so already."""
+def _arranged(x: Tensor, order: list[int], shape: tuple[int, ...]) -> Tensor:
+    """Transpose and reshape a tensor, each only where needed."""
     if order != list(range(len(order))) or len(order) != x._array.ndim:
         x = transpose(x, order)
     return x if x._array.shape == shape else apply1(reshape_, x, {"shape": shape})
@@ -242,8 +254,18 @@ def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[list[int], list[i
     return over_x, over_y
 
 
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Einstein's sum: `einsum("ij,jk->ik", a, b)` is the matrix product. `...` stands for axes that broadcast.
+def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
+    """Einstein's sum: `einsum("ij,jk->ik", a, b)` is the matrix product.
+
+    Args:
+        equation: A letter for each axis of each input, and those of the result; `...` stands for axes that broadcast.
+            Without `->`, the result has the letters that occur once, in alphabetical order.
+        *inputs: The tensors.
+        **kwargs: `optimize` and `name`, which change nothing.
+
+    Raises:
+        ValueError: If the equation cannot be read, or names another number of inputs.
+        InvalidArgumentError: If the inputs do not fit it.
 
     >>> einsum("ij,j->i", [[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).numpy()
     array([3., 7.], dtype=float32)
@@ -265,7 +287,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 def _fitted(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[str, ...], str, list[tuple[int, ...]] | None]:
-    """The subscripts of each operand and of the output; and what shapes to broadcast to, where there is a '...'."""
+    """The subscripts of each operand and of the output; and the shapes to broadcast to, where there is a '...'."""
     subscripts, output, dots = _parse(equation, tuple([len(shape) for shape in shapes]))
     sizes: dict[str, int] = {}
     for s, shape in zip(subscripts, shapes, strict=True):
@@ -281,7 +303,7 @@ def _fitted(
 
 
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str, str]:
-    """The subscripts of each operand and of the output, with '...' written out in letters of its own, and those."""
+    """The subscripts of each operand and of the output, with letters for '...', and these letters."""
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")

@@ -1,7 +1,7 @@
 """Factorizations: Cholesky, LU, QR, singular values, eigenvalues.
 
-The literature gives these gradients as conjugate transposes; rules here are plain ones. So a rule conjugates what it
-gets, computes what the literature says, and conjugates the result: for real matrices that is nothing.
+The literature gives these gradients as conjugate transposes, where our rules are plain ones. So a rule conjugates `g`,
+computes the formula of the literature, and conjugates the result: for real matrices both are no-ops.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from ...core.dtypes import as_dtype, of
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor
+from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ...engine.blas import in_scipy
 from ..array.indexing import Index, getitem
 from ..array.movement import cast, cast_, concat_, reshape_
 from ..math.complexes import complex_, imag_
 from ..math.elementwise import select, zero_like
-from .lapack import lapack, matrices, not_invertible, scipy_linalg
+from .lapack import lapack, matrices, not_invertible
 from .matrix import adjoint_, array_of, conjugate, diagonal, on_diagonal, swap_last, tril, triu
 from .solving import in_columns, inv_, triangular_solve_
 
@@ -50,7 +51,7 @@ def _triangular(a: Any, b: Any, *, lower: bool, transposed: bool = False) -> Any
 
 
 def _divided(b: Any, r: Any) -> Any:
-    """b r^-H for an upper triangle r: (r^-1 b^H)^H, once more."""
+    """b r^-H for an upper triangle r, as (r^-1 b^H)^H."""
     return adjoint_(_triangular(r, adjoint_(b), lower=False))
 
 
@@ -61,10 +62,6 @@ def _divided(b: Any, r: Any) -> Any:
 @primitive(wide=True, name="cholesky")
 def cholesky_(x):
     """L of A = L L^H, from the lower triangle of A."""
-    if xp(x) is not np:
-        import jax
-
-        return jax.lax.linalg.cholesky(x, symmetrize_input=False)
     if x.ndim == 2 and 0 < len(x) <= 1024:  # NumPy's computes float32 in float64, twice as long
         upper, failed = in_scipy(lambda: lapack("potrf", x.dtype)(x.T, lower=0, clean=1))
         if not failed:
@@ -77,6 +74,13 @@ def cholesky_(x):
     raise InvalidArgumentError(
         "cholesky: a matrix is not positive definite. If it should be, add a small multiple of the unit matrix"
     )
+
+
+@cholesky_.compiled
+def _(x):
+    import jax
+
+    return jax.lax.linalg.cholesky(x, symmetrize_input=False)
 
 
 @functools.lru_cache(maxsize=64)
@@ -98,9 +102,9 @@ def _lower(x: Any, below: float, on: float) -> Any:
 
 
 def _product_below(x: Any, y: Any) -> Any:
-    """The lower triangle of x^H y for a lower triangle x, and anything above it.
+    """The lower triangle of x^H y for a lower triangle x; elements above it may be anything.
 
-    Of arrays the upper right quarter is left out, and so are x's zeros: half of the work.
+    For arrays the upper right quarter and the zeros of x are skipped: half of the work.
     """
     n = x.shape[-1]
     if type(y) is not np.ndarray or n < 64:
@@ -131,18 +135,23 @@ cholesky_.rules(x=_cholesky_rule)
 @primitive(wide=True, multiple=True, name="lu")
 def lu_(x, *, index_dtype):
     """L below the diagonal and U on and above it, in one matrix, and the order of the rows."""
-    if xp(x) is not np:
-        import jax
-
-        packed, _, order = jax.lax.linalg.lu(x)
-        return packed, order.astype(index_dtype)
     if x.size == 0:
         return x, np.zeros(x.shape[:-1], index_dtype)
-    place, lower, upper = in_scipy(lambda: scipy_linalg(x).lu(x, p_indices=True, check_finite=False))
+    import scipy.linalg
+
+    place, lower, upper = in_scipy(lambda: scipy.linalg.lu(x, p_indices=True, check_finite=False))
     packed = np.tril(lower, -1) + upper
     if not packed.diagonal(0, -2, -1).all() or np.isnan(packed).any():
         raise not_invertible("lu")
     return packed, np.argsort(place, -1).astype(index_dtype)
+
+
+@lu_.compiled
+def _(x, *, index_dtype):
+    import jax
+
+    packed, _, order = jax.lax.linalg.lu(x)
+    return packed, order.astype(index_dtype)
 
 
 def _lu_rule(g: Any, out: Any) -> Any:
@@ -153,7 +162,7 @@ def _lu_rule(g: Any, out: Any) -> Any:
     middle = tril(swap_last(lower) @ tril(g[0], -1), -1) + triu(triu(g[0]) @ swap_last(upper))
     middle = _triangular(lower, middle, lower=True, transposed=True)
     middle = swap_last(_triangular(upper, swap_last(middle), lower=False))
-    # Rows back to their places: a product with P^T, which is A's rows out of order.
+    # Rows back to their places: a product with P^T.
     where = (array_of(order)[..., None] == np.arange(packed.shape[-1])).astype(unit.dtype)
     return swap_last(where) @ middle
 
@@ -171,7 +180,7 @@ def qr_(x, *, full):
 
 
 def _qr_rule(g: Any, x: Any, out: Any) -> Any:
-    """For a wide A = [X Y]: Q R = X and Q V = Y, so Q hears from V too, and the rest is the rule for X."""
+    """For a wide A = [X Y], Q R = X and Q V = Y: Q also has a gradient from V, and the rest is the rule for X."""
     (by_q, by_r), (q, r) = (conjugate(part) for part in g), out
     rows, columns = x.shape[-2:]
     if rows >= columns:
@@ -185,7 +194,7 @@ def _qr_rule(g: Any, x: Any, out: Any) -> Any:
 def _tall_qr_rule(by_q: Any, by_r: Any, q: Any, r: Any, columns: int) -> Any:
     """(g_Q + Q (T + T^H + Re diag N)) R^-H, with N = g_R R^H - Q^H g_Q and T its upper triangle.
 
-    Columns of a full Q behind those of A span what A does not: as it turns, they turn with it.
+    The columns of a full Q after those of A span the space that A does not, and turn with A.
     """
     first, by_first = q, by_q
     if q.shape[-1] > columns:
@@ -230,15 +239,18 @@ def _inverse_gaps(w: Any) -> Any:
 @primitive(wide=True, multiple=True, name="eigh")
 def eigh_(x):
     """Eigenvalues, from the smallest to the largest, and eigenvectors, from the lower triangle of x."""
-    if xp(x) is not np:
-        w, v = xp(x).linalg.eigh(x, symmetrize_input=False)
-        return w, v
     try:
         w, v = np.linalg.eigh(x)
     except np.linalg.LinAlgError:
         raise _no_eigenvalues("eigh") from None
     if np.isnan(w).any():
         raise _no_eigenvalues("eigh")
+    return w, v
+
+
+@eigh_.compiled
+def _(x):
+    w, v = xp(x).linalg.eigh(x, symmetrize_input=False)
     return w, v
 
 
@@ -265,8 +277,6 @@ eigh_.rules(x=_eigh_rule)
 
 @primitive(wide=True, name="eigvalsh")
 def eigvalsh_(x):
-    if xp(x) is not np:
-        return xp(x).linalg.eigvalsh(x, symmetrize_input=False)
     try:
         w = np.linalg.eigvalsh(x)
     except np.linalg.LinAlgError:
@@ -274,6 +284,11 @@ def eigvalsh_(x):
     if np.isnan(w).any():
         raise _no_eigenvalues("eigvalsh")
     return w
+
+
+@eigvalsh_.compiled
+def _(x):
+    return xp(x).linalg.eigvalsh(x, symmetrize_input=False)
 
 
 def _eigvalsh_rule(g: Any, x: Any) -> Any:
@@ -300,7 +315,7 @@ def eig_(x):
 def _eig_rule(g: Any, x: Any, out: Any) -> Any:
     """V^-H (diag(g_w) + conj(F) * (W - V^H V Re diag W)) V^H, with W = V^H g_V.
 
-    The part behind the minus keeps the eigenvectors' length. Their phase is free; nothing depends on it.
+    The part after the minus keeps the eigenvectors' length. Their phase is arbitrary, and nothing may depend on it.
     """
     (by_w, by_v), (w, v) = (conjugate(part) for part in g), out
     vh = adjoint_(v)
@@ -344,19 +359,30 @@ eigvals_.rules(x=_eigvals_rule)
 @primitive(wide=True, multiple=True, name="svd")
 def svd_(x, *, full):
     """The singular values, from the largest to the smallest, U and V; nan for matrices with inf or nan."""
-    u, s, vh = _finite(lambda x: xp(x).linalg.svd(x, full_matrices=full), x)
+    u, s, vh = _where_finite(lambda x: np.linalg.svd(x, full_matrices=full), x)
+    return s, u, vh.conj().swapaxes(-1, -2)
+
+
+@svd_.compiled
+def _(x, *, full):
+    u, s, vh = xp(x).linalg.svd(x, full_matrices=full)
     return s, u, vh.conj().swapaxes(-1, -2)
 
 
 @primitive(wide=True)
 def singular_values(x):
-    (s,) = _finite(lambda x: (xp(x).linalg.svd(x, compute_uv=False),), x)
+    (s,) = _where_finite(lambda x: (np.linalg.svd(x, compute_uv=False),), x)
     return s
 
 
-def _finite(decompose: Any, x: Any) -> Any:
-    """What `decompose` gives, and nan for the matrices that hold inf or nan, which LAPACK does not take."""
-    if xp(x) is not np or np.isfinite(x).all():
+@singular_values.compiled
+def _(x):
+    return xp(x).linalg.svd(x, compute_uv=False)
+
+
+def _where_finite(decompose: Any, x: Any) -> Any:
+    """Decompose the finite matrices; the parts of those with inf or nan, which LAPACK does not take, are nan."""
+    if np.isfinite(x).all():
         return decompose(x)
     whole = np.isfinite(x).all((-2, -1))
     parts = decompose(np.where(whole[..., None, None], x, 0))
@@ -368,8 +394,8 @@ def _finite(decompose: Any, x: Any) -> Any:
 def _svd_rule(g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     """U ((F * (W - W^H)) S + S (F * (Z - Z^H)) + diag(g_s)) V^H, with W = U^H g_U, Z = V^H g_V, F_ij = 1/(s_j² - s_i²).
 
-    What g_U and g_V say about directions outside of U and V comes on top. A common phase of a pair of complex singular
-    vectors is free: it is counted with U.
+    The parts of g_U and g_V outside of the spans of U and V are added. The common phase of a pair of complex singular
+    vectors is arbitrary: it is counted with U.
     """
     (by_s, by_u, by_v), (s, u, v) = g, out
     by_u, by_v = conjugate(by_u), conjugate(by_v)
@@ -396,7 +422,7 @@ def _svd_rule(g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
 
 
 def _outside(u: Any, by_u: Any, left: Any, by_left: Any, w: Any, size: int) -> Any:
-    """The part of a gradient of singular vectors that points out of their span; a full U's others turn with it."""
+    """The part of a gradient of singular vectors outside of their span, with the other columns of a full U."""
     outside = by_left - left @ w
     if u.shape[-1] > size:
         outside = outside - _columns(u, size, None) @ (adjoint_(_columns(by_u, size, None)) @ left)
@@ -418,23 +444,26 @@ singular_values.rules(x=_singular_values_rule)
 
 
 class Qr(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     q: Tensor
     r: Tensor
 
 
 class Lu(NamedTuple):
-    """What `lu` returns."""
+    """The result of `lu`."""
 
     lu: Tensor
     p: Tensor
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """L, a lower triangle, with `L @ adjoint(L) = input`, for symmetric (Hermitian) positive definite matrices.
 
-    Only the lower triangle is read; the gradient is symmetric. Raises InvalidArgumentError for other matrices.
+    Only the lower triangle is read; the gradient is symmetric.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or not positive definite.
 
     >>> cholesky([[4.0, 2.0], [2.0, 2.0]]).numpy()
     array([[2., 0.],
@@ -444,8 +473,15 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return apply(cholesky_, (x,))
 
 
-def lu(input: Any, output_idx_type: Any = "int32", name: str | None = None) -> Lu:
+def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None = None) -> Lu:
     """The factors of each square matrix: L (without its diagonal of ones) and U in one matrix, and the order of rows.
+
+    Args:
+        input: Square matrices.
+        output_idx_type: The dtype of the order of rows.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or not invertible.
 
     >>> factors = lu([[0.0, 2.0], [4.0, 1.0]])
     >>> factors.lu.numpy().tolist(), factors.p.numpy().tolist()
@@ -455,7 +491,7 @@ def lu(input: Any, output_idx_type: Any = "int32", name: str | None = None) -> L
     return Lu(*apply(lu_, (x,), {"index_dtype": as_dtype(output_idx_type).name}))
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Q with orthonormal columns and R, an upper triangle, with `Q @ R = input`; a square Q with `full_matrices`.
 
     >>> q, r = qr([[3.0, 1.0], [4.0, 2.0]])
@@ -466,10 +502,17 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     return Qr(*apply(qr_, (x,), {"full": bool(full_matrices)}))
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """The singular values s, and (unless `compute_uv` is False) U and V, with `tensor = U @ diag(s) @ adjoint(V)`.
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """The singular values s, and U and V, with `tensor = U @ diag(s) @ adjoint(V)`.
 
     Where singular values are equal, gradients do not turn their vectors among each other: TensorFlow's are infinite.
+
+    Args:
+        tensor: Matrices of any shape.
+        full_matrices: Return square U and V.
+        compute_uv: If False, return s alone.
 
     >>> svd([[3.0, 0.0], [0.0, 4.0]], compute_uv=False).numpy()
     array([4., 3.], dtype=float32)
@@ -480,11 +523,14 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return apply(svd_, (x,), {"full": bool(full_matrices)})
 
 
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues (ascending) and eigenvectors, in columns, of symmetric (Hermitian) matrices.
 
     Only the lower triangle is read, and gets the gradient. Where eigenvalues are equal, gradients do not turn their
     vectors among each other: TensorFlow's are infinite.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or holds inf or nan.
 
     >>> e, v = eigh([[2.0, 0.0], [0.0, 1.0]])
     >>> e.numpy()
@@ -495,8 +541,8 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return cast(w, x.dtype), v
 
 
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues (ascending) of symmetric (Hermitian) matrices; see `eigh`.
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """The eigenvalues (ascending) of symmetric (Hermitian) matrices. Reads and raises as `eigh` does.
 
     >>> eigvalsh([[2.0, 0.0], [0.0, 1.0]]).numpy()
     array([1., 2.], dtype=float32)
@@ -515,8 +561,12 @@ def _with_complex(name: str, tensor: Any) -> list[Tensor]:
     return given
 
 
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues, in no particular order, and eigenvectors, in columns of length 1, of square matrices; complex.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or holds inf or nan.
+        DTypeError: If the dtype is float16, which has no complex one of its precision.
 
     >>> e, v = eig([[0.0, 1.0], [-1.0, 0.0]])
     >>> sorted(e.numpy().imag.tolist())
@@ -527,8 +577,8 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return w, v
 
 
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues, in no particular order, of square matrices; complex.
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """The eigenvalues, in no particular order, of square matrices; complex. Raises as `eig` does.
 
     >>> sorted(eigvals([[0.0, 1.0], [-1.0, 0.0]]).numpy().imag.tolist())
     [-1.0, 1.0]

@@ -1,6 +1,7 @@
-"""LAPACK and BLAS by way of NumPy and SciPy, for one matrix or many: what the matrix families compute with.
+"""LAPACK and BLAS by way of SciPy, for one matrix or many, and the checks of users' matrices.
 
-NumPy's does what it can. SciPy's, imported when first used, does the rest, on one thread: see `blas`.
+The matrix families use NumPy's linear algebra where it has the function, and SciPy's, which is imported when first
+used and runs on one thread (see `blas`), where not.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ import numpy as np
 from ...core.dtypes import of
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import Tensor
-from ...engine.arrays import xp
 from ..array.movement import together
 from .matrix import at_least_a_matrix
 
-SMALL = (
-    24  # up to this size NumPy's loop over a batch beats one over SciPy's functions, which take 2 us a call
-)
+# Up to this size NumPy's loop over a batch beats one over SciPy's functions, which take 2 us a call.
+SMALL = 24
 
 
 @functools.cache
@@ -33,19 +32,8 @@ def lapack(name: str, dtype: Any) -> Callable[..., Any]:
     return getattr(scipy.linalg.lapack, full, None) or getattr(scipy.linalg.blas, full)
 
 
-def scipy_linalg(*arrays: Any) -> Any:
-    """SciPy's linear algebra, or JAX's copy of it, for arrays."""
-    if xp(*arrays) is np:
-        import scipy.linalg
-
-        return scipy.linalg
-    import jax.scipy.linalg
-
-    return jax.scipy.linalg
-
-
 def each(function: Callable[..., Any], *stacks: Any) -> Any:
-    """A function of matrices to a matrix, for each of a batch."""
+    """Apply a function of matrices, whose result is a matrix, to each of a batch."""
     front = stacks[0].shape[:-2]
     if not front:
         return function(*stacks)
@@ -55,11 +43,11 @@ def each(function: Callable[..., Any], *stacks: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What users give
+# Checks of arguments
 
 
 def matrices(name: str, *values: Any, square: bool = True) -> list[Any]:
-    """Values as floating tensors of one dtype that hold matrices, the first of them square ones."""
+    """Convert values to floating tensors of one dtype that hold matrices, the first of them square."""
     xs = together(name, list(values))
     for x in xs:
         if not (x.dtype.is_floating or x.dtype.is_complex) or x.dtype.name == "bfloat16":
@@ -77,12 +65,14 @@ def matrices(name: str, *values: Any, square: bool = True) -> list[Any]:
 
 
 def must_be_square(name: str, x: Tensor) -> None:
+    """Raise unless the matrices of a tensor are square."""
     shape = x._array.shape
     if shape[-1] != shape[-2]:
         raise InvalidArgumentError(f"{name}: the matrices must be square, not of shape {list(shape[-2:])}")
 
 
 def not_invertible(name: str) -> InvalidArgumentError:
+    """The error for a matrix that has no inverse."""
     return InvalidArgumentError(
         f"{name}: a matrix is not invertible (pinv and lstsq(..., fast=False) take any matrix)"
     )

@@ -1,4 +1,4 @@
-"""What singular values tell of any matrix: its pseudo-inverse, its rank, least squares."""
+"""Functions of any matrix by its singular values: the pseudo-inverse, the rank, least squares."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast
 from .factorizations import cholesky_, singular_values
@@ -25,7 +26,7 @@ def pinv_(x, rcond):
 
 
 def _pinv_rule(g: Any, x: Any, out: Any) -> Any:
-    """-P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A), for as long as the rank stays what it is."""
+    """-P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A), as long as the rank does not change."""
     p, ph, by_p = out, adjoint_(out), conjugate(g)
     back = adjoint_(by_p)
     first, second = back @ p @ ph, ph @ p @ back
@@ -35,8 +36,15 @@ def _pinv_rule(g: Any, x: Any, out: Any) -> Any:
 pinv_.rules(x=_pinv_rule)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The pseudo-inverse of each matrix. Singular values up to `rcond` times the largest count as 0.
+def pinv(
+    a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The pseudo-inverse of each matrix.
+
+    Args:
+        a: Matrices of any shape.
+        rcond: Singular values up to `rcond` times the largest count as 0; by default those that may be rounding errors.
+        validate_args: Not used: arguments are always checked.
 
     >>> pinv([[2.0, 0.0], [0.0, 0.0]]).numpy()
     array([[0.5, 0. ],
@@ -48,10 +56,20 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     return apply(pinv_, (x, cutoff))
 
 
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values of each matrix are larger than `tol` (by default what rounding makes of 0).
+def matrix_rank(
+    a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The rank of each matrix: the number of its singular values above a threshold.
 
-    `tol` broadcasts against the singular values: a number for each of several matrices needs a last axis of length 1.
+    Args:
+        a: Matrices of any shape.
+        tol: The threshold, by default the rounding error of 0. It broadcasts against the singular values: a number for
+            each of several matrices needs a last axis of length 1.
+        validate_args: Not used: arguments are always checked.
+
+    Raises:
+        DTypeError: If `tol` is no number.
+        InvalidArgumentError: If `tol` does not broadcast.
 
     >>> int(matrix_rank([[1.0, 1.0], [1.0, 1.0]]))
     1
@@ -75,12 +93,23 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 def lstsq(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: TensorLike = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """X that brings `matrix @ X` closest to `rhs`; the shortest such X where there are many.
 
-    `fast` solves the normal equations, with `l2_regularizer` on their diagonal: the matrix must then have full rank, or
-    the regularizer be positive. Otherwise singular values are used, which take any matrix, and no regularizer.
+    Args:
+        matrix: Matrices of any shape.
+        rhs: The right-hand sides, as columns.
+        l2_regularizer: The weight of the squared length of X, if `fast`.
+        fast: Solve the normal equations: the matrix must have full rank, or the regularizer be positive. Otherwise
+            singular values are used, which take any matrix.
+
+    Raises:
+        InvalidArgumentError: If the shapes do not fit, or a matrix does not have full rank where it must.
 
     >>> lstsq([[3.0], [4.0]], [[9.0], [12.0]]).numpy()
     array([[3.]], dtype=float32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ...core.primitive import apply, numbers, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.indexing import Index, getitem, place
 from ..array.movement import reshape_, static_shape, together
@@ -56,7 +58,7 @@ def adjoint_(x: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def in_band(rows: int, columns: int, lower: int, upper: int) -> Any:
-    """Which elements of a matrix lie in the band."""
+    """The mask of a band: True for the elements of a matrix that lie in it."""
     k = np.arange(columns) - np.arange(rows)[:, None]
     inside = (k >= lower) & (k <= upper)
     inside.flags.writeable = False
@@ -66,13 +68,15 @@ def in_band(rows: int, columns: int, lower: int, upper: int) -> Any:
 @primitive(linear=True, name="band_part")
 def band(x, *, lower, upper):
     """The matrix with zeros outside the band."""
+    return np.where(in_band(x.shape[-2], x.shape[-1], lower, upper), x, np.zeros((), x.dtype))
+
+
+@band.compiled
+def _(x, *, lower, upper):
     m = xp(x)
-    if m is np:
-        inside = in_band(x.shape[-2], x.shape[-1], lower, upper)
-    else:  # computed, where the mask would be part of the program
-        k = m.arange(x.shape[-1]) - m.arange(x.shape[-2])[:, None]
-        inside = (k >= lower) & (k <= upper)
-    return m.where(inside, x, m.zeros((), x.dtype))
+    # Computed: the mask would be a constant of the program.
+    k = m.arange(x.shape[-1]) - m.arange(x.shape[-2])[:, None]
+    return m.where((k >= lower) & (k <= upper), x, m.zeros((), x.dtype))
 
 
 band.rules(x=lambda g, lower, upper: band(g, lower=lower, upper=upper))
@@ -101,7 +105,7 @@ def _length(rows: int, columns: int, k: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _positions(rows: int, columns: int, lower: int, upper: int, align: str) -> tuple[Any, Any]:
-    """Where the diagonals' elements stand: in the matrix of diagonals, and in the matrix itself, both seen flat."""
+    """The positions of the diagonals' elements in the matrix of diagonals and in the matrix itself, both flat."""
     width = _length(rows, columns, min(max(0, lower), upper))
     k = np.arange(upper, lower - 1, -1)[:, None]
     length = np.minimum(rows + np.minimum(k, 0), columns - np.maximum(k, 0))
@@ -114,7 +118,7 @@ def _positions(rows: int, columns: int, lower: int, upper: int, align: str) -> t
 
 
 def _stride(columns: int, rows: int, k: int) -> slice:
-    """The diagonal `k` in the matrix seen flat."""
+    """The diagonal `k` as a slice of the flat matrix."""
     start = k if k >= 0 else -k * columns
     return slice(start, start + max(_length(rows, columns, k) - 1, 0) * (columns + 1) + 1, columns + 1)
 
@@ -122,13 +126,22 @@ def _stride(columns: int, rows: int, k: int) -> slice:
 @primitive(linear=True, name="diag_part")
 def diag_part_(x, *, lower, upper, align):
     """The diagonals `lower` to `upper`, filled up with zeros; without an axis for them if there is only one."""
+    return x.diagonal(lower, -2, -1) if lower == upper else _band_rows(x, lower, upper, align)
+
+
+@diag_part_.compiled
+def _(x, *, lower, upper, align):
+    if lower != upper:
+        return _band_rows(x, lower, upper, align)
     rows, columns = x.shape[-2:]
-    if lower == upper and xp(x) is np:
-        return x.diagonal(lower, -2, -1)
-    if lower == upper:
-        flat = x.reshape(*x.shape[:-2], rows * columns)
-        taken = _stride(columns, rows, lower) if _length(rows, columns, lower) > 0 else slice(0)
-        return getitem.forward(flat, index=Index((..., taken)))
+    flat = x.reshape(*x.shape[:-2], rows * columns)
+    taken = _stride(columns, rows, lower) if _length(rows, columns, lower) > 0 else slice(0)
+    return getitem.forward(flat, index=Index((..., taken)))
+
+
+def _band_rows(x: Any, lower: int, upper: int, align: str) -> Any:
+    """Several diagonals as the rows of a matrix."""
+    rows, columns = x.shape[-2:]
     there, inside = _positions(rows, columns, lower, upper, align)
     shape = (upper - lower + 1, _length(rows, columns, min(max(0, lower), upper)))
     taken = x.reshape(*x.shape[:-2], rows * columns)[..., inside]
@@ -146,7 +159,7 @@ def diag_(x, *, lower, upper, align, rows, columns):
 
 
 def _filled(x: Any, at: Any, front: tuple[int, ...], shape: tuple[int, int]) -> Any:
-    """Zeros of a shape, with `x` along the last axis at these positions of it, seen flat."""
+    """Zeros of a shape, with the last axis of `x` at these positions of the flat matrices."""
     flat = xp(x).zeros((*front, math.prod(shape)), x.dtype)
     if not x.shape[-1]:
         return flat.reshape(*front, *shape)
@@ -199,13 +212,14 @@ cross_.rules(
 
 
 def at_least_a_matrix(name: str, x: Tensor) -> None:
+    """Raise unless a tensor has at least two axes."""
     if x._array.ndim < 2:
         raise InvalidArgumentError(
             f"{name}: a tensor of shape {list(x._array.shape)} holds no matrices: it needs at least two axes"
         )
 
 
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two axes exchanged; `conjugate` also conjugates.
 
     >>> matrix_transpose([[1, 2, 3], [4, 5, 6]]).shape
@@ -216,7 +230,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
     return adjoint_(x) if conjugate else apply(swap_last, (x,))
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate transpose of the last two axes.
 
     >>> adjoint([[1j, 2.0]]).numpy().tolist()
@@ -227,8 +241,18 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     return adjoint_(x)
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """The matrix with zeros outside of `num_lower` diagonals below the main one and `num_upper` above; -1 keeps all.
+def band_part(
+    input: TensorLike, num_lower: int | Tensor, num_upper: int | Tensor, name: str | None = None
+) -> Tensor:
+    """The matrix with zeros outside of a band around the main diagonal.
+
+    Args:
+        input: Matrices.
+        num_lower: The number of diagonals to keep below the main one; -1 keeps all.
+        num_upper: The number of diagonals to keep above it; -1 keeps all.
+
+    Raises:
+        InvalidArgumentError: If a number is larger than the matrices.
 
     >>> band_part([[1, 2], [3, 4]], 0, -1).numpy()
     array([[1, 2],
@@ -251,7 +275,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 def _integer(what: str, value: Any) -> int:
-    """One number of an argument."""
+    """An argument that must be one integer, known now."""
     given = static_shape(what, value)
     if len(given) != 1:
         raise InvalidArgumentError(f"{what} must be one integer, not {value!r}")
@@ -269,7 +293,7 @@ def _diagonals(name: str, k: Any) -> tuple[int, int]:
 
 
 def _alignment(name: str, align: str) -> str:
-    """Where diagonals above and below the main one stand."""
+    """Validate the alignment of diagonals above and below the main one."""
     aligned: str = choice(name, "align", align, ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"))
     return aligned
 
@@ -285,7 +309,7 @@ def _check_diagonals(name: str, shape: tuple[int, ...], lower: int, upper: int) 
 
 
 def _padding(name: str, padding_value: Any, dtype: Any) -> Any:
-    """The padding as a scalar tensor; None if it is 0, as `diag` and `diag_part` fill up anyway."""
+    """The padding as a scalar tensor; None if it is known to be 0, with which `diag` and `diag_part` fill anyway."""
     if type(padding_value) in (int, float) and padding_value == 0:
         return None
     value = convert(padding_value, None, dtype)
@@ -297,19 +321,26 @@ def _padding(name: str, padding_value: Any, dtype: Any) -> Any:
 
 
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str | None = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: int | Sequence[int] | Tensor = 0,
+    num_rows: int | Tensor = -1,
+    num_cols: int | Tensor = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with the given diagonal, or diagonals, and `padding_value` elsewhere.
 
-    `k` is the diagonal's place (0 the main one, 1 above it), or the lowest and the highest of several: they are then
-    the rows of `diagonal`, the highest first, standing to the right or left as `align` says (RIGHT_LEFT: to the right
-    above the main one, to the left below). `num_rows` and `num_cols` default to the smallest square that has room.
+    Args:
+        diagonal: One diagonal along the last axis; or several as rows, the highest first.
+        k: The diagonal's place (0 the main one, 1 above it), or the lowest and the highest of several.
+        num_rows: The number of rows, by default that of the smallest square that has room; likewise `num_cols`.
+        padding_value: The value of all other elements.
+        align: How shorter ones of several diagonals stand in their rows: RIGHT_LEFT is to the right for those above
+            the main one, to the left for those below.
+
+    Raises:
+        InvalidArgumentError: If the diagonals do not fit `k`, `num_rows` or `num_cols`.
 
     >>> diag([1, 2]).numpy()
     array([[1, 0],
@@ -344,11 +375,18 @@ def diag(
 
 
 def diag_part(
-    input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    name: str | None = "diag_part",
+    k: int | Sequence[int] | Tensor = 0,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonal `k` of each matrix, or the diagonals from `k[0]` to `k[1]`, the highest first, as rows.
 
-    Shorter diagonals are padded with `padding_value`, on the side that `align` says.
+    Shorter diagonals are filled with `padding_value`; `align` is that of `diag`.
+
+    Raises:
+        InvalidArgumentError: If the matrices have no such diagonal.
 
     >>> diag_part([[1, 2], [3, 4]]).numpy()
     array([1, 4], dtype=int32)
@@ -369,9 +407,16 @@ def diag_part(
 
 
 def set_diag(
-    input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str | None = "set_diag",
+    k: int | Sequence[int] | Tensor = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The matrices with other values on the diagonal `k`, or on those from `k[0]` to `k[1]`; see `diag`.
+
+    Raises:
+        InvalidArgumentError: If the matrices have no such diagonal, or `diagonal` has another shape.
 
     >>> set_diag([[1, 2], [3, 4]], [7, 8]).numpy()
     array([[7, 2],
@@ -395,18 +440,18 @@ def set_diag(
     return apply(select, (in_band(rows, columns, lower, upper), placed, x))
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of each matrix.
 
     >>> float(trace([[1.0, 2.0], [3.0, 4.0]]))
     5.0
     """
-    x = convert(x)
-    at_least_a_matrix("trace", x)
-    return apply(sum_, (diagonal(x),), {"axis": (-1,), "keepdims": False})
+    value = convert(x)
+    at_least_a_matrix("trace", value)
+    return apply(sum_, (diagonal(value),), {"axis": (-1,), "keepdims": False})
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the rank, with `diagonal` where both halves of the indices agree, and zeros elsewhere.
 
     >>> tensor_diag([1, 2]).numpy()
@@ -422,8 +467,11 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     return apply(reshape_, (flat,), {"shape": shape + shape})
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The elements where both halves of the indices agree: what `tensor_diag` places.
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
+    """The elements where both halves of the indices agree: the inverse of `tensor_diag`.
+
+    Raises:
+        InvalidArgumentError: If the shape is not one shape twice.
 
     >>> tensor_diag_part([[1, 2], [3, 4]]).numpy()
     array([1, 4], dtype=int32)
@@ -440,8 +488,13 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     return apply(reshape_, (flat,), {"shape": half})
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of the vectors of three along the last axis.
+
+    Raises:
+        InvalidArgumentError: If the shapes differ.
+        FailedPreconditionError: If the last axis has another length than 3.
+        DTypeError: If the vectors are complex.
 
     >>> cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]).numpy()
     array([0., 0., 1.], dtype=float32)

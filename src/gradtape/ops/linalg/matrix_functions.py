@@ -15,12 +15,13 @@ import numpy as np
 from ...core.errors import DTypeError
 from ...core.primitive import Primitive, apply, primitive
 from ...core.tensor import Tensor
+from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ...engine.blas import in_scipy
 from ...engine.host import on_host
 from ..array.indexing import Index, getitem
 from ..array.movement import broadcast_to_, concat_
-from .lapack import matrices, scipy_linalg
+from .lapack import matrices
 from .matrix import array_of, swap_last
 
 
@@ -40,33 +41,50 @@ def _by_blocks(function: Primitive) -> Callable[[Any, Any], Any]:
 
 @primitive(wide=True, name="expm")
 def expm_(x):
-    if xp(x) is not np:
-        return scipy_linalg(x).expm(x)
-    return in_scipy(scipy_linalg(x).expm, x)
+    import scipy.linalg
+
+    return in_scipy(scipy.linalg.expm, x)
+
+
+@expm_.compiled
+def _(x):
+    import jax.scipy.linalg
+
+    return jax.scipy.linalg.expm(x)
 
 
 @primitive(name="logm")
 def logm_(x):
+    import scipy.linalg
+
     if x.size == 0:
         return x
-    if xp(x) is not np:
-        return on_host(logm_.forward, x.shape, x.dtype, x)
     with warnings.catch_warnings():  # of singular matrices, which have no logarithm: the result says so
         warnings.simplefilter("ignore")
-        return in_scipy(scipy_linalg(x).logm, x).astype(x.dtype)
+        return in_scipy(scipy.linalg.logm, x).astype(x.dtype)
+
+
+@logm_.compiled
+def _(x):
+    return on_host(logm_.forward, x.shape, x.dtype, x) if x.size else x
 
 
 @primitive(wide=True, name="sqrtm")
 def sqrtm_(x):
     """The principal square root; nan where a real matrix has none that is real."""
-    if xp(x) is not np:
-        return on_host(sqrtm_.forward, x.shape, x.dtype, x)
+    import scipy.linalg
+
     with warnings.catch_warnings():  # of singular matrices, which may have none
         warnings.simplefilter("ignore")
-        root = in_scipy(scipy_linalg(x).sqrtm, x)
+        root = in_scipy(scipy.linalg.sqrtm, x)
     if root.dtype.kind == x.dtype.kind:
         return root
     return np.where((root.imag == 0).all((-2, -1), keepdims=True), root.real, np.nan).astype(x.dtype)
+
+
+@sqrtm_.compiled
+def _(x):
+    return on_host(sqrtm_.forward, x.shape, x.dtype, x)
 
 
 for _function in (expm_, logm_, sqrtm_):
@@ -76,8 +94,8 @@ for _function in (expm_, logm_, sqrtm_):
 # The public functions
 
 
-def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponential of each matrix: the unit matrix + A + A² / 2 + A³ / 6 + ...
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The exponential of each square matrix: the unit matrix + A + A² / 2 + A³ / 6 + ...
 
     >>> expm([[0.0, 1.0], [0.0, 0.0]]).numpy()
     array([[1., 1.],
@@ -87,8 +105,11 @@ def expm(input: Any, name: str | None = None) -> Tensor:
     return apply(expm_, (x,))
 
 
-def logm(input: Any, name: str | None = None) -> Tensor:
-    """The principal logarithm of each complex matrix: what `expm` gives the matrix back for.
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal logarithm of each square complex matrix, the inverse of `expm`.
+
+    Raises:
+        DTypeError: If the matrices are real, whose logarithm may be complex.
 
     >>> logm([[1.0 + 0j, 1.0], [0.0, 1.0]]).numpy().real.round(6) + 0.0
     array([[0., 1.],
@@ -100,8 +121,8 @@ def logm(input: Any, name: str | None = None) -> Tensor:
     return apply(logm_, (x,))
 
 
-def sqrtm(input: Any, name: str | None = None) -> Tensor:
-    """The principal square root of each matrix: `root @ root = input`. nan where a real matrix has no real one.
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal square root of each square matrix: `root @ root = input`. nan where a real one has no real root.
 
     >>> sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy()
     array([[2., 0.],

@@ -14,11 +14,12 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.blas import in_scipy
 from ..array.creation import eye, ones_like
 from ..array.movement import broadcast_to, gather, reshape_, transpose_
-from .lapack import SMALL, each, lapack, matrices, not_invertible, scipy_linalg
+from .lapack import SMALL, each, lapack, matrices, not_invertible
 from .matrix import adjoint_, conjugate, set_diag, swap_last, tril, triu
 from .products import matmul
 
@@ -42,16 +43,14 @@ inv_.rules(x=lambda g, out: -(swap_last(out) @ g @ swap_last(out)))
 
 
 def in_columns(solve: Callable[[Any], Any], b: Any, ndim: int) -> Any:
-    """`solve(b)`, for a `b` with extra axes in front of its own `ndim`: they become columns, and come back."""
+    """`solve(b)` for a `b` with extra axes in front of its own `ndim`: as columns, and in front again after."""
     extra = b.ndim - ndim
     if not extra:
         return solve(b)
     lead, batch, (n, k) = tuple(b.shape)[:extra], tuple(b.shape)[extra:-2], tuple(b.shape)[-2:]
     fold = (*range(extra, b.ndim - 1), *range(extra), b.ndim - 1)
-    x = solve(
-        reshape_(transpose_(b, perm=fold), shape=(*batch, n, math.prod(lead) * k))
-    )  # (..., n, lead * k)
-    x = reshape_(x, shape=(*batch, n, *lead, k))
+    columns = reshape_(transpose_(b, perm=fold), shape=(*batch, n, math.prod(lead) * k))
+    x = reshape_(solve(columns), shape=(*batch, n, *lead, k))
     rank = len(batch) + 1
     return transpose_(x, perm=(*range(rank, rank + extra), *range(rank), rank + extra))
 
@@ -85,9 +84,7 @@ solve_.rules(
 def triangular_solve_(a, b, *, lower, transposed):
     """x with a x = b, or a^T x = b, reading one triangle of `a` only. Batches must agree. A 0 divides to inf or nan."""
     if b.size == 0:
-        return xp(b).zeros(b.shape, b.dtype)
-    if xp(a, b) is not np:
-        return scipy_linalg(a, b).solve_triangular(a, b, trans=int(transposed), lower=lower)
+        return np.zeros(b.shape, b.dtype)
     if a.ndim > 2 and a.shape[-1] <= SMALL:
         try:
             return _many_small(a, b, lower, transposed)
@@ -96,11 +93,20 @@ def triangular_solve_(a, b, *, lower, transposed):
     return each(lambda m, x: _one_triangle(m, x, lower, transposed), a, b)
 
 
+@triangular_solve_.compiled
+def _(a, b, *, lower, transposed):
+    import jax.scipy.linalg
+
+    if b.size == 0:
+        return jax.numpy.zeros(b.shape, b.dtype)
+    return jax.scipy.linalg.solve_triangular(a, b, trans=int(transposed), lower=lower)
+
+
 _BLOCK = 512
 
 
 def _one_triangle(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
-    """Large triangles in blocks: what is known already is taken off by NumPy's product, on all cores."""
+    """Solve large triangles in blocks: the rows solved already are subtracted by NumPy's product, on all cores."""
     n = len(a)
     if n <= _BLOCK:
         return _one_block(a, b, lower, transposed)
@@ -109,13 +115,13 @@ def _one_triangle(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
     x = np.empty(b.shape, b.dtype)
     for start in range(0, n, _BLOCK) if lower else range((n - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
         rows = slice(start, start + _BLOCK)
-        known = slice(0, start) if lower else slice(start + _BLOCK, n)
-        x[rows] = _one_block(a[rows, rows], b[rows] - a[rows, known] @ x[known], lower, False)
+        solved = slice(0, start) if lower else slice(start + _BLOCK, n)
+        x[rows] = _one_block(a[rows, rows], b[rows] - a[rows, solved] @ x[solved], lower, False)
     return x
 
 
 def _one_block(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
-    """BLAS reads by columns: it sees what is stored by rows transposed, and solves x^T op(a)^T = b^T for such a b."""
+    """Solve by BLAS, which reads by columns: arrays stored by rows are transposed to it, so x^T op(a)^T = b^T."""
     a_by_rows, b_by_rows = not a.flags.f_contiguous, not b.flags.f_contiguous or b.flags.c_contiguous
     seen = a.T if a_by_rows else a
     lower, turned = lower != a_by_rows, transposed != a_by_rows
@@ -157,7 +163,7 @@ triangular_solve_.rules(
 
 
 def _equations(name: str, matrix: Any, rhs: Any) -> tuple[Any, Any]:
-    """A matrix and its right-hand sides, checked."""
+    """Validate a matrix and its right-hand sides."""
     a, b = matrices(name, matrix, rhs)
     if a._array.shape[-1] != b._array.shape[-2]:
         raise InvalidArgumentError(
@@ -169,22 +175,25 @@ def _equations(name: str, matrix: Any, rhs: Any) -> tuple[Any, Any]:
 
 def _in_batches(name: str, a: Any, b: Any, solve: Callable[[Any, Any], Any]) -> Any:
     """`solve(a, b)` with the axes in front broadcast; one matrix for many right-hand sides stays one."""
-    front, behind = a._array.shape[:-2], b._array.shape[:-2]
-    if front == behind:
+    a_batch, b_batch = a._array.shape[:-2], b._array.shape[:-2]
+    if a_batch == b_batch:
         return solve(a, b)
-    if not front:
+    if not a_batch:
         return in_columns(lambda x: solve(a, x), b, 2)
     try:
-        batch = np.broadcast_shapes(front, behind)
+        batch = np.broadcast_shapes(a_batch, b_batch)
     except ValueError:
         raise InvalidArgumentError(
-            f"{name}: the axes in front of the matrices, {list(front)} and {list(behind)}, do not broadcast"
+            f"{name}: the axes in front of the matrices, {list(a_batch)} and {list(b_batch)}, do not broadcast"
         ) from None
     return solve(broadcast_to(a, batch + a._array.shape[-2:]), broadcast_to(b, batch + b._array.shape[-2:]))
 
 
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of each matrix, or of its conjugate transpose. Raises InvalidArgumentError where there is none.
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of each square matrix; with `adjoint`, of its conjugate transpose.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or not invertible.
 
     >>> inv([[2.0, 0.0], [0.0, 4.0]]).numpy()
     array([[0.5 , 0.  ],
@@ -195,8 +204,16 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     return adjoint_(inverse) if adjoint else inverse
 
 
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """X with `matrix @ X = rhs`, or with the conjugate transpose of the matrix. The axes in front broadcast.
+def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """X with `matrix @ X = rhs`. The axes in front broadcast.
+
+    Args:
+        matrix: Square matrices.
+        rhs: The right-hand sides, as columns.
+        adjoint: Solve with the conjugate transpose of the matrix.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square or not invertible, or the shapes do not fit.
 
     >>> solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy()
     array([[1. ],
@@ -210,9 +227,18 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 
 
 def triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """X with `matrix @ X = rhs`, reading the lower (or upper) triangle of the matrix only, or its conjugate transpose.
+    """X with `matrix @ X = rhs`, reading one triangle of the matrix only. The axes in front broadcast.
+
+    Args:
+        matrix: Square matrices. A 0 on the diagonal divides to inf or nan.
+        rhs: The right-hand sides, as columns.
+        lower: Read the lower triangle; otherwise the upper one.
+        adjoint: Solve with the conjugate transpose of the triangle.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not square, or the shapes do not fit.
 
     >>> triangular_solve([[2.0, 9.0], [1.0, 4.0]], [[2.0], [9.0]]).numpy()
     array([[1.],
@@ -225,7 +251,7 @@ def triangular_solve(
     return _in_batches("triangular_solve", a, b, lambda a, b: apply(triangular_solve_, (a, b), options))
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """X with `A @ X = rhs`, where `chol` is the Cholesky factor of A, a lower triangle.
 
     >>> cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [[4.0], [1.0]]).numpy()
@@ -236,8 +262,8 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     return triangular_solve(a, triangular_solve(a, b), adjoint=True)
 
 
-def _permutation(name: str, lower_upper: Any, perm: Any) -> tuple[Any, Any]:
-    """What `lu` returned, checked."""
+def _factors(name: str, lower_upper: Any, perm: Any) -> tuple[Any, Any]:
+    """Validate the two results of `lu`."""
     (x,) = matrices(name, lower_upper)
     order: Any = convert(perm)
     n = x._array.shape[-1]
@@ -252,15 +278,28 @@ def _permutation(name: str, lower_upper: Any, perm: Any) -> tuple[Any, Any]:
 
 
 def lu_solve(
-    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike,
+    perm: TensorLike,
+    rhs: TensorLike,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
-    """X with `A @ X = rhs`, from what `lu(A)` returned.
+    """X with `A @ X = rhs`, from the factors and the order of rows that `lu(A)` returned.
+
+    Args:
+        lower_upper: The factors of square matrices.
+        perm: The order of their rows.
+        rhs: The right-hand sides, as columns.
+        validate_args: Not used: arguments are always checked.
+
+    Raises:
+        InvalidArgumentError: If `perm` is no order of the rows, or the shapes do not fit.
 
     >>> lu_solve([[2.0, 0.0], [0.0, 4.0]], [1, 0], [[4.0], [2.0]]).numpy()
     array([[1.],
            [1.]], dtype=float32)
     """
-    x, order = _permutation("lu_solve", lower_upper, perm)
+    x, order = _factors("lu_solve", lower_upper, perm)
     x, b = _equations("lu_solve", x, rhs)
     batch = np.broadcast_shapes(x._array.shape[:-2], b._array.shape[:-2])
     b = broadcast_to(b, batch + b._array.shape[-2:])
@@ -271,29 +310,29 @@ def lu_solve(
 
 
 def lu_reconstruct(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix whose factors `lu` returned.
+    """The matrix whose factors `lu` returned. Arguments are those of `lu_solve`.
 
     >>> lu_reconstruct([[2.0, 0.0], [0.0, 4.0]], [1, 0]).numpy()
     array([[0., 4.],
            [2., 0.]], dtype=float32)
     """
-    x, order = _permutation("lu_reconstruct", lower_upper, perm)
+    x, order = _factors("lu_reconstruct", lower_upper, perm)
     lower = set_diag(tril(x), ones_like(x[..., 0]))
     back = xp(order._array).argsort(order._array, -1)
     return gather(matmul(lower, triu(x)), back, axis=-2, batch_dims=x.ndim - 2)
 
 
 def lu_matrix_inverse(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of the matrix whose factors `lu` returned.
+    """The inverse of the matrix whose factors `lu` returned. Arguments are those of `lu_solve`.
 
     >>> lu_matrix_inverse([[2.0, 0.0], [0.0, 4.0]], [0, 1]).numpy()
     array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    x, order = _permutation("lu_matrix_inverse", lower_upper, perm)
+    x, order = _factors("lu_matrix_inverse", lower_upper, perm)
     unit = eye(x._array.shape[-1], batch_shape=x._array.shape[:-2], dtype=x.dtype)
     return lu_solve(x, order, unit)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.errors import InvalidArgumentError, UnimplementedError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
-from ...engine.arrays import xp
+from ...core.types import TensorLike
 from ..array.indexing import Index, getitem, place
 from ..array.movement import reshape, stack, stack_, unstack_
 from ..array.padding import pad
@@ -35,9 +33,9 @@ def _previous(x: Any, axis: int) -> Any:
 
 
 def _shifted(x: Any, axis: int, taken: slice, put: slice) -> Any:
-    behind = [slice(None)] * (-axis - 1)
-    part = getitem(x, index=Index((..., taken, *behind)))
-    return place(part, index=Index((..., put, *behind)), shape=tuple(x.shape))
+    after = [slice(None)] * (-axis - 1)
+    part = getitem(x, index=Index((..., taken, *after)))
+    return place(part, index=Index((..., put, *after)), shape=tuple(x.shape))
 
 
 def _column(x: Any) -> Any:
@@ -50,12 +48,15 @@ def tridiagonal_solve_(d, b):
     """x with T x = b, from the compact form of T. Batches must agree."""
     if b.size == 0:
         return b
-    if xp(d, b) is not np:
-        import jax
-
-        above, on, below = (d[..., i, :] for i in range(3))
-        return jax.lax.linalg.tridiagonal_solve(below, on, above, b)
     return b / d[..., 1, :, None] if d.shape[-1] == 1 else each(_solve_one, d, b)
+
+
+@tridiagonal_solve_.compiled
+def _(d, b):
+    import jax
+
+    above, on, below = (d[..., i, :] for i in range(3))
+    return jax.lax.linalg.tridiagonal_solve(below, on, above, b) if b.size else b
 
 
 def _solve_one(d: Any, b: Any) -> Any:
@@ -87,7 +88,7 @@ tridiagonal_solve_.rules(
 
 
 def _compact(name: str, diagonals: Any, diagonals_format: str) -> Any:
-    """The diagonals in the compact form, from any of the three."""
+    """Validate the diagonals, in any of the three forms, and bring them into the compact one."""
     choice(name, "diagonals_format", diagonals_format, ("compact", "matrix", "sequence"))
     if diagonals_format == "matrix":
         (x,) = matrices(name, diagonals)
@@ -112,10 +113,6 @@ def _compact(name: str, diagonals: Any, diagonals_format: str) -> Any:
         if below._array.shape[-1] < size:
             below = pad(below, [[0, 0]] * (below.ndim - 1) + [[1, 0]])
         return stack([above, on, below], axis=-2)
-    if diagonals_format != "compact":
-        raise ValueError(
-            f"{name}: diagonals_format must be 'compact', 'sequence' or 'matrix', not {diagonals_format!r}"
-        )
     (x,) = matrices(name, diagonals, square=False)
     if x._array.shape[-2] != 3:
         raise InvalidArgumentError(
@@ -124,7 +121,7 @@ def _compact(name: str, diagonals: Any, diagonals_format: str) -> Any:
     return x
 
 
-def _check(name: str, d: Any, b: Any) -> None:
+def _check_shapes(name: str, d: Any, b: Any) -> None:
     if d._array.shape[:-2] != b._array.shape[:-2] or d._array.shape[-1] != b._array.shape[-2]:
         raise InvalidArgumentError(
             f"{name}: diagonals of shape {d.shape} (above, on and below the main one) and a right-hand side of shape "
@@ -133,8 +130,8 @@ def _check(name: str, d: Any, b: Any) -> None:
 
 
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -144,8 +141,19 @@ def tridiagonal_solve(
 ) -> Tensor:
     """X with `T @ X = rhs`, for tridiagonal T.
 
-    `diagonals` is a tensor with three rows ('compact': above, on and below the main diagonal; the first row's last
-    and the last row's first element do not count), three tensors ('sequence'), or T itself ('matrix').
+    Args:
+        diagonals: The diagonals above, on and below the main one.
+        rhs: The right-hand sides, as columns; or one vector for each matrix.
+        diagonals_format: 'compact' for a tensor of three rows (the last element of the first row and the first of the
+            last row are not read), 'sequence' for three tensors, 'matrix' for T itself.
+        transpose_rhs: The right-hand sides are rows.
+        conjugate_rhs: Conjugate the right-hand sides first.
+        partial_pivoting: Not used: rows are always exchanged where needed.
+        perturb_singular: Not available.
+
+    Raises:
+        InvalidArgumentError: If T is not invertible, or the shapes do not fit.
+        UnimplementedError: If `perturb_singular` is asked for.
 
     >>> tridiagonal_solve([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [3.0, 3.0]).numpy()
     array([1., 1.], dtype=float32)
@@ -160,15 +168,18 @@ def tridiagonal_solve(
     elif transpose_rhs and b.ndim > 1:
         b = swap_last(b)
     d, b = matrices("tridiagonal_solve", d, conjugate(b) if conjugate_rhs else b, square=False)
-    _check("tridiagonal_solve", d, b)
+    _check_shapes("tridiagonal_solve", d, b)
     x: Any = apply(tridiagonal_solve_, (d, b))
     return reshape(x, x._array.shape[:-1]) if vector else x
 
 
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """The product of tridiagonal matrices, given as in `tridiagonal_solve`, and matrices.
+    """The product of tridiagonal matrices, given as in `tridiagonal_solve`, and the matrices `rhs`.
+
+    Raises:
+        InvalidArgumentError: If the shapes do not fit.
 
     >>> tridiagonal_matmul([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [[1.0], [1.0]]).numpy()
     array([[3.],
@@ -176,6 +187,6 @@ def tridiagonal_matmul(
     """
     d = _compact("tridiagonal_matmul", diagonals, diagonals_format)
     d, b = matrices("tridiagonal_matmul", d, rhs, square=False)
-    _check("tridiagonal_matmul", d, b)
+    _check_shapes("tridiagonal_matmul", d, b)
     above, on, below = (_column(row) for row in unstack_(d, axis=-2))
     return above * _next(b, -2) + on * b + below * _previous(b, -2)

@@ -1,7 +1,8 @@
-"""Arithmetic composed of elementwise primitives: powers, sums of lists, scaled tensors, polynomials, monotony."""
+"""Arithmetic composed of elementwise primitives: powers, sums of lists, scaled tensors, polynomials, order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,38 @@ from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import Primitive, apply, rounded
 from ...core.shapes import TensorShape
 from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array.movement import identity, reshape, together
-from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, raise_to
+from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power, raise_to
+from .elementwise import reciprocal as reciprocal_
 from .reduction import reduce_all
 
 
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x to the power y, element by element. The gradient of x ** 0 is 0, at 0 too.
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x to the power y, element by element. The gradient of x ** 0 is 0, also at 0.
 
     >>> float(pow(2.0, 3.0))
     8.0
     """
     if type(y) in (int, float) and type(x) not in (int, float, bool, complex):
         x = convert(x)
-    return raise_to(x, y) if type(x) is Tensor else apply(Primitive.registry["power"], (x, y))
+    return raise_to(x, y) if type(x) is Tensor else apply(power, (x, y))
 
 
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x for each element.
+
+    Raises:
+        DTypeError: If x holds integers, booleans or strings.
 
     >>> float(reciprocal(4.0))
     0.25
     """
-    return apply(Primitive.registry["reciprocal"], (_floating("reciprocal", x),))
+    return apply(reciprocal_, (_floating("reciprocal", x),))
 
 
 def _floating(name: str, x: Any) -> Tensor:
+    """Convert a value to a tensor, which must be floating or complex."""
     value = convert(x)
     if not (value.dtype.is_floating or value.dtype.is_complex):
         raise DTypeError(
@@ -46,8 +53,8 @@ def _floating(name: str, x: Any) -> Tensor:
     return value
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """1 / x for each element, and 0 where x is 0.
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x for each element, and 0 where x is 0. Raises as `reciprocal` does.
 
     >>> reciprocal_no_nan([2.0, 0.0]).numpy()
     array([0.5, 0. ], dtype=float32)
@@ -56,25 +63,32 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     return apply(divide_no_nan, (number(1, value), value))
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """A scalar times a tensor, or times the rows of sparse gradients.
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Any:
+    """A scalar times a tensor, or times the rows of `IndexedSlices`, which stay `IndexedSlices`.
+
+    Raises:
+        ValueError: If `scalar` has axes.
 
     >>> scalar_mul(2.0, [1.0, 2.0]).numpy()
     array([2., 4.], dtype=float32)
     """
-    sparse = isinstance(x, IndexedSlices)
-    value = convert(x.values if sparse else x)
+    if isinstance(x, IndexedSlices):
+        return x.map_values(lambda values: scalar_mul(scalar, values))
+    value = convert(x)
     factor = convert(scalar, None, value._array.dtype)
     if factor.ndim:
         raise ValueError(
             f"scalar_mul: the first factor must be a scalar, not of shape {list(factor._array.shape)}"
         )
-    product = apply(multiply, (factor, value))
-    return IndexedSlices(product, x.indices, x.dense_shape) if sparse else product
+    return apply(multiply, (factor, value))
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: Sequence[TensorLike] | Tensor, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape.
+
+    Raises:
+        ValueError: If there are none.
+        InvalidArgumentError: If their shapes differ.
 
     >>> float(add_n([1.0, 2.0, 3.0]))
     6.0
@@ -98,8 +112,18 @@ def _sum_of(name: str, values: list[Any]) -> Tensor:
     return total
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: Sequence[TensorLike],
+    shape: ShapeLike | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """The sum of tensors of one shape; `shape` and `tensor_dtype`, where given, must be theirs.
+
+    Raises:
+        ValueError: If there are no tensors, or they do not have the shape.
+        InvalidArgumentError: If their shapes differ.
+        DTypeError: If they do not have the dtype.
 
     >>> accumulate_n([[1.0, 2.0], [3.0, 4.0]]).numpy()
     array([4., 6.], dtype=float32)
@@ -118,8 +142,15 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     return total
 
 
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """The polynomial with these coefficients, a list with that of the highest power first, at `x`.
+def polyval(coeffs: list[Any], x: TensorLike, name: str | None = None) -> Tensor:
+    """The value of a polynomial at `x`.
+
+    Args:
+        coeffs: The coefficients, that of the highest power first.
+        x: The numbers to take the polynomial at.
+
+    Raises:
+        ValueError: If `coeffs` is no list.
 
     >>> float(polyval([1.0, 2.0, 3.0], 2.0))
     11.0
@@ -133,8 +164,8 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     return value
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Is no element smaller than the one before it? True if there are fewer than two.
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether no element is smaller than the one before it. True if there are fewer than two.
 
     >>> bool(is_non_decreasing([1, 1, 2]))
     True
@@ -142,8 +173,8 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     return _each_after(x, greater_equal)
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Is each element larger than the one before it? True if there are fewer than two.
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether each element is larger than the one before it. True if there are fewer than two.
 
     >>> bool(is_strictly_increasing([1, 1, 2]))
     False
@@ -152,5 +183,6 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 
 
 def _each_after(x: Any, compare: Primitive) -> Tensor:
+    """Whether a comparison holds between each element and the one before it."""
     flat = reshape(x, (-1,))
     return reduce_all(apply(compare, (flat[1:], flat[:-1])))

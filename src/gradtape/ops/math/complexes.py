@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, how they are put together, their length and angle.
+"""Complex numbers: their parts, their construction, their length and angle.
 
 These are not holomorphic, so only linear ones push tangents through themselves; the rest transpose their rules.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from ...core.errors import DTypeError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import Axes, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast
 from .elementwise import abs_, conj, divide_no_nan, install, multiply, negative, square, subtract, zero_like
@@ -31,14 +32,16 @@ def imag_(x):
 
 @primitive(elementwise=True, linear=True, name="complex")
 def complex_(real, imag):
-    m = xp(real, imag)
-    if m is not np:
-        import jax.lax
-
-        return jax.lax.complex(*m.broadcast_arrays(real, imag))
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
     out.real, out.imag = real, imag  # real + 1j * imag would make nan of an infinite part
     return out
+
+
+@complex_.compiled
+def _(real, imag):
+    import jax
+
+    return jax.lax.complex(*jax.numpy.broadcast_arrays(real, imag))
 
 
 # With the pairing Re(g * dx): Re(dx) pulls g back as it is, Im(dx) = Re(-i dx) as -i g.
@@ -77,7 +80,7 @@ def _times_minus_i(g: Any) -> Any:
 # The public functions
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part of each element; real tensors come back as they are.
 
     >>> float(real(1 + 2j))
@@ -89,7 +92,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
     return apply(real_, (x,)) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part of each element; zeros for real tensors.
 
     >>> float(imag(1 + 2j))
@@ -99,8 +102,11 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return apply(imag_, (x,)) if x.dtype.is_complex else convert(xp(x._array).zeros_like(x._array))
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """The complex numbers with these real and imaginary parts, float32 giving complex64 and float64 complex128.
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
+    """The complex numbers with these real and imaginary parts: complex64 for float32, complex128 for float64.
+
+    Raises:
+        DTypeError: If a part is not float32 or float64.
 
     >>> complex(1.0, 2.0).numpy().item()
     (1+2j)
@@ -114,8 +120,11 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return apply(complex_, tuple(parts))
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angle of each element in the complex plane; for real tensors 0, or pi where negative. Its gradient at 0 is 0.
+
+    Raises:
+        DTypeError: If the tensor holds integers, booleans or strings.
 
     >>> round(float(angle(1j)), 4)
     1.5708
@@ -130,7 +139,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     return convert(xp(x._array).where(x._array < 0, np.pi, 0).astype(x._array.dtype))
 
 
-def abs(x: Any, name: str | None = None) -> Tensor:
+def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """The absolute value of each element. Its gradient at 0 is 0.
 
     >>> abs([-1.0, 3.0]).numpy()
@@ -142,8 +151,8 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     return apply(complex_abs if value._array.dtype.kind == "c" else abs_, (value,))
 
 
-def sign(x: Any, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of each element, with gradient 0; for a complex number, it divided by its length.
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of each element, with gradient 0; a complex number is divided by its length.
 
     >>> sign([-3.0, 0.0]).numpy()
     array([-1.,  0.], dtype=float32)
@@ -154,7 +163,7 @@ def sign(x: Any, name: str | None = None) -> Tensor:
     return apply(divide_no_nan, (value, _as_complex(apply(complex_abs, (value,)))))
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """(x - y) squared, element by element; for complex numbers the squared length of x - y.
 
     >>> float(squared_difference(1.0, 3.0))
@@ -167,7 +176,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The root of the sum of squares along `axis`, in the dtype of the input. Its gradient at 0 is 0.
 

@@ -10,26 +10,17 @@ from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import bounds, cast, reshape, squeeze
 from ..known import afford, known, shape_known
 from ..scalars import choice, integer
-from .segment import integers, segment_sum_
-
-
-@primitive
-def count(ids, *, size, dtype):
-    """How often each number from 0 on occurs; negative ones do not count."""
-    if xp(ids) is not np:
-        import jax.ops
-
-        return jax.ops.segment_sum(xp(ids).ones(ids.shape, dtype), ids, size)
-    return np.bincount(ids[ids >= 0], minlength=size).astype(dtype)
+from .segment import count, integers, segment_sum_
 
 
 @primitive(mixed=True)
 def fixed_width_bins(values, low, high, *, nbins, dtype):
-    """Which of `nbins` equal bins each value lies in; those outside lie in the first or last."""
+    """The index of the one of `nbins` equal bins that each value lies in; those outside lie in the first or last."""
     m = xp(values, low, high)
     position = m.floor((values - low) / (high - low) * nbins)
     return m.clip(position, 0, nbins - 1).astype(dtype)
@@ -40,19 +31,30 @@ def fixed_width_bins(values, low, high, *, nbins, dtype):
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = "int32",
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: int | Tensor | None = None,
+    maxlength: int | Tensor | None = None,
+    dtype: DTypeLike = "int32",
     name: str | None = None,
-    axis: Any = None,
+    axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
     """How often each number from 0 on occurs in `arr`, or the sum of its `weights`, which have gradients.
 
-    As many counts as the largest number asks for, at least `minlength` and at most `maxlength` (larger numbers are left
-    out). With `axis=-1`, each row is counted by itself. `binary_output` gives 1 for any count above 0.
+    Args:
+        arr: Integers of at least 0.
+        weights: A weight for each of them, instead of 1.
+        minlength: The least number of counts; by default as many as the largest number asks for.
+        maxlength: The largest number of counts: larger numbers are left out.
+        dtype: The dtype of counts without weights.
+        axis: None or 0 counts all numbers together, -1 each row by itself.
+        binary_output: Give 1 for any count above 0.
+
+    Raises:
+        DTypeError: If `arr` does not hold integers.
+        InvalidArgumentError: If `arr` holds negative numbers, or `weights` has another shape.
+        ValueError: If `weights` and `binary_output` are both given.
 
     >>> bincount([1, 1, 3]).numpy()
     array([0, 2, 0, 1], dtype=int32)
@@ -90,7 +92,7 @@ def bincount(
 
 
 def _bins(at: Any, least: int, most: int | None) -> int:
-    """How many counts there are."""
+    """The number of counts."""
     if most is None or least < most:
         shape_known("bincount", "arr", at, "give minlength and maxlength, both the number of counts")
     if most is not None and is_traced(at):
@@ -120,9 +122,23 @@ def _range(name: str, values: Any, value_range: Any, nbins: Any) -> tuple[Tensor
 
 
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: int | Tensor = 100,
+    dtype: DTypeLike = "int32",
+    name: str | None = None,
 ) -> Tensor:
-    """Which of `nbins` equal parts of `value_range` each value lies in; what lies outside counts to the nearest.
+    """The index of the bin that each value lies in: one of `nbins` equal parts of a range.
+
+    Args:
+        values: Real numbers. Those outside of the range lie in the first or last bin.
+        value_range: The two ends of the range, the lower first.
+        nbins: The number of bins.
+        dtype: The integer dtype of the result.
+
+    Raises:
+        DTypeError: If `values` are no real numbers.
+        InvalidArgumentError: If `value_range` is no range, or `nbins` is less than 1.
 
     >>> histogram_fixed_width_bins([-1.0, 0.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy()
     array([0, 0, 1, 4], dtype=int32)
@@ -133,9 +149,15 @@ def histogram_fixed_width_bins(
 
 
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: int | Tensor = 100,
+    dtype: DTypeLike = "int32",
+    name: str | None = None,
 ) -> Tensor:
-    """How many values lie in each of `nbins` equal parts of `value_range`; what lies outside counts to the nearest.
+    """The number of values in each of `nbins` equal parts of a range.
+
+    Arguments and errors are those of `histogram_fixed_width_bins`; nan is an error as well.
 
     >>> histogram_fixed_width([-1.0, 0.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy()
     array([2, 1, 0, 0, 1], dtype=int32)
@@ -154,14 +176,25 @@ def histogram_fixed_width(
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = "int32",
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int | Tensor | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
     """How often each label (the row) met each prediction (the column), or the sum of its `weights`.
+
+    Args:
+        labels: The classes of the samples, integers from 0 on.
+        predictions: The predicted classes.
+        num_classes: The number of classes, by default one more than the largest class.
+        weights: A weight for each sample, instead of 1.
+        dtype: The dtype of the result.
+
+    Raises:
+        InvalidArgumentError: If labels and predictions differ in shape, or a class is out of range.
+        ValueError: If `weights` has another shape.
 
     >>> confusion_matrix([0, 1, 1], [0, 1, 0]).numpy()
     array([[1, 0],
@@ -197,6 +230,6 @@ def confusion_matrix(
 
 
 def _vector(value: Any) -> Tensor:
-    """A column as a vector; anything else as it is."""
+    """A column as a vector; any other tensor as it is."""
     x = convert(value)
     return squeeze(x, -1) if x.ndim == 2 and x._array.shape[1] == 1 else x

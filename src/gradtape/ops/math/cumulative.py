@@ -1,7 +1,7 @@
 """Running sums, products and log-sum-exps along an axis; and whole products, whose gradients are made of running ones.
 
 The gradient of a running product or log-sum-exp is a linear recurrence, and so is the gradient of a linear recurrence:
-with that one primitive all orders are exact, where elements are 0 too.
+with that one primitive gradients of all orders are exact, also where elements are 0.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError
-from ...core.primitive import apply, apply1, floats, numbers, primitive, rounded
+from ...core.primitive import apply, apply1, floats, numbers, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import Axes, Axis, TensorLike
 from ...engine.arrays import xp
 from ..array.indexing import getitem, place
 from ..array.movement import along, reshape_, transpose_
@@ -21,12 +22,8 @@ from .elementwise import exp, maximum, number, select
 from .reduction import axes, count_along, one_axis, spread, unbroadcast
 
 
-@primitive(wide="rules", linear=True, check_dtype=numbers, name="cumsum")
+@primitive(wide=True, linear=True, check_dtype=numbers, name="cumsum")
 def cumsum_(x, *, axis, exclusive, reverse):
-    if x.dtype.char in dtypes.HALF:
-        return rounded(cumsum_.forward, x, axis=axis, exclusive=exclusive, reverse=reverse)
-    if xp(x) is not np:
-        return _by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
     if reverse:
         x = np.flip(x, axis)
     total = x.cumsum(axis, x.dtype)
@@ -36,8 +33,13 @@ def cumsum_(x, *, axis, exclusive, reverse):
     return np.flip(total, axis) if reverse else total
 
 
-def _by_jax(name: str, x: Any, axis: int, reverse: bool) -> Any:
-    """Running along an axis in either direction."""
+@cumsum_.compiled
+def _(x, *, axis, exclusive, reverse):
+    return _running_by_jax("cumsum", shifted(x, axis, reverse) if exclusive else x, axis, reverse)
+
+
+def _running_by_jax(name: str, x: Any, axis: int, reverse: bool) -> Any:
+    """A running function of `jax.lax` along an axis, in either direction."""
     import jax.lax
 
     return getattr(jax.lax, name)(x, axis + x.ndim, reverse)
@@ -55,7 +57,7 @@ cumsum_.rules(
 def recurrence(a, b, *, axis, reverse):
     """y[i] = a[i] y[i-1] + b[i] along the axis, from y[-1] = 0; in reverse y[i] = a[i] y[i+1] + b[i] from the end.
 
-    Step by step, what lies 1, 2, 4, ... elements back is taken in: log2(n) steps, each on whole arrays.
+    Each step combines elements that are 1, 2, 4, ... apart: log2(n) steps on whole arrays.
     """
     m = xp(a, b)
     shape = np.broadcast_shapes(a.shape, b.shape)
@@ -78,8 +80,9 @@ def _pulled(g: Any, a: Any, axis: int, reverse: bool) -> Any:
 
 def shifted(x: Any, axis: int, back: bool) -> Any:
     """`x` moved by one along the axis, forwards or back; a 0 comes in."""
-    front, behind = along(axis, slice(0, -1)), along(axis, slice(1, None))
-    source, target = (behind, front) if back else (front, behind)
+    source, target = along(axis, slice(0, -1)), along(axis, slice(1, None))
+    if back:
+        source, target = target, source
     shape = tuple(x.shape)
     return place(getitem(x, index=source), index=target, shape=shape)
 
@@ -99,21 +102,29 @@ recurrence.rules(
 
 @primitive(wide=True, check_dtype=numbers, name="cumprod")
 def cumprod_(x, *, axis, exclusive, reverse):
-    m = xp(x)
     if exclusive:
-        first = m.ones_like(x[along(axis, slice(0, 1)).items])
-        rest = x[along(axis, slice(1, None) if reverse else slice(0, -1)).items]
-        x = m.concatenate([rest, first] if reverse else [first, rest], axis)
-    if m is not np:
-        return _by_jax("cumprod", x, axis, reverse)
+        x = _after_one(x, axis, reverse)
     running = np.cumprod(np.flip(x, axis) if reverse else x, axis, dtype=x.dtype)
     return np.flip(running, axis) if reverse else running
+
+
+@cumprod_.compiled
+def _(x, *, axis, exclusive, reverse):
+    return _running_by_jax("cumprod", _after_one(x, axis, reverse) if exclusive else x, axis, reverse)
+
+
+def _after_one(x: Any, axis: int, reverse: bool) -> Any:
+    """`x` moved by one along the axis; a 1 comes in."""
+    m = xp(x)
+    first = m.ones_like(x[along(axis, slice(0, 1)).items])
+    rest = x[along(axis, slice(1, None) if reverse else slice(0, -1)).items]
+    return m.concatenate([rest, first] if reverse else [first, rest], axis)
 
 
 def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """dx[i] = (product before i) s[i], with s[i] = sum over k >= i of g[k] (product between i and k).
 
-    s[i] = g[i] + x[i+1] s[i+1]; where products are exclusive, g[i] is that of the next.
+    s[i] = g[i] + x[i+1] s[i+1]; for exclusive products with g[i+1] in place of g[i].
     """
     back = not reverse
     later = recurrence(
@@ -128,10 +139,15 @@ cumprod_.rules(x=_unmultiply)
 @primitive(wide=True, check_dtype=numbers, name="prod")
 def prod_(x):
     """The product along the last axis."""
-    return np.multiply.reduce(x, -1, x.dtype) if xp(x) is np else xp(x).prod(x, -1, dtype=x.dtype)
+    return np.multiply.reduce(x, -1, x.dtype)
 
 
-# The product without x[i] is that of what is before it times that of what is behind it.
+@prod_.compiled
+def _(x):
+    return xp(x).prod(x, -1, dtype=x.dtype)
+
+
+# The product without x[i] is that of the elements before it times that of the elements after it.
 prod_.rules(
     x=lambda g, x, x_shape: (
         spread(g, axis=(-1,), keepdims=False, shape=x_shape)
@@ -146,22 +162,26 @@ prod_.rules(
 
 @primitive(wide=True, check_dtype=floats, name="cumulative_logsumexp")
 def cumulative_logsumexp_(x, *, axis, reverse):
-    if xp(x) is not np:
-        if x.dtype.kind == "c":
-            raise DTypeError(f"cumulative_logsumexp does not take {x.dtype}: cast to another dtype first")
-        return _by_jax("cumlogsumexp", x, axis, reverse)
     running: Any = np.logaddexp.accumulate(np.flip(x, axis) if reverse else x, axis)
     return np.flip(running, axis) if reverse else running
+
+
+@cumulative_logsumexp_.compiled
+def _(x, *, axis, reverse):
+    if x.dtype.kind == "c":  # NumPy's function says so itself
+        raise DTypeError(f"cumulative_logsumexp does not take {x.dtype}: cast to another dtype first")
+    return _running_by_jax("cumlogsumexp", x, axis, reverse)
 
 
 def _share(g: Any, x: Any, out: Any, axis: int, reverse: bool) -> Any:
     """dx[i] = exp(x[i] - out[i]) t[i], with t[i] = g[i] + exp(out[i] - out[i+1]) t[i+1]: no factor above 1."""
     lowest = number(float(dtypes.of(out if type(out) is not Tensor else out._array).min), out)
     out = maximum(out, lowest)  # instead of -inf, of which differences are nan
-    front, behind = along(axis, slice(0, -1)), along(axis, slice(1, None))
-    here, later = (behind, front) if reverse else (front, behind)
-    fall = getitem(out, index=here) - getitem(out, index=later)
-    shares = exp(place(fall, index=here, shape=tuple(out.shape)))
+    current, later = along(axis, slice(0, -1)), along(axis, slice(1, None))
+    if reverse:
+        current, later = later, current
+    fall = getitem(out, index=current) - getitem(out, index=later)
+    shares = exp(place(fall, index=current, shape=tuple(out.shape)))
     return exp(x - out) * recurrence(shares, g, axis=axis, reverse=not reverse)
 
 
@@ -172,9 +192,15 @@ cumulative_logsumexp_.rules(x=_share)
 
 
 def cumsum(
-    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: Axis = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The running sum along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end.
+    """The running sum along `axis`.
+
+    Args:
+        x: Numbers.
+        axis: The axis to sum along.
+        exclusive: Leave each element out of its own sum.
+        reverse: Sum from the end.
 
     >>> cumsum([1.0, 2.0, 3.0]).numpy()
     array([1., 3., 6.], dtype=float32)
@@ -187,11 +213,11 @@ def cumsum(
 
 
 def cumprod(
-    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: Axis = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The running product along `axis`; `exclusive` leaves each element itself out, `reverse` runs from the end.
+    """The running product along `axis`. Its gradients, of any order, are exact where elements are 0.
 
-    Its gradients, of any order, are exact where elements are 0.
+    `exclusive` and `reverse` are those of `cumsum`.
 
     >>> cumprod([1.0, 2.0, 3.0]).numpy()
     array([1., 2., 6.], dtype=float32)
@@ -202,7 +228,7 @@ def cumprod(
 
 
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product of the elements along `axis`. Its gradients, of any order, are exact where elements are 0.
 
@@ -225,9 +251,9 @@ def reduce_prod(
 
 
 def cumulative_logsumexp(
-    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: Axis = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The running log(sum(exp(x))) along `axis`, without overflow; `exclusive` and `reverse` as for `cumsum`.
+    """The running log(sum(exp(x))) along `axis`, without overflow; `exclusive` and `reverse` as in `cumsum`.
 
     >>> cumulative_logsumexp([0.0, 0.0]).numpy()
     array([0.       , 0.6931472], dtype=float32)

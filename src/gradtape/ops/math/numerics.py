@@ -8,12 +8,13 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
-from ...engine.arrays import is_traced, xp
+from ...core.types import TensorLike
+from ...engine.arrays import xp
 from ..control.printing import demand
 
 
 def not_finite(array: Any) -> str:
-    """What an array holds that is no finite number: '', 'NaN', 'Inf' or 'Inf and NaN'."""
+    """The kinds of elements of an array that are not finite: '', 'NaN', 'Inf' or 'Inf and NaN'."""
     if not dtypes.is_differentiable(array) or bool(xp(array).isfinite(array).all()):
         return ""
     found = [kind for kind, test in (("Inf", xp(array).isinf), ("NaN", xp(array).isnan)) if test(array).any()]
@@ -22,15 +23,19 @@ def not_finite(array: Any) -> str:
 
 @primitive(linear=True, name="check_numerics")
 def check_numerics_(x, *, message):
-
-    def error(array: Any) -> InvalidArgumentError:
-        return InvalidArgumentError(f"{message} : Tensor had {not_finite(array)} values")
-
-    if is_traced(x):
-        demand(xp(x).isfinite(x).all(), error, [x])
-    elif not_finite(x):
-        raise error(x)
+    if not_finite(x):
+        raise _error(message, x)
     return x
+
+
+@check_numerics_.compiled
+def _(x, *, message):
+    demand(xp(x).isfinite(x).all(), lambda array: _error(message, array), [x])
+    return x
+
+
+def _error(message: str, array: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{message} : Tensor had {not_finite(array)} values")
 
 
 _IN_GRADIENT = "not a finite number in the gradient of: "
@@ -40,8 +45,16 @@ check_numerics_.rules(
 )
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """The same tensor, if all its elements are finite; else an error with the message. Its gradient is checked, too.
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """The same tensor, if all its elements are finite. Its gradient is checked likewise.
+
+    Args:
+        tensor: A floating tensor.
+        message: The beginning of the error's message.
+
+    Raises:
+        InvalidArgumentError: If an element is inf or nan.
+        DTypeError: If the tensor is not floating.
 
     >>> check_numerics(0.5, "a half").numpy()
     np.float32(0.5)

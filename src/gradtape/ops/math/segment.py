@@ -1,7 +1,7 @@
 """Reductions over segments: rows that share an id are summed, multiplied or compared.
 
-Primitives take the rows along one axis, the one in front of the last `behind`, and one id a row; rows of negative ids
-belong nowhere.
+Primitives take the rows along one axis, the one before the last `behind` axes, and one id a row; rows of negative ids
+are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import Primitive, apply, numbers, primitive, rounded
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.indexing import getitem, place
 from ..array.movement import along, bounds, gather_, reshape, run_starts
@@ -24,25 +25,28 @@ from .elementwise import cast_like, divide, divide_no_nan, equal, number, select
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
+def with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    """A shape with another length of one axis, counted from the end."""
+    return (*shape[:axis], length, *shape[len(shape) + axis + 1 :])
+
+
 def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
     """The sum, prod, max or min of each segment; `empty` where there are no rows."""
     axis = -behind - 1
-    if xp(x, ids) is not np:
-        return _traced(kind, x, ids, size, behind, empty)
-    out = np.full((*x.shape[:axis], size, *x.shape[x.ndim - behind :]), empty, x.dtype)
+    out = np.full(with_length(x.shape, axis, size), empty, x.dtype)
     order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
     if order.size and x.size:
-        ordered = ids[order]  # a segment's rows stand together, and one call takes them all
+        ordered = ids[order]  # a segment's rows stand together, and one call reduces them all
         starts = run_starts(ordered)
         rows = x.take(order, axis)
         out[along(axis, ordered[starts]).items] = _UFUNCS[kind].reduceat(rows, starts, axis, dtype=x.dtype)
     return out
 
 
-def _traced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
+def _reduced_by_jax(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
     import jax.ops
 
-    m = xp(x, ids)
+    m = jax.numpy
     out = getattr(jax.ops, f"segment_{kind}")(m.moveaxis(x, -behind - 1, 0), ids, size)
     if kind in ("max", "min"):
         rows = jax.ops.segment_sum(m.ones_like(ids), ids, size)
@@ -55,18 +59,29 @@ def segment_sum_(x, ids, *, size, behind):
     return _reduced("sum", x, ids, size, behind, 0)
 
 
+@segment_sum_.compiled
+def _(x, ids, *, size, behind):
+    return _reduced_by_jax("sum", x, ids, size, behind, 0)
+
+
 @primitive(mixed=True, linear=True)
 def segment_spread(x, ids, *, behind):
-    """To each row its segment's, and 0 where it has none: the transpose of the sum."""
+    """For each row that of its segment, and 0 where it has none: the transpose of the sum."""
     axis = -behind - 1
     if not x.shape[axis]:
-        return xp(x).zeros((*x.shape[:axis], ids.shape[0], *x.shape[x.ndim - behind :]), x.dtype)
-    if xp(x, ids) is not np:
-        return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
+        return np.zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
     rows = x.take(np.maximum(ids, 0), axis)
     if not ids.size or ids.min() >= 0:
         return rows
     return np.where((ids >= 0).reshape((-1,) + (1,) * behind), rows, np.zeros((), x.dtype))
+
+
+@segment_spread.compiled
+def _(x, ids, *, behind):
+    axis = -behind - 1
+    if not x.shape[axis]:
+        return xp(x).zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
+    return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
 
 
 segment_sum_.rules(x=lambda g, ids, behind: segment_spread(g, ids, behind=behind))
@@ -83,9 +98,19 @@ def segment_max_(x, ids, *, size, behind, empty):
     return _reduced("max", x, ids, size, behind, empty)
 
 
+@segment_max_.compiled
+def _(x, ids, *, size, behind, empty):
+    return _reduced_by_jax("max", x, ids, size, behind, empty)
+
+
 @primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_min")
 def segment_min_(x, ids, *, size, behind, empty):
     return _reduced("min", x, ids, size, behind, empty)
+
+
+@segment_min_.compiled
+def _(x, ids, *, size, behind, empty):
+    return _reduced_by_jax("min", x, ids, size, behind, empty)
 
 
 def _to_the_extreme(g: Any, x: Any, ids: Any, out: Any, size: int, behind: int) -> Any:
@@ -107,15 +132,20 @@ def segment_prod_(x, ids, *, size, behind):
     return _reduced("prod", x, ids, size, behind, 1)
 
 
+@segment_prod_.compiled
+def _(x, ids, *, size, behind):
+    return _reduced_by_jax("prod", x, ids, size, behind, 1)
+
+
 segment_prod_.rules(
     x=lambda g, x, ids, behind: segment_spread(g, ids, behind=behind) * _product_of_others(x, ids, behind),
 )
 
 
 def _product_of_others(x: Any, ids: Any, behind: int) -> Any:
-    """For each row the product of its segment's other rows: exact where rows are 0, and made of multiplications.
+    """For each row the product of its segment's other rows, by multiplications only: exact where rows are 0.
 
-    In order of ids, the product of those before times that of those after.
+    In order of ids, the product of the rows before times the product of the rows after.
     """
     ids = ids._array if type(ids) is Tensor else ids
     m = xp(ids)
@@ -126,9 +156,10 @@ def _product_of_others(x: Any, ids: Any, behind: int) -> Any:
 
 
 def _running_product(x: Any, ids: Any, behind: int, reverse: bool) -> Any:
-    """The product of the rows of the same id before each (after, if reverse), without itself.
+    """For each row the product of the rows of the same id before it (after it, if reverse).
 
-    That of the next 1, 2, 4, ... rows is that of half as many, twice: log2 of the longest segment's length steps.
+    The product of 2, 4, 8, ... rows comes from two of half as many: log2(n) steps for a longest segment of n rows, or
+    for all rows where ids are not known.
     """
     product, step = _neighbour(x, ids, behind, 1, reverse), 1
     while step < ids.shape[0] and (xp(ids) is not np or (ids[step:] == ids[:-step]).any()):
@@ -138,7 +169,7 @@ def _running_product(x: Any, ids: Any, behind: int, reverse: bool) -> Any:
 
 
 def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
-    """To each row that `step` rows before it (after, if reverse), or 1 where that is of another id."""
+    """For each row the one `step` rows before it (after it, if reverse), or 1 where that has another id."""
     m, n = xp(ids), ids.shape[0]
     same = ids[step:] == ids[: n - step]
     other = m.zeros(min(step, n), bool)
@@ -150,10 +181,28 @@ def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Counts
+
+
+@primitive
+def count(ids, *, size, dtype):
+    """How often each number from 0 on occurs; negative ones are left out."""
+    return np.bincount(ids[ids >= 0], minlength=size).astype(dtype)
+
+
+@count.compiled
+def _(ids, *, size, dtype):
+    import jax.ops
+
+    return jax.ops.segment_sum(jax.numpy.ones(ids.shape, dtype), ids, size)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The public functions: ids in order, one for each row of `data`
 
 
 def _rows(name: str, data: Any) -> Tensor:
+    """Convert the rows to a tensor, which must hold numbers."""
     x = convert(data)
     if x._array.dtype.kind in "bO":
         raise DTypeError(f"{name} takes numbers, not {x.dtype.name}")
@@ -187,23 +236,29 @@ def integers(name: str, argument: str, value: Any) -> Tensor:
     return tensor
 
 
-def _ordered(name: str, x: Tensor) -> None:
+def comparable(name: str, value: Any) -> Tensor:
+    """Convert an argument to a tensor, which must hold numbers that have an order."""
+    x = convert(value)
     if not (x.dtype.is_floating or x.dtype.is_integer):
         raise DTypeError(f"{name} takes real numbers, not {x.dtype.name}")
+    return x
 
 
-def _rows_of(ids: Tensor, size: int, behind: int, dtype: Any) -> Any:
-    """How many rows each segment has, at least 1, to divide by."""
-    at, m = ids._array, xp(ids._array)
-    if m is np:
-        counts = np.bincount(at[at >= 0], minlength=size)
-    else:
-        counts = segment_sum_.forward(m.ones(at.shape, int), at, size=size, behind=0)
-    return m.maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * behind)
+def _row_counts(ids: Tensor, size: int, behind: int, dtype: Any) -> Any:
+    """The number of rows of each segment, at least 1, to divide by."""
+    counts = count.forward(ids._array, size=size, dtype="int64")
+    return xp(counts).maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * behind)
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sum of the rows of each segment: rows with the same id, which are in order. Missing ids give 0.
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The sum of the rows of each segment: rows with the same id. Missing ids give 0.
+
+    Args:
+        data: The rows, along the first axis.
+        segment_ids: The id of each row, in ascending order.
+
+    Raises:
+        InvalidArgumentError: If `segment_ids` is not one id for each row, in order.
 
     >>> segment_sum([1.0, 2.0, 4.0], [0, 0, 2]).numpy()
     array([3., 0., 4.], dtype=float32)
@@ -212,8 +267,11 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return apply(segment_sum_, (x, ids), attributes)
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The mean of the rows of each segment: rows with the same id, which are in order. Missing ids give 0.
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The mean of the rows of each segment, as in `segment_sum`. Missing ids give 0.
+
+    Raises:
+        InvalidArgumentError: If `segment_ids` is not one id for each row, in order.
 
     >>> segment_mean([1.0, 2.0, 4.0], [0, 0, 2]).numpy()
     array([1.5, 0. , 4. ], dtype=float32)
@@ -221,41 +279,50 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     x, ids, attributes = _in_order("segment_mean", data, segment_ids)
     if x._array.dtype.char in HALF:
         return rounded(segment_mean, x, segment_ids=ids)
-    counts = _rows_of(ids, attributes["size"], attributes["behind"], x._array.dtype)
+    counts = _row_counts(ids, attributes["size"], attributes["behind"], x._array.dtype)
     total = apply(segment_sum_, (x, ids), attributes)
     return apply(truncatediv if x.dtype.is_integer else divide, (total, counts))
 
 
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The largest of the rows of each segment, element by element; ids are in order, missing ones give 0.
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The largest of the rows of each segment, element by element, as in `segment_sum`. Missing ids give 0.
 
     Rows that share the maximum share its gradient.
+
+    Raises:
+        InvalidArgumentError: If `segment_ids` is not one id for each row, in order.
 
     >>> segment_max([1.0, 2.0, 4.0], [0, 0, 2]).numpy()
     array([2., 0., 4.], dtype=float32)
     """
     x, ids, attributes = _in_order("segment_max", data, segment_ids)
-    _ordered("segment_max", x)
+    comparable("segment_max", x)
     return apply(segment_max_, (x, ids), {**attributes, "empty": 0})
 
 
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The smallest of the rows of each segment, element by element; ids are in order, missing ones give 0.
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The smallest of the rows of each segment, element by element, as in `segment_sum`. Missing ids give 0.
 
     Rows that share the minimum share its gradient.
+
+    Raises:
+        InvalidArgumentError: If `segment_ids` is not one id for each row, in order.
 
     >>> segment_min([1.0, 2.0, 4.0], [0, 0, 2]).numpy()
     array([1., 0., 4.], dtype=float32)
     """
     x, ids, attributes = _in_order("segment_min", data, segment_ids)
-    _ordered("segment_min", x)
+    comparable("segment_min", x)
     return apply(segment_min_, (x, ids), {**attributes, "empty": 0})
 
 
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The product of the rows of each segment; ids are in order, missing ones give 1.
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The product of the rows of each segment, as in `segment_sum`. Missing ids give 1.
 
     Its gradients, of any order, are exact where elements are 0.
+
+    Raises:
+        InvalidArgumentError: If `segment_ids` is not one id for each row, in order.
 
     >>> segment_prod([2.0, 3.0, 4.0], [0, 0, 2]).numpy()
     array([6., 1., 4.], dtype=float32)
@@ -286,8 +353,19 @@ def _in_any_order(
     return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
+) -> Tensor:
     """The sum of the slices of `data` with the same id; negative ids are left out, missing ones give 0.
+
+    Args:
+        data: The slices.
+        segment_ids: The id of each, in any order; its shape starts that of `data`.
+        num_segments: The number of segments, which is the length of the result.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_sum([1.0, 2.0, 4.0], [2, 0, 2], 3).numpy()
     array([2., 0., 5.], dtype=float32)
@@ -296,8 +374,14 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     return apply(segment_sum_, (x, ids), attributes)
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
+) -> Tensor:
     """The mean of the slices of `data` with the same id; negative ids are left out, missing ones give 0.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_mean([1.0, 2.0, 4.0], [2, 0, 2], 3).numpy()
     array([2. , 0. , 2.5], dtype=float32)
@@ -305,14 +389,18 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     x, ids, attributes = _in_any_order("unsorted_segment_mean", data, segment_ids, num_segments)
     if x._array.dtype.char in HALF:
         return rounded(unsorted_segment_mean, x, segment_ids=ids, num_segments=num_segments)
-    counts = _rows_of(ids, attributes["size"], attributes["behind"], x._array.dtype)
+    counts = _row_counts(ids, attributes["size"], attributes["behind"], x._array.dtype)
     return apply(divide, (apply(segment_sum_, (x, ids), attributes), counts))
 
 
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
 ) -> Tensor:
     """The sum of the slices of `data` with the same id over the root of their number; negative ids are left out.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_sqrt_n([1.0, 2.0, 4.0, 1.0, 1.0], [1, 0, 1, 1, 1], 2).numpy()
     array([2. , 3.5], dtype=float32)
@@ -322,15 +410,21 @@ def unsorted_segment_sqrt_n(
         return rounded(unsorted_segment_sqrt_n, x, segment_ids=ids, num_segments=num_segments)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise DTypeError(f"unsorted_segment_sqrt_n takes floating tensors, not {x.dtype.name}")
-    counts = _rows_of(ids, attributes["size"], attributes["behind"], np.float64)
+    counts = _row_counts(ids, attributes["size"], attributes["behind"], np.float64)
     total = apply(segment_sum_, (x, ids), attributes)
     return apply(divide, (total, (counts**0.5).astype(x._array.dtype)))
 
 
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
+) -> Tensor:
     """The largest of the slices of `data` with the same id; negative ids are left out.
 
     Missing ids give the lowest number of the dtype. Slices that share the maximum share its gradient.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_max([1, 2, 4], [1, 0, 1], 2).numpy()
     array([2, 4], dtype=int32)
@@ -338,10 +432,16 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
     return _unsorted_extreme(segment_max_, "unsorted_segment_max", data, segment_ids, num_segments)
 
 
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
+) -> Tensor:
     """The smallest of the slices of `data` with the same id; negative ids are left out.
 
     Missing ids give the highest number of the dtype. Slices that share the minimum share its gradient.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_min([1, 2, 4], [1, 0, 1], 2).numpy()
     array([2, 1], dtype=int32)
@@ -351,16 +451,22 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 def _unsorted_extreme(which: Primitive, name: str, data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     x, ids, attributes = _in_any_order(name, data, segment_ids, num_segments)
-    _ordered(name, x)
+    comparable(name, x)
     limit = x.dtype.min if which is segment_max_ else x.dtype.max
     empty = int(limit) if x.dtype.is_integer else float(limit)
     return apply(which, (x, ids), {**attributes, "empty": empty})
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | Tensor, name: str | None = None
+) -> Tensor:
     """The product of the slices of `data` with the same id; negative ids are left out, missing ones give 1.
 
     Its gradients, of any order, are exact where elements are 0.
+
+    Raises:
+        InvalidArgumentError: If the shape of `segment_ids` does not start that of `data`, or an id is `num_segments` or
+            more.
 
     >>> unsorted_segment_prod([2.0, 3.0, 4.0], [1, 0, 1], 2).numpy()
     array([3., 8.], dtype=float32)

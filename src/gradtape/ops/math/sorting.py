@@ -1,4 +1,4 @@
-"""Sorting and what is found by it: order, the largest elements, places in a sorted row, distinct values."""
+"""Sorting and searching: order, the largest elements, places in a sorted row, distinct values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive, real_floats
 from ...core.tensor import Tensor, convert
+from ...core.types import Axis, DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import reshape
 from ..known import known, shape_known
 from ..scalars import choice, integer
 from .reduction import one_axis
-from .segment import integers
+from .segment import comparable, integers, with_length
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Elements taken along an axis, and put back
@@ -32,17 +33,20 @@ def take_along(x, indices, *, axis):
 @primitive(mixed=True, linear=True)
 def put_along(x, indices, *, axis, size):
     """Zeros, with the elements of each row at that row's indices, of which no two are the same."""
-    shape = (*x.shape[:axis], size, *x.shape[x.ndim + axis + 1 :])
-    indices = _in_front(indices, x.ndim)
-    m = xp(x, indices)
-    if m is not np:
-        return m.put_along_axis(m.zeros(shape, x.dtype), indices, x, axis, inplace=False)
-    out = np.zeros(shape, x.dtype)
-    np.put_along_axis(out, indices, x, axis)
+    out = np.zeros(with_length(x.shape, axis, size), x.dtype)
+    np.put_along_axis(out, _in_front(indices, x.ndim), x, axis)
     return out
 
 
+@put_along.compiled
+def _(x, indices, *, axis, size):
+    m = xp(x, indices)
+    out = m.zeros(with_length(x.shape, axis, size), x.dtype)
+    return m.put_along_axis(out, _in_front(indices, x.ndim), x, axis, inplace=False)
+
+
 def _in_front(indices: Any, ndim: int) -> Any:
+    """Indices with as many axes as the elements, which may have extra ones in front."""
     return indices.reshape((1,) * (ndim - indices.ndim) + indices.shape)
 
 
@@ -54,28 +58,36 @@ put_along.rules(x=lambda g, indices, axis: take_along(g, indices, axis=axis))
 
 
 def _downwards(x: Any) -> Any:
-    """Numbers in the opposite order. ~x turns integers round without overflow."""
+    """Numbers in the opposite order. ~x reverses integers without overflow."""
     return -x if x.dtype.kind in "fV" else ~x
 
 
 @primitive(name="argsort")
 def argsort_(x, *, axis, descending, dtype):
     """The order that sorts each row; equal elements keep theirs."""
-    keys = _downwards(x) if descending else x
-    order = np.argsort(keys, axis, stable=True) if xp(x) is np else _sorted_by_jax(keys, axis)[1]
-    return order.astype(dtype)
+    return np.argsort(_downwards(x) if descending else x, axis, stable=True).astype(dtype)
+
+
+@argsort_.compiled
+def _(x, *, axis, descending, dtype):
+    return _sorted_by_jax(_downwards(x) if descending else x, axis)[1].astype(dtype)
 
 
 @primitive(name="sort")
 def sort_(x, *, axis, descending):
-    """Nine times as fast as finding the order, which only the gradient needs."""
-    keys = _downwards(x) if descending else x
-    result = np.sort(keys, axis) if xp(x) is np else _sorted_by_jax(keys, axis)[0]
-    return _downwards(result) if descending else result
+    """The elements of each row in order: nine times as fast as finding the order, which only the gradient needs."""
+    return _downwards(np.sort(_downwards(x), axis)) if descending else np.sort(x, axis)
+
+
+@sort_.compiled
+def _(x, *, axis, descending):
+    if descending:
+        return _downwards(_sorted_by_jax(_downwards(x), axis)[0])
+    return _sorted_by_jax(x, axis)[0]
 
 
 def _sorted_by_jax(x: Any, axis: int) -> Any:
-    """The elements in order, and the order. XLA does it once where both are asked for, and only what is asked for."""
+    """The elements in order, and the order. XLA computes only those of the two that are used, and both in one sort."""
     from jax import lax
 
     axis += x.ndim
@@ -95,10 +107,6 @@ sort_.rules(x=_unsort)
 def top_k_(x, *, k, dtype):
     """The indices of the k largest elements of each row, largest first; of equals, those that come first."""
     n = x.shape[-1]
-    if xp(x) is not np:
-        from jax import lax
-
-        return lax.top_k(x, k)[1].astype(dtype)
     if 4 * k < n:
         chosen = _largest(x.reshape(-1, n), k)
         if chosen is not None:
@@ -106,6 +114,13 @@ def top_k_(x, *, k, dtype):
             order = np.argsort(_downwards(values), -1, kind="stable")
             return np.take_along_axis(chosen, order, -1).astype(dtype).reshape(*x.shape[:-1], k)
     return np.argsort(_downwards(x), -1, stable=True)[..., :k].astype(dtype)
+
+
+@top_k_.compiled
+def _(x, *, k, dtype):
+    from jax import lax
+
+    return lax.top_k(x, k)[1].astype(dtype)
 
 
 def _largest(x: Any, k: int) -> Any:
@@ -127,22 +142,30 @@ def _largest(x: Any, k: int) -> Any:
 
 @primitive(name="searchsorted")
 def searchsorted_(sequence, values, *, side, dtype):
-    """Where each value belongs in its row of `sequence`, by halving all intervals at once."""
-    m, n = xp(sequence, values), sequence.shape[-1]
-    if m is np and sequence.ndim == 1:
+    """The index at which each value belongs in its row of `sequence`."""
+    if sequence.ndim == 1:
         return np.searchsorted(sequence, values, side).astype(dtype)
+    return _bisected(sequence, values, side=side, dtype=dtype)
+
+
+def _bisected(sequence: Any, values: Any, *, side: str, dtype: Any) -> Any:
+    """The same in many rows, by halving all intervals at once."""
+    m, n = xp(sequence, values), sequence.shape[-1]
     low, high = m.zeros(values.shape, int), m.full(values.shape, n)
     for _ in range(n.bit_length()):
         middle = (low + high) // 2
         found = m.take_along_axis(sequence, m.minimum(middle, n - 1), -1)
-        behind = (found < values if side == "left" else found <= values) & (low < high)
-        low, high = m.where(behind, middle + 1, low), m.where(behind, high, middle)
+        above = (found < values if side == "left" else found <= values) & (low < high)
+        low, high = m.where(above, middle + 1, low), m.where(above, high, middle)
     return low.astype(dtype)
+
+
+searchsorted_.compiled(_bisected)
 
 
 @primitive(mixed=True, name="in_top_k")
 def in_top_k_(predictions, targets, *, k):
-    """Are fewer than k predictions of the row larger than the target's? No, if any is not finite."""
+    """Return whether fewer than k predictions of the row are larger than the target's, and all are finite."""
     m, n = xp(predictions, targets), predictions.shape[1]
     inside = (targets >= 0) & (targets < n) & m.isfinite(predictions).all(1)
     if not n:
@@ -168,46 +191,68 @@ def _descending(name: str, direction: Any) -> bool:
     return bool(choice(name, "direction", direction, ("ASCENDING", "DESCENDING")) == "DESCENDING")
 
 
-def _comparable(name: str, value: Any) -> Tensor:
-    x = convert(value)
-    if not (x.dtype.is_floating or x.dtype.is_integer):
-        raise DTypeError(f"{name} takes real numbers, not {x.dtype.name}")
-    return x
+def sort(
+    values: TensorLike, axis: Axis = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """The elements along `axis` in order.
 
+    Args:
+        values: Real numbers.
+        axis: The axis to sort along.
+        direction: 'ASCENDING' for the smallest first, 'DESCENDING' for the largest.
 
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """The elements along `axis` in order, smallest or, with direction 'DESCENDING', largest first.
+    Raises:
+        DTypeError: If the values have no order.
+        InvalidArgumentError: If `direction` is another word.
 
     >>> sort([3.0, 1.0, 2.0]).numpy()
     array([1., 2., 3.], dtype=float32)
     """
-    x = _comparable("sort", values)
+    x = comparable("sort", values)
     a, descending = one_axis("sort", axis, x.ndim), _descending("sort", direction)
     return apply(sort_, (x,), {"axis": a, "descending": descending})
 
 
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: Axis = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
-    """The order that sorts the elements along `axis`. Equal elements keep theirs, `stable` or not.
+    """The order that sorts the elements along `axis`; equal elements keep theirs, `stable` or not. See `sort`.
 
     >>> argsort([3.0, 1.0, 2.0]).numpy()
     array([1, 2, 0], dtype=int32)
     """
-    x = _comparable("argsort", values)
+    x = comparable("argsort", values)
     a, descending = one_axis("argsort", axis, x.ndim), _descending("argsort", direction)
     return apply(argsort_, (x,), {"axis": a, "descending": descending, "dtype": "int32"})
 
 
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None
+    input: TensorLike,
+    k: int | Tensor = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = "int32",
+    name: str | None = None,
 ) -> TopKV2:
-    """The `k` largest elements along the last axis and their indices, largest first, of equals the first.
+    """The `k` largest elements along the last axis and their indices, largest first; of equals, those that come first.
+
+    Args:
+        input: Real numbers.
+        k: The number of elements.
+        sorted: Not used: the elements are always sorted.
+        index_type: The dtype of the indices.
+
+    Raises:
+        DTypeError: If the elements have no order.
+        InvalidArgumentError: If `k` is negative, or larger than the last axis.
 
     >>> top_k([1.0, 3.0, 2.0], k=2).indices.numpy()
     array([1, 2], dtype=int32)
     """
-    x = _comparable("top_k", input)
+    x = comparable("top_k", input)
     count = known("top_k", "k", integers("top_k", "k", k)._array)
     if not x.ndim:
         raise InvalidArgumentError("top_k: input must have at least one axis, a scalar has none")
@@ -220,8 +265,20 @@ def top_k(
     return TopKV2(apply(take_along, (x, indices), {"axis": -1}), indices)
 
 
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Is each row's target among its `k` largest predictions? Of equals all are; where any is not finite none is.
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: int | Tensor, name: str | None = None
+) -> Tensor:
+    """Whether each row's target is among its `k` largest predictions; equal ones count together.
+
+    False for rows that hold inf or nan.
+
+    Args:
+        targets: The index of one prediction for each row.
+        predictions: A matrix of real numbers.
+        k: The number of predictions.
+
+    Raises:
+        InvalidArgumentError: If the shapes do not fit.
 
     >>> in_top_k([1, 0], [[0.1, 0.9], [0.2, 0.8]], k=1).numpy()
     array([ True, False])
@@ -237,11 +294,23 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = "int32", name: str | None = None
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: DTypeLike = "int32",
+    name: str | None = None,
 ) -> Tensor:
-    """Where each value belongs in `sorted_sequence` along the last axis: in front of its equals, or behind ('right').
+    """The index at which each value belongs in `sorted_sequence` along the last axis.
 
-    Axes before the last are a batch.
+    Args:
+        sorted_sequence: Real numbers in ascending order along the last axis; the axes before it are a batch.
+        values: The values to find, with the same batch.
+        side: 'left' for the index before equal elements, 'right' for the index after.
+        out_type: The integer dtype of the result.
+
+    Raises:
+        DTypeError: If the sequence has no order, or `out_type` is no integer dtype.
+        InvalidArgumentError: If the batches differ, or `side` is another word.
 
     >>> searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 4.0]).numpy()
     array([1, 4], dtype=int32)
@@ -250,7 +319,7 @@ def searchsorted(
     kind = as_dtype(out_type)
     if not kind.is_integer:
         raise DTypeError(f"searchsorted: out_type must be int32 or int64, not {kind.name}")
-    sequence = _comparable("searchsorted", sorted_sequence)
+    sequence = comparable("searchsorted", sorted_sequence)
     x = convert(values, None, sequence._array.dtype)
     rows, shape = sequence._array.shape, x._array.shape
     if not rows or not shape or math.prod(rows[:-1]) != math.prod(shape[:-1]):
@@ -263,7 +332,7 @@ def searchsorted(
 
 
 def _distinct(name: str, value: Any) -> tuple[Any, Any, Any]:
-    """The distinct values in the order of their first appearance, which each element is, and the counts."""
+    """The distinct values in the order of their first appearance, the index of each element's value, and the counts."""
     x = convert(value)._array
     if x.ndim != 1:
         raise InvalidArgumentError(f"{name}: takes a vector, not a tensor of shape {list(x.shape)}")
@@ -274,8 +343,16 @@ def _distinct(name: str, value: Any) -> tuple[Any, Any, Any]:
     return x[first[order]], rank[which], counts[order]
 
 
-def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> Unique:
     """The distinct elements of a vector in the order they appear, and for each element the index of its value.
+
+    Args:
+        x: A vector.
+        out_idx: The dtype of the indices.
+
+    Raises:
+        InvalidArgumentError: If `x` is no vector.
+        NotCompilableError: If `x` is computed in a `@function`: the shape of the result depends on its values.
 
     >>> unique([3, 1, 3]).idx.numpy()
     array([0, 1, 0], dtype=int32)
@@ -284,8 +361,10 @@ def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
     return Unique(convert(values), convert(which.astype(as_dtype(out_idx).numpy_dtype)))
 
 
-def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
-    """The distinct elements of a vector, for each element the index of its value, and how often each occurs.
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None
+) -> UniqueWithCounts:
+    """The distinct elements of a vector, for each element the index of its value, and the counts. See `unique`.
 
     >>> unique_with_counts([3, 1, 3]).count.numpy()
     array([2, 1], dtype=int32)
@@ -295,8 +374,11 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
     return UniqueWithCounts(convert(values), convert(which.astype(kind)), convert(counts.astype(kind)))
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes `x`, a vector that holds each number from 0 up to its length once.
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
+    """The inverse of a permutation: a vector that holds each number from 0 up to its length once.
+
+    Raises:
+        InvalidArgumentError: If `x` is no permutation.
 
     >>> invert_permutation([2, 0, 1]).numpy()
     array([1, 2, 0], dtype=int32)

@@ -1,4 +1,4 @@
-"""Special functions: error functions, gamma and its kin, Bessel functions. SciPy computes them; the rules are ours.
+"""Special functions: error functions, gamma functions, Bessel functions. SciPy computes them; the rules are ours.
 
 SciPy is imported when the first of them is called. It has no bfloat16 and no float16: those go through float32.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from ...core.errors import DTypeError
 from ...core.primitive import Primitive, apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ...engine.host import on_host
 from .elementwise import (
@@ -39,33 +40,37 @@ from .reduction import reduce_sum
 
 
 def _scipy(function: str, *arguments: Any) -> Any:
-    """`scipy.special.function` of the arguments, in their own dtype."""
-    if xp(*arguments) is not np:
-        return _traced(function, arguments)
+    """`scipy.special.function` of the arguments, in their own dtype: by JAX for its arrays."""
+    return (_by_numpy if xp(*arguments) is np else _by_jax)(function, *arguments)
+
+
+def _by_numpy(function: str, *arguments: Any) -> Any:
     import scipy.special as special
 
-    dtype = arguments[0].dtype
-    if dtype.itemsize < 4:
-        arguments = tuple([a.astype(np.float32) for a in arguments])
     if function.startswith("fresnel"):
-        return special.fresnel(*arguments)[function == "fresnel_cos"].astype(dtype)
-    return getattr(special, function)(*arguments).astype(dtype)
+        return _in_own_dtype(lambda x: special.fresnel(x)[function == "fresnel_cos"], *arguments)
+    return _in_own_dtype(getattr(special, function), *arguments)
 
 
-def _traced(function: str, arguments: tuple[Any, ...]) -> Any:
+def _by_jax(function: str, *arguments: Any) -> Any:
     """By JAX where it has the function; else SciPy is called when the program runs."""
     import jax.scipy.special as special
 
     if hasattr(special, function):
-        dtype = arguments[0].dtype
-        if dtype.itemsize < 4:
-            arguments = tuple([a.astype(np.float32) for a in arguments])
-        return getattr(special, function)(*arguments).astype(dtype)
+        return _in_own_dtype(getattr(special, function), *arguments)
     shape = np.broadcast_shapes(*[a.shape for a in arguments])
-    return on_host(functools.partial(_scipy, function), shape, arguments[0].dtype, *arguments)
+    return on_host(functools.partial(_by_numpy, function), shape, arguments[0].dtype, *arguments)
 
 
-def _only_floats(name: str, array: Any) -> None:
+def _in_own_dtype(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function, for half precision computed in float32."""
+    dtype = arguments[0].dtype
+    if dtype.itemsize < 4:
+        arguments = tuple([a.astype(np.float32) for a in arguments])
+    return function(*arguments).astype(dtype)
+
+
+def _check_floating(name: str, array: Any) -> None:
     if array.dtype.kind not in "fV":
         raise DTypeError(f"{name} takes floating tensors, not {array.dtype}: use cast(x, 'float32')")
 
@@ -74,7 +79,7 @@ def _special(name: str, function: str, inputs: tuple[str, ...] = ("x",)) -> Prim
     """An elementwise primitive that SciPy computes under the name `function`."""
 
     def forward(*arrays: Any) -> Any:
-        _only_floats(name, arrays[0])
+        _check_floating(name, arrays[0])
         return _scipy(function, *arrays)
 
     return Primitive(forward, name, inputs, elementwise=True)
@@ -113,7 +118,7 @@ digamma.rules(x=lambda g, x: times(g, polygamma(number(1, x), x)))
 @primitive(elementwise=True)
 def polygamma(a, x):
     """d^a/dx^a of digamma: (-1)^(a+1) a! zeta(a+1, x), and digamma itself for a = 0."""
-    _only_floats("polygamma", x)
+    _check_floating("polygamma", x)
     m = xp(a, x)
     whole = (a >= 0) & (a == m.floor(a))
     safe = m.where(whole & (a > 0), a, m.ones_like(a))
@@ -135,12 +140,12 @@ igammac = _special("igammac", "gammaincc", ("a", "x"))
 
 
 def gamma_density(a: Any, x: Any) -> Any:
-    """x^(a-1) e^-x / Gamma(a): how the regularized incomplete gamma function grows with x."""
+    """x^(a-1) e^-x / Gamma(a): the derivative by x of the regularized lower incomplete gamma function."""
     return exp(xlogy(a - 1, x) - x - lgamma(a))
 
 
 def igamma_by_shape(a: Any, x: Any) -> Any:
-    """How the regularized lower incomplete gamma function grows with a."""
+    """The derivative by a of the regularized lower incomplete gamma function."""
     return igamma_derivative(a, x, order=1)
 
 
@@ -153,9 +158,9 @@ def igamma_derivative(a, x, *, order):
     """The derivative of the given order (at least 1) by a of the regularized lower incomplete gamma function.
 
     P(a, x) is the integral of exp(a s - e^s) / Gamma(a) over s up to log x. Its derivatives are integrals of the same
-    with a polynomial in s, and over all s they are 0: so the shorter side of log x is integrated, from where the
-    exponential has fallen by e^-40. It is smooth there, and 80 Gauss points give all digits; unless a is small,
-    when P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1) helps.
+    with a polynomial in s, and over all s they are 0: so the shorter side of log x is integrated, from the point where
+    the exponential has fallen by e^-40. It is smooth there, and 80 Gauss points give all digits. For a small a,
+    P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1).
     """
     m, dtype = xp(a, x), x.dtype
     a, x = a + m.zeros_like(x), x + m.zeros_like(a)
@@ -191,7 +196,7 @@ def _gauss_points() -> tuple[Any, Any]:
 
 
 def repeated(lib: Any, count: int, step: Callable[[Any, Any], Any], value: Any) -> Any:
-    """`value` after so many steps, each from its number and the value: by JAX a loop, which is compiled once."""
+    """The value after `count` steps `step(i, value)`; for JAX a loop, whose step is compiled once."""
     if lib is not np:
         from jax import lax
 
@@ -202,7 +207,7 @@ def repeated(lib: Any, count: int, step: Callable[[Any, Any], Any], value: Any) 
 
 
 def _reach_below(a: Any, x: Any) -> Any:
-    """How far to the left of log x <= log a exp(a s - e^s) has fallen by e^-40: by Newton's method from above."""
+    """The distance to the left of log x <= log a at which exp(a s - e^s) has fallen by e^-40, by Newton's method."""
     m = xp(x)
 
     def newton(_: Any, reach: Any) -> Any:
@@ -309,7 +314,7 @@ spence.rules(x=lambda g, x: g * _spence_slope(x))
 
 
 def _spence_slope(x: Any) -> Any:
-    """log(x) / (1 - x), and near its removable singularity at 1 what it is there, up to the second order."""
+    """log(x) / (1 - x), and at its removable singularity 1 its series, up to the second order."""
     d = x - 1
     return select(equal(x, 1), d * (number(0.5, d) - d / 3) - 1, divide_no_nan(log(x), -d))
 
@@ -324,7 +329,7 @@ fresnel_cos.rules(x=lambda g, x: g * cos(square(x) * number(math.pi / 2, x)))
 # The public functions
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the beta function of the numbers along the last axis: sum(lgamma(x)) - lgamma(sum(x)).
 
     >>> round(float(lbeta([2.0, 3.0])), 4)

@@ -1,8 +1,8 @@
 """Fourier transforms over any axes: of complex tensors, and of real ones by half their spectrum.
 
-The matrix of a Fourier transform is symmetric, so the transform is its own transpose. A real transform keeps the half
-of the spectrum that says it all; it and its inverse are each other's transpose, up to how many elements of the whole
-one of the half stands for.
+The matrix of a Fourier transform is symmetric, so the transform is its own transpose. A real transform keeps half of
+the spectrum, which determines the other half; it and its inverse are each other's transpose, up to the number of
+elements of the whole spectrum that each of the half stands for.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert
+from ...core.types import Axes, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.indexing import Index, getitem, place
 from ..array.movement import concat, static_shape
 from ..known import afford
 from ..math.elementwise import conj
 from ..math.reduction import one_axis
+from ..math.segment import with_length
 from ..scalars import choice
 
 
@@ -47,17 +49,13 @@ def _transformed(name: str, x: Any, axes: tuple[int, ...], **options: Any) -> An
 
 
 def _by_threes(name: str, x: Any, axes: tuple[int, ...], options: dict[str, Any]) -> Any:
-    """XLA transforms three axes at once; where real numbers are met, the last ones."""
+    """The transform over more axes than the three that XLA takes at once; real numbers are in the last three."""
     first, last = axes[:-3], axes[-3:]
     if "s" in options:
         options["s"] = options["s"][-3:]
     if name == "rfft":
         return _transformed("fft", _transformed("rfft", x, last), first)
     return _transformed(name, _transformed("ifft" if name == "irfft" else name, x, first), last, **options)
-
-
-def _with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
-    return (*shape[:axis], length, *shape[len(shape) + axis + 1 :])
 
 
 @primitive(linear=True, name="fft")
@@ -71,7 +69,7 @@ def fft_(x, *, axes, inverse):
 def rfft_(x, *, axes):
     """The transform of real numbers, along the last of `axes` only for frequencies that are not negative."""
     if not x.size:
-        shape = _with_length(x.shape, axes[-1], _half(x.shape[axes[-1]]))
+        shape = with_length(x.shape, axes[-1], _half(x.shape[axes[-1]]))
         return xp(x).zeros(shape, np.result_type(x.dtype, np.complex64))
     return _transformed("rfft", x, axes)
 
@@ -80,7 +78,7 @@ def rfft_(x, *, axes):
 def irfft_(x, *, axes, length):
     """The inverse of `rfft`; `length` is that of the result along the last of `axes`."""
     if not x.size:
-        return xp(x).zeros(_with_length(x.shape, axes[-1], length), x.real.dtype)
+        return xp(x).zeros(with_length(x.shape, axes[-1], length), x.real.dtype)
     return _transformed("irfft", x, axes, s=[*[x.shape[a] for a in axes[:-1]], length])
 
 
@@ -90,7 +88,7 @@ def _half(length: int) -> int:
 
 @functools.lru_cache(maxsize=100)
 def _multiplicity(length: int, axis: int, power: int, scale: float, dtype: Any) -> Any:
-    """How many elements of a spectrum each of its half stands for (1 at both ends, 2 between), to a power, scaled."""
+    """The number of elements of a spectrum that each of its half stands for (1 at both ends, else 2), to a power."""
     count = np.full(_half(length), 2.0)
     count[:1] = 1
     if length % 2 == 0:
@@ -181,7 +179,7 @@ def _lengths(name: str, fft_length: Any, axes: tuple[int, ...], default: list[in
 
 
 def fitted(x: Any, axes: tuple[int, ...], lengths: list[int]) -> Any:
-    """`x` cut, or filled up with zeros, at the end of each axis to the given lengths."""
+    """`x` cut, or padded with zeros, at the end of each axis to the given lengths."""
     shape = list(x._array.shape)
     for a, n in zip(axes, lengths, strict=True):
         shape[a] = n
@@ -196,7 +194,7 @@ def fitted(x: Any, axes: tuple[int, ...], lengths: list[int]) -> Any:
 
 
 def _scaled(name: str, x: Any, norm: str | None, size: int, inverse: bool) -> Any:
-    """`x` times what a transform by another norm than 'backward' differs by."""
+    """`x` times the factor of a norm relative to 'backward'."""
     exponents = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
     choice(name, "norm", norm, exponents)
     if not exponents[norm]:
@@ -226,8 +224,11 @@ def _irfft(x: Any, name: str, axes: tuple[int, ...], fft_length: Any, norm: Any 
     return apply(irfft_, (x,), {"axes": axes, "length": length})
 
 
-def fft(input: Any, name: str | None = None) -> Tensor:
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform along the last axis of a complex tensor.
+
+    Raises:
+        DTypeError: If the tensor is not complex.
 
     >>> fft([1 + 0j, 2, 3]).numpy().sum().real
     np.float32(3.0)
@@ -236,7 +237,7 @@ def fft(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "fft", _last("fft", x, 1), inverse=False)
 
 
-def ifft(input: Any, name: str | None = None) -> Tensor:
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of `fft`.
 
     >>> ifft(fft([1 + 0j, 2, 3])).numpy().real.round(6)
@@ -246,7 +247,7 @@ def ifft(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "ifft", _last("ifft", x, 1), inverse=True)
 
 
-def fft2d(input: Any, name: str | None = None) -> Tensor:
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last two axes of a complex tensor.
 
     >>> fft2d([[1 + 0j, 2], [3, 4]]).numpy().real
@@ -257,7 +258,7 @@ def fft2d(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "fft2d", _last("fft2d", x, 2), inverse=False)
 
 
-def ifft2d(input: Any, name: str | None = None) -> Tensor:
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of `fft2d`.
 
     >>> ifft2d([[10 + 0j, -2], [-4, 0]]).numpy().real
@@ -268,7 +269,7 @@ def ifft2d(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "ifft2d", _last("ifft2d", x, 2), inverse=True)
 
 
-def fft3d(input: Any, name: str | None = None) -> Tensor:
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last three axes of a complex tensor.
 
     >>> fft3d([[[1 + 0j, 2]]]).numpy().real
@@ -278,7 +279,7 @@ def fft3d(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "fft3d", _last("fft3d", x, 3), inverse=False)
 
 
-def ifft3d(input: Any, name: str | None = None) -> Tensor:
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of `fft3d`.
 
     >>> ifft3d([[[3 + 0j, -1]]]).numpy().real
@@ -288,10 +289,16 @@ def ifft3d(input: Any, name: str | None = None) -> Tensor:
     return _fft(x, "ifft3d", _last("ifft3d", x, 3), inverse=True)
 
 
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """The Fourier transform along the last axis of a real tensor, for the frequencies that are not negative.
 
-    `fft_length`, a list of one length, cuts the axis to it or fills it up with zeros first.
+    Args:
+        input_tensor: A tensor of float32 or float64.
+        fft_length: A list of one length, to which the axis is cut or padded with zeros first.
+
+    Raises:
+        DTypeError: If the tensor is not float32 or float64.
+        InvalidArgumentError: If `fft_length` is not one length.
 
     >>> rfft([1.0, 2.0, 3.0, 4.0]).numpy()
     array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
@@ -300,8 +307,8 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     return _rfft(x, "rfft", _last("rfft", x, 1), fft_length)
 
 
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft`. An odd length of the result must be told: `fft_length=[n]`.
+def irfft(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft`. The result has an even length, unless `fft_length=[n]` is given.
 
     >>> irfft([10 + 0j, -2 + 2j, -2]).numpy()
     array([1., 2., 3., 4.], dtype=float32)
@@ -310,7 +317,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
     return _irfft(x, "irfft", _last("irfft", x, 1), fft_length)
 
 
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft2d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """The Fourier transform over the last two axes of a real tensor, the last only for frequencies not negative.
 
     >>> rfft2d([[1.0, 2.0], [3.0, 4.0]]).numpy().real
@@ -321,8 +328,8 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     return _rfft(x, "rfft2d", _last("rfft2d", x, 2), fft_length)
 
 
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft2d`. An odd last length of the result must be told: `fft_length=[m, n]`.
+def irfft2d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft2d`. The last length is even, unless `fft_length=[m, n]` is given.
 
     >>> irfft2d(rfft2d([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([[1., 2.],
@@ -332,7 +339,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     return _irfft(x, "irfft2d", _last("irfft2d", x, 2), fft_length)
 
 
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft3d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """The Fourier transform over the last three axes of a real tensor, the last only for frequencies not negative.
 
     >>> rfft3d([[[1.0, 2.0]]]).numpy().real
@@ -342,8 +349,8 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     return _rfft(x, "rfft3d", _last("rfft3d", x, 3), fft_length)
 
 
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft3d`. An odd last length of the result must be told: `fft_length=[l, m, n]`.
+def irfft3d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
+    """The inverse of `rfft3d`. The last length is even, unless `fft_length=[l, m, n]` is given.
 
     >>> irfft3d(rfft3d([[[1.0, 2.0]]])).numpy()
     array([[[1., 2.]]], dtype=float32)
@@ -353,16 +360,24 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 
 def fftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: ShapeLike | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The Fourier transform over `axes` (all by default), each cut or filled up to its `fft_length` first.
+    """The Fourier transform over any axes of a complex tensor.
 
-    `norm` says where the factor 1 / N goes: to the inverse ('backward', the default), here ('forward'), or its root to
-    both ('ortho').
+    Args:
+        input_tensor: A complex tensor.
+        fft_length: A length for each of the axes, to which it is cut or padded with zeros first.
+        axes: The axes, all by default.
+        norm: Where the factor 1 / N goes: to the inverse ('backward', the default), to the transform ('forward'), or
+            its root to both ('ortho').
+
+    Raises:
+        DTypeError: If the tensor is not complex.
+        InvalidArgumentError: If `axes` name one twice, or `fft_length` has another number of lengths.
 
     >>> fftnd([[1 + 0j, 2], [3, 4]], axes=[1]).numpy().real
     array([[ 3., -1.],
@@ -373,9 +388,9 @@ def fftnd(
 
 
 def ifftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: ShapeLike | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -390,9 +405,9 @@ def ifftnd(
 
 
 def rfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: ShapeLike | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -406,13 +421,13 @@ def rfftnd(
 
 
 def irfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: ShapeLike | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `rfftnd`. An odd length of the last of the axes must be told by `fft_length`.
+    """The inverse of `rfftnd`. The length of the last of the axes is even, unless `fft_length` is given.
 
     >>> irfftnd([[3 + 0j, -1]], axes=[1]).numpy()
     array([[1., 2.]], dtype=float32)
@@ -430,14 +445,14 @@ def _shift(name: str, value: Any, axes: Any, towards_end: bool) -> Tensor:
         length = x._array.shape[a]
         cut = (length + 1) // 2 if towards_end else length // 2
         if 0 < cut < length:
-            behind = (slice(None),) * (-a - 1)
+            after = (slice(None),) * (-a - 1)
             parts = [slice(cut, None), slice(0, cut)]
-            x = concat([apply(getitem, (x,), {"index": Index((..., p, *behind))}) for p in parts], a)
+            x = concat([apply(getitem, (x,), {"index": Index((..., p, *after))}) for p in parts], a)
     return x
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The halves of each axis (or of those in `axes`) swapped, so that frequency 0 comes to stand in the middle.
+def fftshift(x: TensorLike, axes: Axes = None, name: str | None = None) -> Tensor:
+    """The halves of each axis (or of those in `axes`) swapped, so that frequency 0 is in the middle.
 
     >>> fftshift([0.0, 1.0, 2.0, -2.0, -1.0]).numpy()
     array([-2., -1.,  0.,  1.,  2.], dtype=float32)
@@ -445,7 +460,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     return _shift("fftshift", x, axes, towards_end=True)
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: Axes = None, name: str | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
     >>> ifftshift([-2.0, -1.0, 0.0, 1.0, 2.0]).numpy()

@@ -12,6 +12,7 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import concat, reshape_, transpose
 from ..array.padding import pad
@@ -35,11 +36,17 @@ def _frames(size: int, length: int, step: int) -> int:
 def frame_(x, *, length, step):
     """Stretches of the last axis of the given length, one every `step` elements, as rows."""
     count = _frames(x.shape[-1], length, step)
-    if xp(x) is np and count:  # a view
-        return np.lib.stride_tricks.sliding_window_view(x, length, -1)[..., ::step, :]
+    if not count:
+        return x[..., _places(count, length, step)]
+    return np.lib.stride_tricks.sliding_window_view(x, length, -1)[..., ::step, :]
+
+
+@frame_.compiled
+def _(x, *, length, step):
+    count = _frames(x.shape[-1], length, step)
     parts = -(-length // step)
     if not count or parts > _MANY:
-        return x[..., step * np.arange(count)[:, None] + np.arange(length)]
+        return x[..., _places(count, length, step)]
     # Stretches of `step` elements, which no two frames share; a frame is some of them in a row.
     m, size = xp(x), (count + parts) * step
     x = x[..., :size]
@@ -51,17 +58,16 @@ def frame_(x, *, length, step):
 _MANY = 64  # parts of a frame: beyond, XLA gathers
 
 
+def _places(count: int, length: int, step: int) -> Any:
+    """The indices of the elements of each frame."""
+    return step * np.arange(count)[:, None] + np.arange(length)
+
+
 @primitive(wide=True, linear=True)
 def overlap_add(x, *, step, size):
-    """The rows of `x` added up, each `step` elements behind the one before, along an axis of length `size`."""
-    count, length = x.shape[-2:]
-    front = x.shape[:-2]
+    """The sum of the rows of `x`, each `step` elements after the one before, along an axis of length `size`."""
+    *front, count, length = x.shape
     parts = -(-length // step)
-    if xp(x) is not np and parts > _MANY:
-        at = step * np.arange(count)[:, None] + np.arange(length)
-        return xp(x).zeros((*front, size), x.dtype).at[..., at].add(x)
-    if xp(x) is not np:
-        return _overlapped(x, step, size, parts)
     if count < parts:
         out = np.zeros((*front, size), x.dtype)
         for i in range(count):
@@ -75,16 +81,19 @@ def overlap_add(x, *, step, size):
     return out.reshape(*front, out.shape[-2] * step)[..., :size]
 
 
-def _overlapped(x: Any, step: int, size: int, parts: int) -> Any:
-    """The same by JAX, without a scatter."""
+@overlap_add.compiled
+def _(x, *, step, size):
     m = xp(x)
-    *front, count, _ = x.shape
+    *front, count, length = x.shape
+    parts = -(-length // step)
+    if parts > _MANY:
+        return m.zeros((*front, size), x.dtype).at[..., _places(count, length, step)].add(x)
+    # The same parts, without a scatter.
     rows = max(count + parts, -(-size // step))
-    still = [(0, 0)] * len(front)
     out = m.zeros((*front, rows, step), x.dtype)
     for i in range(parts):
         part = x[..., i * step : (i + 1) * step]
-        out = out + m.pad(part, [*still, (i, rows - i - count), (0, step - part.shape[-1])])
+        out = out + m.pad(part, [(0, 0)] * len(front) + [(i, rows - i - count), (0, step - part.shape[-1])])
     return out.reshape(*front, rows * step)[..., :size]
 
 
@@ -97,12 +106,19 @@ overlap_add.rules(x=lambda g, x_shape, step: frame_(g, length=x_shape[-1], step=
 
 @primitive(linear=True, name="dct")
 def dct_(x, *, type, ortho):
-    if not x.size:
-        return x
+    return _cosines(type, ortho)(x) if x.size else x
+
+
+@dct_.compiled
+def _(x, *, type, ortho):
+    return x @ _cosines(type, ortho)(np.eye(x.shape[-1], dtype=x.dtype)) if x.size else x
+
+
+def _cosines(type: int, ortho: bool) -> Any:
+    """SciPy's cosine transform of a type."""
     import scipy.fft
 
-    transform = functools.partial(scipy.fft.dct, type=type, norm="ortho" if ortho else "backward")
-    return transform(x) if xp(x) is np else x @ transform(np.eye(x.shape[-1], dtype=x.dtype))
+    return functools.partial(scipy.fft.dct, type=type, norm="ortho" if ortho else "backward")
 
 
 def _dct_rule(g: Any, x_shape: tuple[int, ...], type: int, ortho: bool) -> Any:
@@ -125,7 +141,8 @@ dct_.rules(x=_dct_rule)
 # Windows
 
 
-def _floating(name: str, dtype: Any) -> Any:
+def _floating_dtype(name: str, dtype: Any) -> Any:
+    """NumPy's form of a dtype argument, which must be floating."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
         raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
@@ -139,7 +156,8 @@ def _window_length(name: str, value: Any) -> int:
 
 
 def _raised_cosine(name: str, window_length: Any, periodic: Any, dtype: Any, mean: float) -> Tensor:
-    kind = _floating(name, dtype)
+    """One period of a cosine around `mean`, whose peak is 1."""
+    kind = _floating_dtype(name, dtype)
     length = _window_length(name, window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
@@ -148,9 +166,21 @@ def _raised_cosine(name: str, window_length: Any, periodic: Any, dtype: Any, mea
 
 
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = "float32", name: str | None = None
+    window_length: int | Tensor,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
-    """The window of von Hann, a raised cosine. `periodic` (for even lengths) leaves the last point to the next period.
+    """The window of von Hann, a raised cosine.
+
+    Args:
+        window_length: The number of points.
+        periodic: Whether, for even lengths, the last point of the period is left out, as the first of the next.
+        dtype: A floating dtype.
+
+    Raises:
+        DTypeError: If `window_length` is no integer, or the dtype is not floating.
+        InvalidArgumentError: If `window_length` is negative.
 
     >>> hann_window(4).numpy().round(6)
     array([0. , 0.5, 1. , 0.5], dtype=float32)
@@ -159,9 +189,12 @@ def hann_window(
 
 
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = "float32", name: str | None = None
+    window_length: int | Tensor,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
-    """Hamming's window, a cosine raised a little more, so that its ends are 0.08.
+    """Hamming's window, a cosine raised so that its ends are 0.08. Arguments are those of `hann_window`.
 
     >>> hamming_window(4).numpy().round(6)
     array([0.08, 0.54, 1.  , 0.54], dtype=float32)
@@ -170,14 +203,17 @@ def hamming_window(
 
 
 def kaiser_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = "float32", name: str | None = None
+    window_length: int | Tensor,
+    beta: TensorLike = 12.0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """Kaiser's window; the larger `beta`, the narrower. Gradients flow to `beta`.
 
     >>> kaiser_window(3, 2.0).numpy().round(4)
     array([0.4387, 1.    , 0.4387], dtype=float32)
     """
-    kind = _floating("kaiser_window", dtype)
+    kind = _floating_dtype("kaiser_window", dtype)
     length = _window_length("kaiser_window", window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
@@ -188,7 +224,10 @@ def kaiser_window(
 
 
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = "float32", name: str | None = None
+    window_length: int | Tensor,
+    beta: TensorLike = 12.0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """The window of even length whose square is a running sum of Kaiser's: for `mdct`. Gradients flow to `beta`.
 
@@ -201,13 +240,15 @@ def kaiser_bessel_derived_window(
     return concat([rising, rising[::-1]], 0)
 
 
-def vorbis_window(window_length: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+def vorbis_window(
+    window_length: int | Tensor, dtype: DTypeLike = "float32", name: str | None = None
+) -> Tensor:
     """The window of the Vorbis format: its square and the square shifted by half its length add up to 1.
 
     >>> vorbis_window(4).numpy().round(4)
     array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
     """
-    kind = _floating("vorbis_window", dtype)
+    kind = _floating_dtype("vorbis_window", dtype)
     length = _window_length("vorbis_window", window_length)
     rise = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
     return wrap(np.sin(np.pi / 2 * rise * rise).astype(kind))
@@ -218,6 +259,7 @@ def vorbis_window(window_length: Any, dtype: Any = "float32", name: str | None =
 
 
 def _signal(name: str, value: Any, rank: int = 1) -> Tensor:
+    """Convert an argument to a tensor, which must have at least `rank` axes."""
     x = convert(value)
     if x.ndim < rank:
         raise InvalidArgumentError(
@@ -227,17 +269,26 @@ def _signal(name: str, value: Any, rank: int = 1) -> Tensor:
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: int | Tensor,
+    frame_step: int | Tensor,
     pad_end: bool = False,
-    pad_value: Any = 0,
-    axis: Any = -1,
+    pad_value: TensorLike = 0,
+    axis: Axis = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Stretches of `axis` of length `frame_length`, one every `frame_step` elements, as a new axis in front of it.
+    """Stretches of an axis, one every `frame_step` elements, as a new axis in front of it.
 
-    What is left at the end is dropped, or with `pad_end` filled up with `pad_value`.
+    Args:
+        signal: A tensor of rank 1 or more.
+        frame_length: The length of each frame.
+        frame_step: The distance between the beginnings of two frames.
+        pad_end: Pad the signal so that its last elements also begin frames; otherwise they are dropped.
+        pad_value: The value to pad with.
+        axis: The axis of the signal's samples.
+
+    Raises:
+        InvalidArgumentError: If the signal is a scalar, or a length or step is less than 1.
 
     >>> frame([1, 2, 3, 4, 5], 3, 2).numpy()
     array([[1, 2, 3],
@@ -264,8 +315,8 @@ def frame(
     return transpose(x, [*range(at), last, last + 1, *range(at, last)])
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """The sum of frames (the last two axes: which, and where in it), each `frame_step` behind the one before.
+def overlap_and_add(signal: TensorLike, frame_step: int | Tensor, name: str | None = None) -> Tensor:
+    """The sum of frames, the rows of the last two axes, each `frame_step` elements after the one before.
 
     >>> overlap_and_add([[1, 2, 3], [10, 20, 30]], 2).numpy()
     array([ 1,  2, 13, 20, 30], dtype=int32)
@@ -289,17 +340,27 @@ def _windowed(frames: Any, window_fn: Callable[..., Any] | None, length: int) ->
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: int | Tensor,
+    frame_step: int | Tensor,
+    fft_length: int | Tensor | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """The short-time Fourier transform: `rfft` of frames of the last axis, each times a window.
 
-    `fft_length` is by default the power of two that a frame fits in.
+    Args:
+        signals: A real tensor, with samples along the last axis.
+        frame_length: The length of each frame.
+        frame_step: The distance between the beginnings of two frames.
+        fft_length: The length of each transform, by default the next power of two from `frame_length` on.
+        window_fn: A function of a length and a dtype that gives the window; None for no window.
+        pad_end: Pad the signal with zeros so that its last elements also begin frames.
+
+    Raises:
+        InvalidArgumentError: If the signal is a scalar, or a length or step is less than 1.
+        DTypeError: If the signal is not float32 or float64, or `window_fn` is no function.
 
     >>> stft([0.0] * 10, frame_length=4, frame_step=2).shape
     TensorShape([4, 3])
@@ -315,14 +376,16 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: int | Tensor,
+    frame_step: int | Tensor,
+    fft_length: int | Tensor | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
     """The signal of a short-time Fourier transform; `inverse_stft_window_fn` gives the window that undoes `stft`'s.
+
+    Arguments and errors are those of `stft`.
 
     >>> inverse_stft(stft([1.0] * 8, 4, 2), 4, 2).shape
     TensorShape([8])
@@ -339,7 +402,7 @@ def inverse_stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+    frame_step: int | Tensor, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
     """The window function for `inverse_stft` that undoes `forward_window_fn` of `stft`, given the same `frame_step`.
 
@@ -353,7 +416,7 @@ def inverse_stft_window_fn(
         step = integer("inverse_stft_window_fn", "frame_step", frame_step, 1)
         length = integer("inverse_stft_window_fn", "frame_length", frame_length, 1)
         forward: Any = convert(forward_window_fn(length, dtype=dtype))
-        # What the squares of all windows that overlap at a sample add up to.
+        # The sum of the squares of all windows that overlap at a sample.
         parts = -(-length // step)
         rows = apply(reshape_, (fitted(forward * forward, (-1,), [parts * step]),), {"shape": (parts, step)})
         total = concat([reduce_sum(rows, 0)] * parts, 0)[:length]
@@ -387,11 +450,26 @@ def _dct(name: str, value: Any, type: int, n: Any, axis: Any, norm: Any, inverse
 
 
 def dct(
-    input: Any, type: int = 2, n: Any = None, axis: Any = -1, norm: Any = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | Tensor | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    """The discrete cosine transform along the last axis, of type 1 to 4; `norm="ortho"` makes types 2 to 4 orthonormal.
+    """The discrete cosine transform along the last axis.
 
-    `n` cuts the axis to a length or fills it up with zeros first.
+    Args:
+        input: A tensor of float32 or float64.
+        type: 1 to 4.
+        n: A length to which the axis is cut or padded with zeros first.
+        axis: -1.
+        norm: "ortho" makes types 2 to 4 orthonormal.
+
+    Raises:
+        DTypeError: If the tensor is not float32 or float64.
+        InvalidArgumentError: If there is no such type or norm, or the axis is too short for type 1.
+        NotImplementedError: If `axis` is not -1.
 
     >>> dct([1.0, 1.0]).numpy().round(4)
     array([4., 0.], dtype=float32)
@@ -400,7 +478,12 @@ def dct(
 
 
 def idct(
-    input: Any, type: int = 2, n: Any = None, axis: Any = -1, norm: Any = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | Tensor | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The inverse of `dct` of this type: exact for `norm="ortho"`, otherwise up to the factor 2n (type 1: 2(n - 1)).
 
@@ -414,14 +497,24 @@ _SQRT_HALF = 0.5**0.5
 
 
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: int | Tensor,
     window_fn: Callable[..., Any] | None = vorbis_window,
     pad_end: bool = False,
-    norm: Any = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The modified discrete cosine transform: half as many numbers as samples for frames that overlap by half.
+
+    Args:
+        signals: A real tensor, with samples along the last axis.
+        frame_length: The length of each frame, a multiple of 4.
+        window_fn: A function of a length and a dtype that gives the window; None for no window.
+        pad_end: Pad the signal with zeros so that its last elements also begin frames.
+        norm: "ortho" makes the transform orthonormal.
+
+    Raises:
+        InvalidArgumentError: If `frame_length` is no multiple of 4, or the signal is a scalar.
 
     >>> mdct([1.0] * 8, frame_length=4).shape
     TensorShape([3, 2])
@@ -439,12 +532,17 @@ def mdct(
 
 
 def inverse_mdct(
-    mdcts: Any,
+    mdcts: TensorLike,
     window_fn: Callable[..., Any] | None = vorbis_window,
-    norm: Any = None,
+    norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The signal of a modified discrete cosine transform: but for half a frame at both ends, what `mdct` was given.
+    """The signal of a modified discrete cosine transform: that given to `mdct`, but for half a frame at both ends.
+
+    `window_fn` and `norm` are those of `mdct`.
+
+    Raises:
+        InvalidArgumentError: If the last axis is not of even length.
 
     >>> inverse_mdct(mdct([1.0] * 8, 4)).numpy()[2:6].round(4)
     array([1., 1., 1., 1.], dtype=float32)
@@ -473,21 +571,32 @@ def _mel(hertz: Any) -> Any:
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
-    lower_edge_hertz: Any = 125.0,
-    upper_edge_hertz: Any = 3800.0,
-    dtype: Any = "float32",
+    num_mel_bins: int | Tensor = 20,
+    num_spectrogram_bins: int | Tensor = 129,
+    sample_rate: float | Tensor = 8000,
+    lower_edge_hertz: float | Tensor = 125.0,
+    upper_edge_hertz: float | Tensor = 3800.0,
+    dtype: DTypeLike = "float32",
     name: str | None = None,
 ) -> Tensor:
-    """The matrix that sums a spectrogram's bins, up to half of `sample_rate`, to bands that are even on the mel scale.
+    """The matrix that sums a spectrogram's bins to bands that are even on the mel scale.
+
+    Args:
+        num_mel_bins: The number of bands.
+        num_spectrogram_bins: The number of bins of the spectrogram, from 0 to half of `sample_rate`.
+        sample_rate: Samples per second of the signal.
+        lower_edge_hertz: The lower end of the lowest band.
+        upper_edge_hertz: The upper end of the highest band.
+        dtype: A floating dtype.
+
+    Raises:
+        InvalidArgumentError: If the edges are not in order between 0 and half of `sample_rate`.
 
     >>> linear_to_mel_weight_matrix(num_mel_bins=4, num_spectrogram_bins=9).shape
     TensorShape([9, 4])
     """
     name = "linear_to_mel_weight_matrix"
-    kind = _floating(name, dtype)
+    kind = _floating_dtype(name, dtype)
     bands = integer(name, "num_mel_bins", num_mel_bins, 1)
     bins = integer(name, "num_spectrogram_bins", num_spectrogram_bins, 1)
     afford(name, (bins, bands), 32)
@@ -507,7 +616,7 @@ def linear_to_mel_weight_matrix(
     return wrap(weights.astype(kind))
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """The mel-frequency cepstral coefficients: the cosine transform of a log mel spectrogram, scaled as HTK does.
 
     >>> mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy().round(4)
