@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-# What makes the files in tests/data needs other libraries.
-collect_ignore = ["data"]
+# What makes the files in tests/data needs other libraries; the program in tests/typing is for type checkers.
+collect_ignore = ["data", "typing"]
 
 os.environ.setdefault(
     "XLA_FLAGS",

@@ -142,6 +142,15 @@ def test_cycles_and_foreign_objects_do_not_matter(tmp_path):
     assert tf.train.list_variables(path) == [("a/v", [])]
 
 
+def test_what_a_function_or_a_tape_holds_is_not_saved(tmp_path):
+    inside = tf.Variable(2.0)
+    thing = SimpleNamespace(w=tf.Variable(1.0), step=tf.function(lambda x: x * inside))
+    thing.step(1.0)
+    with tf.GradientTape(persistent=True) as thing.tape:
+        thing.step(thing.w)
+    assert tf.train.list_variables(Checkpoint(thing=thing).write(prefix(tmp_path))) == [("thing/w", [])]
+
+
 def test_a_long_chain_of_objects_does_not_matter(tmp_path):
     chain = link = SimpleNamespace()
     for _ in range(3000):

@@ -169,7 +169,7 @@ def test_a_missing_name_says_what_to_do(tensorflow, name, path, message):
 
 def namespaces(module, seen):
     seen[module.__name__] = module
-    for name in surface.names(module):
+    for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, types.ModuleType) and value.__name__ not in seen:
             namespaces(value, seen)

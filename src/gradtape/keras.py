@@ -1,34 +1,15 @@
-"""What there is of Keras: the parts that gradtape has in namespaces of its own. Models and layers come later."""
+"""The public namespace `gradtape.keras`: the parts of Keras that gradtape has. Models and layers come later."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from typing import Any
+from .names.missing import KERAS, closed
 
-import gradtape
+if TYPE_CHECKING:
+    from . import initializers, losses, metrics, optimizers
 
-from .names.missing import KERAS, missing
+__all__ = ["initializers", "losses", "metrics", "optimizers"]
 
-__path__: list[
-    str
-] = []  # `import tensorflow.keras.layers` is then answered by a sentence, not by "not a package"
+# A package, so that `import tensorflow.keras.layers` is answered by a sentence that says what would work.
+__path__: list[str] = []
 
-
-def parts() -> list[str]:
-    """The namespaces of Keras that are here.
-
-    >>> "optimizers" in parts()
-    True
-    """
-    return [part for part in KERAS if hasattr(gradtape, part)]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return parts()
-    if name in KERAS and hasattr(gradtape, name):
-        return getattr(gradtape, name)
-    raise missing(f"keras.{name}")
-
-
-def __dir__() -> list[str]:
-    return parts()
+closed(__name__, later={name: f"..{name}" for name in KERAS})

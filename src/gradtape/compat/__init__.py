@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..names.missing import missing
+import gradtape as v2
+
+from ..names.missing import closed
 from .views import Finder, View
 
 if TYPE_CHECKING:
@@ -96,13 +97,4 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "v1":
-        return import_module(".v1", __name__)
-    if name == "v2":
-        return sys.modules["gradtape"]
-    raise missing(f"compat.{name}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+closed(__name__, later={"v1": ".v1"})

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..names import surface
 from ..names.missing import RENAMED, missing
 
 # What each module shows: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` another name for x.
@@ -127,7 +126,7 @@ class Internal(ModuleType):
                 return _public(target or name)
             namespace = _public(token.strip(".")) if token.endswith(".") else _NOTHING
             for plain in (name, name.removesuffix("_v2")) if namespace is not _NOTHING else ():
-                if surface.is_public(namespace, plain):
+                if plain in namespace.__all__:
                     return getattr(namespace, plain)
         old = RENAMED.get(name, "")
         return _public(old) if old and {".", f"{old.rpartition('.')[0]}."} & set(tokens) else _NOTHING
@@ -139,7 +138,7 @@ class Internal(ModuleType):
         for token in _SHOWS.get(self._path, "").split():
             if token.endswith("."):
                 namespace = _public(token.strip("."))
-                candidates.update(surface.names(namespace) if namespace is not _NOTHING else (), RENAMED)
+                candidates.update(namespace.__all__ if namespace is not _NOTHING else (), RENAMED)
             else:
                 candidates.add(token.partition("=")[0])
         candidates.update(["max_error"] * (self._path == "ops.gradient_checker_v2"))

@@ -14,7 +14,6 @@ from typing import Any
 import gradtape
 
 from ..core.errors import UnimplementedError
-from ..names import surface
 from ..names.missing import ADVICE, RENAMED, missing
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,7 +208,7 @@ class Old(ModuleType):
         if path in RENAMED and not path.startswith(_ELSEWHERE):
             return RENAMED[path]
         last = path.rpartition(".")[2]
-        if surface.is_public(self._new, last):
+        if last in self._new.__all__:
             return path
         return _moved().get(path)
 
@@ -228,7 +227,7 @@ class Old(ModuleType):
         return in_old_order(value, order) if order else value
 
     def __dir__(self) -> list[str]:
-        candidates = {*surface.names(self._new), *(() if self._path else (*RENAMED, *_moved(), "logging"))}
+        candidates = {*self._new.__all__, *(() if self._path else (*RENAMED, *_moved(), "logging"))}
         prefix = f"{self._path}." if self._path else ""
         own = {path.removeprefix(prefix) for path in _OWN if path.startswith(prefix)}
         return sorted(name for name in candidates | own if "." not in name and self._has(name))
@@ -240,7 +239,7 @@ def _moved() -> dict[str, str]:
     return {
         name: f"{home}.{name}"
         for home in ("signal", "linalg", "math")  # the last has the say
-        for name in surface.names(getattr(gradtape, home))
+        for name in getattr(gradtape, home).__all__
         if not isinstance(getattr(getattr(gradtape, home), name), ModuleType)
     }
 

@@ -12,7 +12,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from ..names import surface
 from ..names.missing import missing, sentence
 from . import version
 from .internals import internals
@@ -48,12 +47,12 @@ class View(ModuleType):
     def _find(self, name: str) -> Any:
         if self.__name__ == ROOT and name in _OWN:
             return _OWN[name]
-        if not surface.is_public(self._shown, name):
+        if name not in self._shown.__all__:
             raise missing(f"{self.__name__}.{name}".partition(".")[2])
         return getattr(self._shown, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*surface.names(self._shown), *(_OWN if self.__name__ == ROOT else ())})
+        return sorted({*self._shown.__all__, *(_OWN if self.__name__ == ROOT else ())})
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}: gradtape>"

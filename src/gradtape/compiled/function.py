@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -33,11 +33,44 @@ from .placeholders import Particular, Text
 if TYPE_CHECKING:
     from .program import Program
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
 logger = logging.getLogger("gradtape")
 
 _MANY = 5  # traces of one function, at which it warns
 
 
+class _Ignored(TypedDict, total=False):
+    """Arguments of `function` that are accepted and have no effect."""
+
+    experimental_implements: Any
+    experimental_autograph_options: Any
+    experimental_attributes: Any
+    experimental_relax_shapes: bool | None
+    experimental_compile: bool | None
+    experimental_follow_type_hints: bool | None
+
+
+@overload
+def function(
+    func: Callable[P, R],
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    **ignored: Unpack[_Ignored],
+) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    **ignored: Unpack[_Ignored],
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Any = None,
     input_signature: Any = None,
@@ -76,7 +109,7 @@ def function(
     return Function(func, input_signature, autograph, jit_compile)
 
 
-class Function:
+class Function(Generic[P, R]):
     """A Python function that is compiled for each signature it is called with. Made by `function`."""
 
     def __init__(
@@ -110,13 +143,13 @@ class Function:
         self._particular: frozenset[type] = frozenset()  # see `parameters`
         self._lock = threading.RLock()
         self._methods: dict[
-            int, tuple[Any, Function]
+            int, tuple[Any, Function[..., Any]]
         ] = {}  # by the id of an object, to which there is a reference
         self._last: list[tuple[str, str]] = []  # the arguments of the last trace, in words
 
     # -- calling ------------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: compiled, or as part of the function that is being traced now."""
         here = local.here
         if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
@@ -294,6 +327,12 @@ class Function:
 
     # -- methods ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Function[P, R]: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[Any, Q], R], instance: object, owner: Any = None
+    ) -> Function[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The function of an object: each object has one of its own, which is gone when the object is."""
         if instance is None:
@@ -305,7 +344,7 @@ class Function:
             reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
         except TypeError:  # it takes no weak references
             return functools.partial(self.__call__, instance)
-        method = Function(
+        method: Function[..., Any] = Function(
             _Method(self._python_function, instance),
             self._input_signature,
             self._autograph,
@@ -345,7 +384,7 @@ class Function:
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: Any) -> Function[P, R]:
         function = copy.deepcopy(
             self._python_function, memo
         )  # a method of an object that is copied: of the copy
@@ -414,7 +453,7 @@ def _name_of(python_function: Any) -> str:
 class ConcreteFunction:
     """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
 
-    def __init__(self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._function = function
         self.name = function.__name__
         self._leaves = [

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from .indexed_slices import IndexedSlices
 from .primitive import Listener, Primitive, apply, local
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
+from .types import TensorLike
 from .variable import Variable
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _VariableWatcher(Listener):
@@ -130,6 +134,12 @@ def record_custom(
         tape._on_custom(plan, inputs, outputs)
 
 
+@overload
+def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]: ...
+@overload
+def custom_gradient(
+    f: None = None,
+) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """Decorator: a function with a gradient of its own.
 
@@ -256,7 +266,7 @@ def _listed(gradients: Any, count: int) -> list[Any]:
     return nest.flatten(gradients)
 
 
-def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     """Decorator: keep nothing of what `f` computes, and compute it again when its gradient is asked for.
 
     Random operations give the same numbers the second time.
@@ -316,7 +326,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
     """Decorator: compute `f`, and let gradients pass as if it did nothing.
 
     >>> import gradtape as tf
@@ -338,7 +348,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     return _with_gradient(passing, f)
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Any:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value, as a constant: no gradient passes.
 
     >>> import gradtape as tf

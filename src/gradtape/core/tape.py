@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy import ndarray
@@ -23,7 +23,10 @@ from .indexed_slices import IndexedSlices
 from .primitive import Listener, Primitive, local
 from .sweep import add, leading_from, sweep_arrays, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
+from .types import Gradient
 from .variable import Variable
+
+Key = TypeVar("Key")
 
 # A training loop may do at each step what calls for a warning: each is logged once in a process.
 warn_once = functools.cache(logging.getLogger("gradtape").warning)
@@ -205,11 +208,53 @@ class GradientTape(Listener):
         if self._state == "used":
             self._state = "entered"
 
-    def watched_variables(self) -> tuple[Any, ...]:
+    def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order they were made."""
         return tuple(self._watched[key] for key in sorted(self._watched) if self._watched[key] is not None)
 
     # -- asking -------------------------------------------------------------------------------------------------------
+
+    # For type checkers: `gradient` gives the structure of the sources.
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Tensor | Variable,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Gradient: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[Any],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> list[Gradient]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: tuple[Any, ...],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> tuple[Gradient, ...]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: dict[Key, Any],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> dict[Key, Gradient]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: object,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any: ...
 
     def gradient(
         self,

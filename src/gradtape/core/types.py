@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -29,7 +30,11 @@ TensorLike: TypeAlias = Union[
     bytes,
     Sequence[Any],
 ]
+# What a tape gives for one source: a tensor, or sometimes `IndexedSlices` or None, for which no checker is to ask.
+Gradient: TypeAlias = Union["Tensor", Any]
 DTypeLike: TypeAlias = Union["DType", str, np.dtype, type]
+IntLike: TypeAlias = Union[int, np.integer, "Tensor", "Variable"]
+PathLike: TypeAlias = str | os.PathLike[str]
 ShapeLike: TypeAlias = Union["TensorShape", "Tensor", np.ndarray, Iterable[Any], int]
 Axis: TypeAlias = Union[int, "Tensor", np.integer]
 Axes: TypeAlias = Union[Axis, Sequence[int], "Tensor", np.ndarray, None]

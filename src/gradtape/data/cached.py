@@ -1,4 +1,4 @@
-"""Elements kept in files: the first whole walk along `cache(filename)` writes them, and those after it read them.
+"""Elements cached in files: the first complete loop over `cache(filename)` writes them, and later loops read them.
 
 Elements lie in chunks, files named NAME.data-..., in which each component is one tensor. A walk that comes to its end
 writes NAME.index, which names its chunks: before that there is no cache. So loops and processes may write at once, each
@@ -33,7 +33,7 @@ _OVERHEAD = 512  # bytes: what an element takes in memory beside its numbers
 
 
 class FileCache(Stage):
-    """The source, or what an earlier walk along it has written to files."""
+    """The source, or the elements that an earlier loop over it has written to files."""
 
     def __init__(self, source: Stage, filename: str) -> None:
         super().__init__(source)
@@ -51,7 +51,7 @@ class FileCache(Stage):
             writer.finish()
 
     def _saved(self) -> _Saved | None:
-        """What the files hold; None if there are none. It must be like what the source gives, as far as that is known.
+        """The contents of the files; None if there are none. They must fit the specs of the source, as far as known.
 
         No function of the user's is called to find that out, unless the elements are built of classes of the user's:
         a file cannot name these.
@@ -96,7 +96,7 @@ def path_of(filename: Any) -> str:
 
 
 class _Saved(NamedTuple):
-    """What an index says: how elements are built, what their leaves are, and in which files they are."""
+    """Contents of an index: the structure of elements, the specs of their leaves, and the files that hold them."""
 
     file: Path
     template: Any
@@ -109,7 +109,7 @@ def _kind(index: Path) -> storage.Kind:
 
 
 def _contents(index: Path) -> dict[str, Any] | None:
-    """What a file says that must be an index; None if there is no such file."""
+    """Read an index; None if there is no such file."""
     try:
         contents, *_ = storage.read(index, _kind(index))
     except FileNotFoundError:
@@ -142,7 +142,7 @@ def _packed(template: Any, leaves: list[Any]) -> Any:
 
 
 def _fits(specs: list[TensorSpec | None], template: Any, own: Any) -> bool:
-    """Are elements of these specs what a dataset of the spec `own` gives?"""
+    """Return whether elements of these specs fit a dataset of the spec `own`."""
     try:
         nest.assert_same_structure(template, own)
     except (TypeError, ValueError):
@@ -164,7 +164,7 @@ def _nameless(leaf: Any) -> Any:
 
 @contextlib.contextmanager
 def _writer(index: Path) -> Iterator[_Writer]:
-    """What takes the elements of a walk. If the walk does not come to its end, nothing is left of it."""
+    """Writer of the elements of a loop. If the loop does not come to its end, no file is left."""
     index.parent.mkdir(parents=True, exist_ok=True)
     storage.sweep(index)
     _sweep(index)
@@ -245,7 +245,7 @@ class _Writer:
         self._elements, self._bytes = [], 0
 
     def finish(self) -> None:
-        """All elements are there: from now on there is a cache, unless another writer was faster."""
+        """Write the index, after all elements: from now on there is a cache, unless another writer was faster."""
         if self._elements:
             self._flush()
         contents = {
@@ -264,7 +264,7 @@ class _Writer:
             storage.sync_directory(self._index.parent)
 
     def remove(self) -> None:
-        """Leave no chunk behind."""
+        """Remove all chunks."""
         for chunk in self._chunks:
             with contextlib.suppress(OSError):
                 self._index.with_name(chunk["file"]).unlink()
@@ -275,7 +275,7 @@ def _lengths(spec: TensorSpec) -> list[int | None] | None:
 
 
 def _stored(name: str, column: Sequence[Any], tensors: dict[str, Any]) -> Any:
-    """Put what one component is in all elements of a chunk into `tensors`; returns the shapes, one if all are alike."""
+    """Put one component of all elements of a chunk into `tensors`; returns the shapes, one if all are alike."""
     if column[0] is None:
         return None
     flat = [array.reshape(-1) for array in column]
@@ -294,7 +294,7 @@ def _stored(name: str, column: Sequence[Any], tensors: dict[str, Any]) -> Any:
 
 
 class _SavedCursor(Cursor):
-    """A walk along what is saved: one chunk after the other is read when it is come to, and none that is skipped."""
+    """Cursor over saved elements: a chunk is read when it is reached, and not at all if it is skipped."""
 
     def __init__(self, saved: _Saved) -> None:
         self._saved = saved
@@ -329,7 +329,7 @@ class _SavedCursor(Cursor):
         return n - missing
 
     def _there(self) -> bool:
-        """Is there one more element? If need be, the next chunk is read."""
+        """Return whether there is one more element; reads the next chunk if need be."""
         if not self._left and self._ahead:
             chunk = self._ahead.pop()
             self._chunk, self._left = _opened(self._saved, chunk), chunk["count"]
@@ -337,7 +337,7 @@ class _SavedCursor(Cursor):
 
 
 def _opened(saved: _Saved, chunk: dict[str, Any]) -> Cursor:
-    """A walk along the elements of a chunk."""
+    """Cursor over the elements of a chunk."""
     path, kind = saved.file.with_name(chunk["file"]), _kind(saved.file)
     try:
         contents, tensors, digest = storage.read(path, kind)

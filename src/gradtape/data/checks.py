@@ -1,4 +1,4 @@
-"""What users give to the methods of datasets: checked, and said what would do where it does not."""
+"""Validation of the arguments of `Dataset`'s methods. Each function takes the name that an error gives to the value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def function(what: str, value: Any) -> Callable[..., Any]:
 
 
 def listed(what: str, values: Any) -> list[Any]:
-    """The items of a list, or of something else that can be gone through."""
+    """The items of a list, or of another iterable."""
     try:
         return list(values)
     except TypeError:
@@ -56,7 +56,7 @@ def _size(size: int) -> int | None:
 
 
 def weights(what: str, value: Any, count: int) -> Any:
-    """How much each of `count` things counts: as much as the others, if nothing is said."""
+    """The weights of `count` things; all alike if there are none."""
     if value is None:
         return np.ones(count)
     array = convert_to_tensor(value)._array
@@ -76,7 +76,7 @@ def stage(what: str, value: Any) -> Stage:
 
 
 def stages(what: str, values: Any) -> list[Stage]:
-    """Those of a list of datasets."""
+    """The stages of a list of datasets."""
     return [
         stage(f"{what} must be a list of datasets, of which each is", value) for value in listed(what, values)
     ]

@@ -1,19 +1,20 @@
-"""Dataset: a pipeline that gives elements, made of stages.
+"""Dataset: a pipeline of stages that yields elements.
 
-A method adds a stage and returns a new dataset; nothing runs before somebody iterates. As long as elements are rows of
-arrays, stages that only choose and order work on row numbers: see `sources.Gather`.
+A method adds a stage and returns a new dataset; nothing runs before the dataset is iterated. As long as elements are
+rows of arrays, stages that only choose and order work on row numbers: see `sources.Gather`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, wrap
+from ..core.types import DTypeLike, IntLike, PathLike, ShapeLike, TensorLike
 from ..engine.arrays import cores
 from ..ops.array.movement import static_number as whole
 from ..ops.scalars import choice
@@ -23,15 +24,18 @@ from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
 from .stage import INFINITE, UNKNOWN, Stage, random_stages, resume
-from .structure import as_element, is_dataset
+from .structure import Element, Specs, as_element, is_dataset
 from .threads import AUTOTUNE
+
+# For arguments that are structures of one kind of value.
+_Structure: TypeAlias = Sequence[Any] | Mapping[Any, Any]
 
 
 class Dataset:
     """Elements, one after the other: to be shuffled, mapped, batched, and looped over.
 
-    Elements are tensors, or tuples and dicts of them, nested. Make one with `from_tensor_slices`, `from_generator`,
-    `range` and their kin.
+    Elements are tensors, or tuples and dicts of them, nested. Create a dataset with `from_tensor_slices`,
+    `from_generator`, `range` and so on: the arguments `stage` and `options` are for these methods.
 
     >>> dataset = Dataset.from_tensor_slices(([1.0, 2.0, 3.0], [0, 1, 0])).batch(2)
     >>> for x, y in dataset:
@@ -48,11 +52,14 @@ class Dataset:
         self._stage = stage
         self._options = Options() if options is None else options
 
-    # -- making -------------------------------------------------------------------------------------------------------
+    # -- creating -----------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensor_slices(tensors: Element, name: str | None = None) -> Dataset:
         """The rows of an array, or of all arrays in a structure.
+
+        Raises:
+            InvalidArgumentError: if the arrays do not have the same number of rows.
 
         >>> list(Dataset.from_tensor_slices({"a": [1, 2], "b": [[3], [4]]}).as_numpy_iterator())
         [{'a': np.int32(1), 'b': array([3], dtype=int32)}, {'a': np.int32(2), 'b': array([4], dtype=int32)}]
@@ -60,7 +67,7 @@ class Dataset:
         return Dataset(sources.slices(tensors))
 
     @staticmethod
-    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensors(tensors: Element, name: str | None = None) -> Dataset:
         """A single element.
 
         >>> len(Dataset.from_tensors([1, 2, 3]))
@@ -71,13 +78,24 @@ class Dataset:
     @staticmethod
     def from_generator(
         generator: Callable[..., Any],
-        output_types: Any = None,
-        output_shapes: Any = None,
-        args: Any = None,
-        output_signature: Any = None,
+        output_types: DTypeLike | _Structure | None = None,
+        output_shapes: ShapeLike | Mapping[Any, Any] | None = None,
+        args: Sequence[TensorLike] | None = None,
+        output_signature: Specs | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a generator yields. Each loop calls `generator(*args)` anew.
+        """The elements that a generator yields.
+
+        Args:
+            generator: a function that returns an iterable. Each loop over the dataset calls `generator(*args)` anew.
+            output_types: the dtypes of the elements, if there is no `output_signature`.
+            output_shapes: their shapes, as far as known.
+            args: arguments for `generator`, which gets them as NumPy arrays.
+            output_signature: a `TensorSpec` for each part of an element.
+
+        Raises:
+            TypeError: if `generator` is no function, or neither or both of `output_types` and `output_signature` are
+                given.
 
         >>> from gradtape import TensorSpec
         >>> squares = lambda: (i * i for i in range(4))
@@ -89,8 +107,11 @@ class Dataset:
         return Dataset(sources.Generated(generator, args, signature))
 
     @staticmethod
-    def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
-        """The integers of Python's `range`: stop; start and stop; or start, stop and step.
+    def range(*args: IntLike, output_type: DTypeLike = "int64", name: str | None = None) -> Dataset:
+        """The integers of Python's `range`, of dtype `output_type`: stop; start and stop; or start, stop and step.
+
+        Raises:
+            ValueError: unless there are one to three arguments.
 
         >>> [int(x) for x in Dataset.range(1, 10, 4)]
         [1, 5, 9]
@@ -102,7 +123,9 @@ class Dataset:
         return Dataset(sources.progression(start, stop, step, output_type))
 
     @staticmethod
-    def counter(start: Any = 0, step: Any = 1, dtype: Any = "int64", name: str | None = None) -> Dataset:
+    def counter(
+        start: IntLike = 0, step: IntLike = 1, dtype: DTypeLike = "int64", name: str | None = None
+    ) -> Dataset:
         """The integers start, start + step, ... without end.
 
         >>> [int(x) for x in Dataset.counter(5, 2).take(3)]
@@ -113,9 +136,13 @@ class Dataset:
 
     @staticmethod
     def random(
-        seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+        seed: IntLike | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
         """Random integers of 32 bits, without end.
+
+        Args:
+            seed: as for `random.uniform`: together with `random.set_seed` it decides the numbers.
+            rerandomize_each_iteration: whether each loop gets other numbers.
 
         >>> a, b = Dataset.random(seed=4).take(2)
         >>> int(a) != int(b)
@@ -125,9 +152,20 @@ class Dataset:
 
     @staticmethod
     def list_files(
-        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+        file_pattern: TensorLike,
+        shuffle: bool | None = None,
+        seed: IntLike | None = None,
+        name: str | None = None,
     ) -> Dataset:
-        """The names of the files that match a glob pattern (or several), shuffled unless told otherwise.
+        """The names of the files that match a pattern.
+
+        Args:
+            file_pattern: a glob pattern, or several.
+            shuffle: whether the names come in random order, another in each loop (the default); or sorted.
+            seed: as for `random.uniform`: together with `random.set_seed` it decides the numbers.
+
+        Raises:
+            InvalidArgumentError: if no file matches.
 
         >>> Dataset.list_files("/no/such/*.txt")
         Traceback (most recent call last):
@@ -144,8 +182,13 @@ class Dataset:
         return files if shuffle is False else files.shuffle(len(names), seed)
 
     @staticmethod
-    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+    def zip(
+        *args: Dataset | _Structure, datasets: Dataset | _Structure | None = None, name: str | None = None
+    ) -> Dataset:
         """Elements of several datasets side by side: of a structure of datasets, or of those given as arguments.
+
+        Raises:
+            TypeError: if there is no dataset, or something else.
 
         >>> list(Dataset.zip(Dataset.range(3), Dataset.range(10, 12)).as_numpy_iterator())
         [(np.int64(0), np.int64(10)), (np.int64(1), np.int64(11))]
@@ -160,13 +203,20 @@ class Dataset:
 
     @staticmethod
     def sample_from_datasets(
-        datasets: Any,
-        weights: Any = None,
-        seed: Any = None,
+        datasets: Iterable[Dataset],
+        weights: TensorLike | None = None,
+        seed: IntLike | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
-        """Elements of datasets drawn at random: evenly, or with the given probabilities.
+        """Elements of several datasets, drawn at random.
+
+        Args:
+            datasets: a list of them.
+            weights: how often each is drawn, in proportion to the others; by default all are drawn as often.
+            seed: as for `random.uniform`: together with `random.set_seed` it decides the numbers.
+            stop_on_empty_dataset: whether to end with the first dataset that ends; else the others go on.
+            rerandomize_each_iteration: whether each loop draws anew.
 
         >>> ones, twos = Dataset.from_tensors(1).repeat(), Dataset.from_tensors(2).repeat()
         >>> {int(x) for x in Dataset.sample_from_datasets([ones, twos], weights=[1.0, 0.0]).take(9)}
@@ -180,9 +230,14 @@ class Dataset:
 
     @staticmethod
     def choose_from_datasets(
-        datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+        datasets: Iterable[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """Elements of the datasets that the integers of `choice_dataset` name.
+        """The next element of the dataset that each integer of another dataset names.
+
+        Args:
+            datasets: a list of them.
+            choice_dataset: the positions in that list.
+            stop_on_empty_dataset: whether to end with the first dataset that ends; else it is passed over.
 
         >>> a, b = Dataset.range(3), Dataset.range(10, 13)
         >>> [int(x) for x in Dataset.choose_from_datasets([a, b], Dataset.range(2).repeat(2))]
@@ -192,7 +247,7 @@ class Dataset:
         choices = arguments.stage("choose_from_datasets: choice_dataset must be", choice_dataset)
         return Dataset(order.Choose(stages, choices, stop_on_empty_dataset))
 
-    # -- looking ------------------------------------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self._stage)
@@ -207,9 +262,9 @@ class Dataset:
 
     @property
     def element_spec(self) -> Any:
-        """What the elements are: a structure of `TensorSpec`.
+        """The shapes and dtypes of the elements: a structure of `TensorSpec`.
 
-        To find out what a function given to `map` returns, it is called on zeros.
+        A function given to `map` is called on zeros to find out what it returns.
 
         >>> Dataset.range(3).batch(2).element_spec
         TensorSpec(shape=(None,), dtype=tf.int64, name=None)
@@ -217,7 +272,7 @@ class Dataset:
         return self._stage.spec
 
     def cardinality(self) -> Tensor:
-        """How many elements there are: `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY` if that is so.
+        """The number of elements; or `INFINITE_CARDINALITY`, or `UNKNOWN_CARDINALITY`.
 
         >>> int(Dataset.range(5).batch(2).cardinality())
         3
@@ -235,8 +290,12 @@ class Dataset:
     def __bool__(self) -> bool:
         return True
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """The last state: each element and the state before make the next, `reduce_func(state, element)`.
+    def reduce(self, initial_state: Element, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """The last state of a loop over the elements.
+
+        Args:
+            initial_state: a tensor, or a structure of them.
+            reduce_func: computes the next state, of the same structure, shapes and dtypes, from `(state, element)`.
 
         >>> int(Dataset.range(5).reduce(np.int64(0), lambda total, x: total + x))
         10
@@ -250,6 +309,9 @@ class Dataset:
     def get_single_element(self, name: str | None = None) -> Any:
         """The element of a dataset that has just one.
 
+        Raises:
+            InvalidArgumentError: if there is none, or more than one.
+
         >>> Dataset.range(3).batch(3).get_single_element().numpy()
         array([0, 1, 2])
         """
@@ -261,15 +323,15 @@ class Dataset:
         return elements[0]
 
     def options(self) -> Options:
-        """The options it was given; nothing follows from them here."""
+        """The options given with `with_options`. They have no effect."""
         return self._options
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same dataset with options, which are remembered."""
+        """The same dataset with other options: those of `options`, and where they are not set, its own."""
         return Dataset(self._stage, self._options.merge(options))
 
     def _save_state(self) -> dict[str, Any]:
-        """How often it was shuffled, so that a program that goes on later sees the orders it would have seen."""
+        """The number of loops that were shuffled: a restored program then goes on with the orders that come next."""
         return {"orders": [[list(stage.seed), stage.walks] for stage in random_stages(self._stage)]}
 
     def _prepare_state(self, state: Any) -> Callable[[], None]:
@@ -284,7 +346,7 @@ class Dataset:
         return Dataset(stage, self._options)
 
     def _ordered(self, step: Callable[[Stage], Stage]) -> Dataset:
-        """A step that does not look into elements: done on their numbers, where they are rows of arrays."""
+        """Add a stage that only chooses or orders: on row numbers, where the elements are rows of arrays."""
         stage = self._stage
         return self._then(
             Gather(step(stage.numbers), stage.rows) if isinstance(stage, Gather) else step(stage)
@@ -292,22 +354,24 @@ class Dataset:
 
     def shuffle(
         self,
-        buffer_size: Any,
-        seed: Any = None,
+        buffer_size: IntLike,
+        seed: IntLike | None = None,
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order, each drawn from a buffer of the next `buffer_size`.
+        """The elements in random order.
 
-        Every loop has another order, unless `reshuffle_each_iteration` is False; with the same seed a program has the
-        same orders each time it runs.
+        Args:
+            buffer_size: each element is drawn from this many: as many as there are elements for a perfect shuffle.
+            seed: as for `random.uniform`: together with `random.set_seed` it decides the orders.
+            reshuffle_each_iteration: whether every loop has another order.
 
         >>> sorted(int(x) for x in Dataset.range(5).shuffle(5, seed=1))
         [0, 1, 2, 3, 4]
         """
         return self._ordered(lambda stage: order.Shuffle(stage, buffer_size, seed, reshuffle_each_iteration))
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+    def repeat(self, count: IntLike | None = None, name: str | None = None) -> Dataset:
         """The elements `count` times over, or without end.
 
         >>> [int(x) for x in Dataset.range(2).repeat(2)]
@@ -316,7 +380,7 @@ class Dataset:
         times = -1 if count is None else whole("repeat: count", count)
         return self._ordered(lambda stage: order.Repeat(stage, times))
 
-    def take(self, count: Any, name: str | None = None) -> Dataset:
+    def take(self, count: IntLike, name: str | None = None) -> Dataset:
         """At most the first `count` elements; -1 for all.
 
         >>> [int(x) for x in Dataset.range(9).take(2)]
@@ -324,7 +388,7 @@ class Dataset:
         """
         return self._ordered(lambda stage: order.Take(stage, whole("take: count", count)))
 
-    def skip(self, count: Any, name: str | None = None) -> Dataset:
+    def skip(self, count: IntLike, name: str | None = None) -> Dataset:
         """All but the first `count` elements; -1 for none.
 
         >>> [int(x) for x in Dataset.range(5).skip(3)]
@@ -332,8 +396,11 @@ class Dataset:
         """
         return self._ordered(lambda stage: order.Skip(stage, whole("skip: count", count)))
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+    def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on.
+
+        Raises:
+            InvalidArgumentError: unless 0 <= `index` < `num_shards`.
 
         >>> [int(x) for x in Dataset.range(7).shard(3, 1)]
         [1, 4]
@@ -344,11 +411,11 @@ class Dataset:
             )
         )
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The elements, kept once they have all been seen: in memory, or in files whose names begin with `filename`.
+    def cache(self, filename: PathLike | Tensor = "", name: str | None = None) -> Dataset:
+        """Keep the elements for the loops to come: in memory, or in files whose names begin with `filename`.
 
-        The first loop that comes to its end writes the files; those after it, also in other processes, read them and
-        run nothing of what comes before `cache`. To have the elements made anew, delete the file that ends in .index.
+        The first loop that comes to its end writes the files; later ones, in other processes as well, read them and
+        run no stage before `cache`. To compute the elements anew, delete the file that ends in .index.
 
         >>> [int(x) for x in Dataset.range(3).cache().repeat(2)]
         [0, 1, 2, 0, 1, 2]
@@ -379,7 +446,7 @@ class Dataset:
             joined.spec  # noqa: B018  both are known already: what does not fit is said here
         return self._then(joined)
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
+    def enumerate(self, start: IntLike = 0, name: str | None = None) -> Dataset:
         """Pairs of a number, counted from `start`, and the element.
 
         >>> list(Dataset.from_tensor_slices([7, 8]).enumerate(5).as_numpy_iterator())
@@ -387,21 +454,25 @@ class Dataset:
         """
         return Dataset.zip(Dataset.counter(start), self).with_options(self._options)
 
-    # -- making new elements ------------------------------------------------------------------------------------------
+    # -- computing new elements ---------------------------------------------------------------------------------------
 
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """`map_func` of each element, whose parts it gets as arguments if it is a tuple.
+        """`map_func` of each element.
 
-        With `num_parallel_calls`, so many threads call it; AUTOTUNE uses threads if it is slow. The order stays,
-        unless `deterministic` is False.
+        Args:
+            map_func: takes an element; the parts of a tuple as arguments.
+            num_parallel_calls: how many threads call it; AUTOTUNE uses threads if it is slow.
+            deterministic: False to yield the results of threads in the order in which they are ready.
+            synchronous: accepted; no effect.
+            use_unbounded_threadpool: accepted; no effect.
 
         >>> [int(x) for x in Dataset.range(3).map(lambda x: x * x)]
         [0, 1, 4]
@@ -427,8 +498,12 @@ class Dataset:
         """
         return self._then(transform.TakeWhile(self._stage, predicate))
 
-    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """What `scan_func(state, element)` makes of each element; it returns the next state and the new element.
+    def scan(self, initial_state: Element, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements that a function computes from a state and each element.
+
+        Args:
+            initial_state: a tensor, or a structure of them.
+            scan_func: takes `(state, element)` and returns the next state and the new element.
 
         >>> [int(x) for x in Dataset.range(5).scan(np.int64(0), lambda total, x: (total + x, total + x))]
         [0, 1, 3, 6, 10]
@@ -445,13 +520,19 @@ class Dataset:
 
     def batch(
         self,
-        batch_size: Any,
+        batch_size: IntLike,
         drop_remainder: bool = False,
-        num_parallel_calls: Any = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """`batch_size` elements at a time, stacked; the last batch may be smaller, unless it is to be dropped.
+        """Stack `batch_size` elements at a time.
+
+        Args:
+            batch_size: at least 1.
+            drop_remainder: whether to drop the last batch if it is smaller.
+            num_parallel_calls: accepted; no effect.
+            deterministic: accepted; no effect.
 
         >>> [x.numpy().tolist() for x in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
@@ -462,13 +543,20 @@ class Dataset:
 
     def padded_batch(
         self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        batch_size: IntLike,
+        padded_shapes: ShapeLike | Mapping[Any, Any] | None = None,
+        padding_values: Element = None,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """`batch_size` elements at a time, filled up to `padded_shapes`, or to the largest, and stacked.
+        """Pad `batch_size` elements at a time to one shape, and stack them.
+
+        Args:
+            batch_size: at least 1.
+            padded_shapes: the shape of an element, or a structure of shapes; None or -1 for an axis, and no shapes at
+                all, stand for the largest size in the batch.
+            padding_values: the values to fill up with, one or a structure; by default zeros or empty strings.
+            drop_remainder: whether to drop the last batch if it is smaller.
 
         >>> rows = Dataset.range(1, 4).map(lambda n: np.ones(int(n), int))
         >>> rows.padded_batch(3).get_single_element().numpy().tolist()
@@ -487,16 +575,16 @@ class Dataset:
         """
         return self._then(transform.Unbatch(self._stage))
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """The rows of the elements in batches of another size.
+    def rebatch(self, batch_size: IntLike, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """The rows of the elements in batches of `batch_size`; `drop_remainder` drops the last if it is smaller.
 
         >>> [x.numpy().tolist() for x in Dataset.range(6).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4, 5]]
         """
         return self.unbatch().batch(batch_size, drop_remainder)
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """The elements, which a thread makes up to `buffer_size` ahead; AUTOTUNE uses one if they are slow to make.
+    def prefetch(self, buffer_size: IntLike, name: str | None = None) -> Dataset:
+        """Let a thread compute up to `buffer_size` elements ahead; AUTOTUNE uses a thread if they are slow to compute.
 
         >>> [int(x) for x in Dataset.range(3).prefetch(2)]
         [0, 1, 2]
@@ -507,13 +595,19 @@ class Dataset:
 
     def window(
         self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
+        size: IntLike,
+        shift: IntLike | None = None,
+        stride: IntLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Datasets of `size` neighbours each: one for each component. Each begins `shift` (or `size`) after the last.
+        """Datasets of neighbours; for elements that are structures, structures of datasets.
+
+        Args:
+            size: how many elements there are in each.
+            shift: how many elements after the last one each begins; `size` by default.
+            stride: how many elements apart neighbours are.
+            drop_remainder: whether to drop the last windows if they are smaller.
 
         >>> [[int(x) for x in window] for window in Dataset.range(5).window(3, shift=2)]
         [[0, 1, 2], [2, 3, 4], [4]]
@@ -523,7 +617,7 @@ class Dataset:
         return self._then(nested.Window(self._stage, length, forward, step, drop_remainder, Dataset))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of the datasets that `map_func` makes of each element, one after the other.
+        """The elements of the dataset that `map_func` returns for each element, one dataset after the other.
 
         >>> [int(x) for x in Dataset.range(1, 4).flat_map(lambda n: Dataset.range(n))]
         [0, 0, 1, 0, 1, 2]
@@ -533,15 +627,20 @@ class Dataset:
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any = None,
-        block_length: Any = None,
-        num_parallel_calls: Any = None,
+        cycle_length: IntLike | None = None,
+        block_length: IntLike | None = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of the datasets that `map_func` makes: `cycle_length` at a time, `block_length` from each.
+        """The elements of several datasets in turn, of which `map_func` returns one for each element.
 
-        With `num_parallel_calls` a thread reads ahead in each.
+        Args:
+            map_func: takes an element and returns a dataset.
+            cycle_length: how many datasets are read in turn; by default as many as there are cores.
+            block_length: how many elements each gives in its turn; 1 by default.
+            num_parallel_calls: if given, a thread reads ahead in each dataset.
+            deterministic: accepted; no effect.
 
         >>> twice = Dataset.range(1, 4).interleave(lambda x: Dataset.from_tensors(x).repeat(2), cycle_length=2)
         >>> [int(x) for x in twice]
@@ -560,11 +659,20 @@ class Dataset:
         self,
         key_func: Callable[..., Any],
         reduce_func: Callable[..., Any],
-        window_size: Any = None,
+        window_size: IntLike | None = None,
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements of one key, `window_size` at a time, made into the elements of `reduce_func(key, dataset)`.
+        """Group elements by a key, and reduce each group to a dataset.
+
+        Args:
+            key_func: takes an element and returns its key, an integer.
+            reduce_func: takes a key and a dataset of up to `window_size` elements, and returns a dataset.
+            window_size: how many elements of one key make a group.
+            window_size_func: the same as a function of the key.
+
+        Raises:
+            ValueError: unless one of `window_size` and `window_size_func` is given.
 
         >>> by_parity = Dataset.range(5).group_by_window(lambda x: x % 2, lambda key, group: group.batch(9), 3)
         >>> [x.numpy().tolist() for x in by_parity]
@@ -582,19 +690,27 @@ class Dataset:
     def bucket_by_sequence_length(
         self,
         element_length_func: Callable[..., Any],
-        bucket_boundaries: Any,
-        bucket_batch_sizes: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        bucket_boundaries: Iterable[IntLike],
+        bucket_batch_sizes: Iterable[IntLike],
+        padded_shapes: ShapeLike | Mapping[Any, Any] | None = None,
+        padding_values: Element = None,
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Padded batches of elements of about one length: below the first boundary, between it and the second, ...
+        """Padded batches of elements of similar length.
 
-        A batch is padded to its longest element, or with `pad_to_bucket_boundary` to the greatest length of its bucket;
-        then an element as long as the last boundary is an error.
+        Args:
+            element_length_func: takes an element and returns its length.
+            bucket_boundaries: lengths at which a new bucket begins.
+            bucket_batch_sizes: the batch size of each bucket: one more than there are boundaries.
+            padded_shapes: as for `padded_batch`.
+            padding_values: as for `padded_batch`.
+            pad_to_bucket_boundary: whether to pad to the greatest length of the bucket, and not of the batch; then an
+                element as long as the last boundary is an error.
+            no_padding: whether elements are stacked as they are.
+            drop_remainder: whether to drop the last batch of each bucket if it is smaller.
 
         >>> rows = Dataset.from_tensor_slices([1, 5, 2, 6]).map(lambda n: np.ones(int(n), int))
         >>> batches = rows.bucket_by_sequence_length(lambda x: len(x), [4], [2, 2])
@@ -647,6 +763,12 @@ def _zipped(template: Any, stages: list[Stage]) -> Stage:
 class TextLineDataset(Dataset):
     """The lines of text files, as strings.
 
+    Args:
+        filenames: a name, several, or a dataset of names.
+        compression_type: '' or None, 'GZIP' or 'ZLIB'.
+        buffer_size: accepted; no effect.
+        num_parallel_reads: accepted; no effect.
+
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "poem.txt"
     >>> _ = path.write_text("one\\ntwo\\n")
@@ -656,13 +778,13 @@ class TextLineDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        filenames: TensorLike | Dataset,
+        compression_type: str | None = None,
+        buffer_size: IntLike | None = None,
+        num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
         kind = "" if compression_type is None else compression_type
         choice("TextLineDataset", "compression_type", kind, ("", "GZIP", "ZLIB"))
-        files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
+        files = filenames if isinstance(filenames, Dataset) else Dataset.from_tensors(filenames)
         super().__init__(sources.Lines(files._stage, kind))

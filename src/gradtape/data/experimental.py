@@ -36,7 +36,7 @@ __all__ = [
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements a dataset has: `dataset.cardinality()`.
+    """The number of elements of a dataset: `dataset.cardinality()`.
 
     >>> int(cardinality(Dataset.range(4)))
     4
@@ -55,8 +55,11 @@ def get_single_element(dataset: Dataset) -> Any:
     return dataset.get_single_element()
 
 
-def get_structure(dataset_or_iterator: Any) -> Any:
-    """What the elements are: `element_spec`.
+def get_structure(dataset_or_iterator: Dataset | DatasetIterator) -> Any:
+    """The specs of the elements: the `element_spec` of `dataset_or_iterator`.
+
+    Raises:
+        TypeError: if it is neither a dataset nor an iterator of one.
 
     >>> get_structure(Dataset.range(4))
     TensorSpec(shape=(), dtype=tf.int64, name=None)
@@ -67,7 +70,10 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """A step for `apply` that knows how many elements there are, and raises if there are not.
+    """A step for `Dataset.apply`: the dataset has `expected_cardinality` elements, which is checked while it is read.
+
+    Raises:
+        FailedPreconditionError: while the dataset is read, if it has more or fewer.
 
     >>> odd = Dataset.range(6).filter(lambda x: x % 2 == 1).apply(assert_cardinality(3))
     >>> len(odd)

@@ -19,7 +19,7 @@ from .structure import spec_of
 
 
 def element(fetch: Callable[[], Any], spec: Any) -> Any:
-    """What `fetch` will return when the program runs: an element of this spec."""
+    """Placeholder for the element of this spec that `fetch` will return when the program runs."""
     kinds = [_kind(leaf) for leaf in nest.flatten(spec)]
 
     def arrays() -> list[Any]:
@@ -65,7 +65,7 @@ class Loop:
         return element(fetch, spec_of(example))
 
     def end(self) -> None:
-        """There must be no more elements, as there were none while tracing."""
+        """Check that there are no more elements, as there were none while tracing."""
         empty = not self._traced
 
         def check() -> list[Any]:

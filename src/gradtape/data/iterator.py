@@ -1,4 +1,4 @@
-"""Iterator: a user's walk along a dataset. Its position can be saved and gone back to."""
+"""Iterator: one pass over a dataset. Its position can be saved and restored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from .stage import Cursor, Session, Stage, resume
 
 
 class Iterator:
-    """What `iter(dataset)` gives: the elements, one after the other.
+    """The elements of a dataset, one after the other: what `iter(dataset)` returns.
 
-    A `train.Checkpoint` saves its position: how many elements it has given, and in which orders they were shuffled.
+    A `train.Checkpoint` saves its position: how many elements it has yielded, and in which orders they were shuffled.
+
+    Args:
+        stage: the last stage of the dataset.
 
     >>> from gradtape.data import Dataset
     >>> iterator = iter(Dataset.range(3))
@@ -54,7 +57,7 @@ class Iterator:
         return got[0]
 
     def _traced(self) -> Any:
-        """The next element inside a @function. One made in there goes ahead while tracing, to see what comes."""
+        """The next element inside a @function. An iterator created there reads ahead while tracing."""
         from .in_function import element
 
         if self._loop is None:
@@ -67,7 +70,11 @@ class Iterator:
         return self._loop.next(example)
 
     def get_next(self) -> Any:
-        """The next element; OutOfRangeError at the end."""
+        """The next element.
+
+        Raises:
+            OutOfRangeError: at the end of the dataset.
+        """
         try:
             return next(self)
         except StopIteration:
@@ -90,9 +97,9 @@ class Iterator:
         return {"given": self._given, "orders": self._session.orders()}
 
     def _prepare_state(self, state: Any) -> Callable[[], None]:
-        """Find a saved position. Nothing has changed before the function this returns is called."""
+        """Find a saved position, and return a function that goes there. Until it is called nothing changes."""
         given, session = state["given"], Session(self._stage, state["orders"])
-        check_dtype = resume(self._stage, state["orders"])
+        resume_orders = resume(self._stage, state["orders"])
         cursor = self._stage.open(session)
         passed = cursor.skip(given)
         if passed < given:
@@ -101,7 +108,7 @@ class Iterator:
             )
 
         def go() -> None:
-            check_dtype()
+            resume_orders()
             self._session, self._cursor, self._given = session, cursor, given
 
         return go

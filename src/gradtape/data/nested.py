@@ -68,7 +68,7 @@ class Window(Stage):
 
 
 class Interleave(Stage):
-    """The elements of the datasets that a function makes of elements, several of them at a time, by turns."""
+    """The elements of the datasets that a function returns for elements, several of them in turn."""
 
     infers = True
 
@@ -115,7 +115,7 @@ class Interleave(Stage):
 
 
 class GroupByWindow(Stage):
-    """Elements gathered by a key; each group that is full, and each that is left, becomes a dataset of a function.
+    """Elements grouped by a key; a function reduces each full group, and at the end each remaining one, to a dataset.
 
     What the elements are is found out with the `keys` as examples.
     """

@@ -8,40 +8,50 @@ from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, convert, convert_to_tensor
+from .structure import Element, Specs
 
 
 class Optional:
-    """A value (a tensor, or a structure of them), or none. Made with `from_value` and `empty`.
+    """A value (a tensor, or a structure of them), or none. Create one with `from_value` or `empty`.
+
+    Args:
+        value: the value, as tensors; None if there is none.
+        element_spec: the specs of the value.
+        there: whether there is a value.
 
     >>> bool(Optional.from_value(3).has_value())
     True
     """
 
-    def __init__(self, value: Any, element_spec: Any, there: bool) -> None:
+    def __init__(self, value: Any, element_spec: Specs, there: bool) -> None:
         self._value, self._element_spec, self._there = value, element_spec, there
 
     @staticmethod
-    def from_value(value: Any) -> Optional:
-        """One that has a value."""
+    def from_value(value: Element) -> Optional:
+        """Create an optional that has a value."""
         tensors = nest.map_structure(convert_to_tensor, value)
         return Optional(tensors, nest.map_structure(TensorSpec.from_tensor, tensors), True)
 
     @staticmethod
-    def empty(element_spec: Any) -> Optional:
-        """One that has none, of what would be described by `element_spec`."""
+    def empty(element_spec: Specs) -> Optional:
+        """Create an optional without a value; `element_spec` describes what it would be."""
         return Optional(None, element_spec, False)
 
     @property
     def element_spec(self) -> Any:
-        """What the value is, or would be."""
+        """The specs of the value."""
         return self._element_spec
 
     def has_value(self, name: str | None = None) -> Tensor:
-        """Is there a value?"""
+        """Return whether there is a value, as a tensor."""
         return convert(self._there)
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError if there is none."""
+        """The value.
+
+        Raises:
+            InvalidArgumentError: if there is none.
+        """
         if not self._there:
             raise InvalidArgumentError("Optional.get_value: there is no value")
         return self._value

@@ -1,4 +1,4 @@
-"""Options of datasets: TensorFlow's names, remembered; nothing follows from them here."""
+"""Options of datasets, under TensorFlow's names: stored, without an effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Names:
         object.__setattr__(self, name, value)
 
     def _said(self) -> dict[str, Any]:
-        """What somebody has set."""
+        """The attributes that were set."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -38,7 +38,7 @@ class _Names:
 
 
 class AutotuneOptions(_Names):
-    """How TensorFlow may tune itself."""
+    """Options of the automatic tuning."""
 
     _known = (
         "autotune_algorithm",
@@ -51,13 +51,13 @@ class AutotuneOptions(_Names):
 
 
 class DistributeOptions(_Names):
-    """How elements are divided among workers."""
+    """Options for dividing elements among workers."""
 
     _known = ("auto_shard_policy", "num_devices")
 
 
 class OptimizationOptions(_Names):
-    """What TensorFlow may rewrite."""
+    """Options for rewriting the pipeline."""
 
     _known = (
         "apply_default_optimizations",
@@ -77,13 +77,13 @@ class OptimizationOptions(_Names):
 
 
 class ThreadingOptions(_Names):
-    """How many threads TensorFlow may use."""
+    """Options for the number of threads."""
 
     _known = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
 class Options(_Names):
-    """What `Dataset.with_options` takes.
+    """Options for `Dataset.with_options`.
 
     >>> options = Options()
     >>> options.deterministic = False
@@ -116,7 +116,11 @@ class Options(_Names):
         self.threading = self.experimental_threading = ThreadingOptions()
 
     def merge(self, options: Options) -> Options:
-        """Both as one; where both say something, `options` has the last word."""
+        """Combine both into new options; where both set an attribute, that of `options` wins.
+
+        Raises:
+            TypeError: if `options` are no `Options`.
+        """
         if not isinstance(options, Options):
             raise TypeError(f"options must be data.Options, not {options!r}")
         merged = Options()

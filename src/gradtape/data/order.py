@@ -151,7 +151,7 @@ class _RepeatCursor(Cursor):
         return n - missing
 
     def _opened(self) -> bool:
-        """See that a round is under way, if there is one left."""
+        """Start the next round if the last has ended and there is one left."""
         if self._cursor is None:
             if not self._left:
                 return False
@@ -324,7 +324,7 @@ class _ConcatenateCursor(Cursor):
 
 
 class Cache(Stage):
-    """The source, kept in memory once a walk has come to its end."""
+    """The source, kept in memory once a loop has come to its end."""
 
     def __init__(self, source: Stage) -> None:
         super().__init__(source)
@@ -336,7 +336,7 @@ class Cache(Stage):
         return _CacheCursor(self.sources[0].open(session), self)
 
     def keep(self, parts: list[Sequence[Any]]) -> None:
-        """All elements are known: the next walk need not ask the source."""
+        """Keep the elements, now that all are known: the next loop need not read the source."""
         self._kept = joined(parts)
 
     def size(self) -> int:

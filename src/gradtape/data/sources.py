@@ -31,7 +31,7 @@ class Rows:
         raise NotImplementedError
 
     def take(self, indices: Sequence[int]) -> Any:
-        """Those with the given numbers (a range, an array or a list), stacked."""
+        """The elements with the given numbers (a range, an array or a list), stacked."""
         raise NotImplementedError
 
 
@@ -166,7 +166,7 @@ def progression(start: int, stop: int, step: int, dtype: Any) -> Gather:
 
 
 class Elements(Stage):
-    """Elements that are there already."""
+    """Elements that exist already."""
 
     def __init__(self, elements: Sequence[Any], spec: Any = None) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class Lines(Stage):
 
 
 class Generated(Stage):
-    """What a Python generator yields, held to a signature."""
+    """The values that a Python generator yields, checked against a signature."""
 
     def __init__(self, generator: Callable[..., Any], args: Any, signature: Any) -> None:
         super().__init__()
@@ -242,7 +242,7 @@ class Generated(Stage):
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
-    """What `from_generator` is told of its elements, as a structure of specs."""
+    """The arguments of `from_generator` that describe its elements, as a structure of specs."""
     if output_signature is not None:
         if output_types is not None or output_shapes is not None:
             raise TypeError(
@@ -263,7 +263,7 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
 
 
 def _shapes_like(types: Any, shapes: Any) -> list[TensorShape]:
-    """The shapes in the places of the types: a shape is a tuple too, so the types say where one begins."""
+    """The shapes in the places of the types: a shape is itself a tuple, so the types tell where one begins."""
     if isinstance(types, dict):
         return [s for key in sorted(types) for s in _shapes_like(types[key], shapes[key])]
     if isinstance(types, tuple):

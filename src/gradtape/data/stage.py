@@ -1,4 +1,4 @@
-"""Stages and cursors: what a pipeline is made of, and what walks along it.
+"""Stages, of which a pipeline consists, and cursors, which read it.
 
 A stage describes one step (a source, a shuffle, a batch) and can be opened any number of times; each time gives a
 cursor. A cursor hands out elements when asked for some: exactly as many as were asked for, until the end.
@@ -20,14 +20,14 @@ UNKNOWN = -2
 
 
 class Cursor:
-    """A walk along a stage. `some` is all it must do; the rest may be done faster than through `some`."""
+    """One pass over a stage. A subclass must define `some`; the other methods may be faster than through `some`."""
 
     def some(self, n: int) -> Sequence[Any]:
         """The next n elements: fewer only at the end."""
         raise NotImplementedError
 
     def block(self, n: int) -> tuple[int, Any]:
-        """How many of the next n elements there are, and these stacked into one."""
+        """The number of elements among the next n, and these stacked into one."""
         elements = self.some(n)
         return len(elements), stack(elements) if len(elements) else None
 
@@ -50,7 +50,7 @@ class Cursor:
 
 
 class Stream(Cursor):
-    """A cursor for whatever a Python iterator gives."""
+    """A cursor over a Python iterator."""
 
     def __init__(self, elements: Iterator[Any]) -> None:
         self._elements = elements
@@ -90,15 +90,15 @@ class Stage:
         self._spec: Any = None
 
     def open(self, session: Session) -> Cursor:
-        """A new walk along this stage."""
+        """A new cursor over this stage."""
         return Stream(self.elements(session))
 
     def elements(self, session: Session) -> Iterator[Any]:
-        """The elements of a new walk, one by one."""
+        """The elements of a new pass, one by one."""
         raise NotImplementedError
 
     def size(self) -> int:
-        """How many elements there are: INFINITE, or UNKNOWN, if that is what they are."""
+        """The number of elements, or INFINITE, or UNKNOWN."""
         return UNKNOWN
 
     @property
@@ -109,15 +109,15 @@ class Stage:
         return self._spec
 
     def known(self) -> bool:
-        """Can `spec` be had without calling a user's function?"""
+        """Return whether `spec` is known without calling a user's function."""
         return self._spec is not None or (not self.infers and all(s.known() for s in self.sources))
 
     def describe(self) -> Any:
-        """What `spec` is; asked once. Unless a stage says otherwise, its elements are those of its source."""
+        """Compute `spec`; called once. By default that of the source."""
         return self.sources[0].spec
 
     def first(self) -> Any:
-        """An element, for an example."""
+        """An example of an element."""
         for element in self.open(Session(self)):
             return element
         raise InvalidArgumentError(
@@ -162,7 +162,7 @@ class Session:
         return walk
 
     def orders(self) -> list[list[Any]]:
-        """What makes another session the same as this, and those after it the same as here: lists of integers."""
+        """The state from which another session, and those after it, draw the same numbers: lists of integers."""
         return [
             [list(self._walk[stage][0]), self._walk[stage][1], stage.walks]
             for stage in random_stages(self._root)
@@ -190,7 +190,7 @@ def random_stages(root: Stage) -> list[Random]:
 
 
 def resume(root: Stage, orders: list[list[Any]]) -> Callable[[], None]:
-    """A function that lets the sessions to come be those that would have come where `orders` were taken."""
+    """A function that makes coming sessions those that would have followed where `orders` were taken."""
     stages = random_stages(root)
     found = list(zip(stages, _fitting(orders, stages)))
 

@@ -1,4 +1,4 @@
-"""Elements of datasets: structures (tuples and dicts, nested) of tensors; how they are made, stacked and described.
+"""Elements of datasets: structures (tuples and dicts, nested) of tensors; how they are created, stacked and described.
 
 Lists are no structures here: as in TensorFlow, a list in an element becomes a tensor.
 """
@@ -6,8 +6,8 @@ Lists are no structures here: as in TensorFlow, a list in an element becomes a t
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Protocol, TypeAlias, Union
 
 import numpy as np
 
@@ -16,16 +16,33 @@ from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, convert_to_tensor, wrap
+from ..core.types import ShapeLike, TensorLike
+
+# A value that becomes an element: values that become tensors, in tuples and dicts; datasets; None.
+Element: TypeAlias = Union[TensorLike, Mapping[Any, Any], "_Dataset", None]
+# The specs of an element, in the same structure.
+Specs: TypeAlias = Union[TensorSpec, "DatasetSpec", Sequence[Any], Mapping[Any, Any]]
+
+
+class _Dataset(Protocol):
+    """A dataset, for type checkers: `dataset` imports this file."""
+
+    @property
+    def element_spec(self) -> Any: ...
 
 
 class DatasetSpec:
-    """What is known of a dataset that is itself an element, as those of `window` are.
+    """The spec of a dataset that is itself an element, as those of `window` are.
+
+    Args:
+        element_spec: the specs of its elements.
+        dataset_shape: the shape of a tensor of datasets; () for a single one.
 
     >>> DatasetSpec(TensorSpec((), "int64"))
     DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
     """
 
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+    def __init__(self, element_spec: Specs, dataset_shape: ShapeLike = ()) -> None:
         self.element_spec = element_spec
         self.dataset_shape = TensorShape(dataset_shape)
 
@@ -40,7 +57,7 @@ class DatasetSpec:
 
 
 def is_dataset(value: Any) -> bool:
-    """Is this a dataset? They alone have stages."""
+    """Return whether this is a dataset: no other objects have stages."""
     return hasattr(type(value), "element_spec") and hasattr(value, "_stage")
 
 
@@ -57,7 +74,7 @@ def as_element(value: Any) -> Any:
         return kind(*map(as_element, value))
     if value is None or is_dataset(value):
         return value
-    if isinstance(value, MutableMapping):  # an OrderedDict, a defaultdict: lists in it are tensors too
+    if isinstance(value, MutableMapping):  # an OrderedDict, a defaultdict: also here a list is a tensor
         made = copy.copy(value)
         made.update({key: as_element(part) for key, part in value.items()})
         return made
@@ -67,7 +84,7 @@ def as_element(value: Any) -> Any:
 
 
 def packer(template: Any) -> Callable[[list[Any]], Any]:
-    """A function that puts leaves together like `template`; the two usual kinds take no time."""
+    """A function that packs leaves into the structure of `template`; the two usual kinds take no time."""
     if not nest.is_nested(template):
         return lambda leaves: leaves[0]
     if type(template) is tuple and not any(map(nest.is_nested, template)):
@@ -76,7 +93,7 @@ def packer(template: Any) -> Callable[[list[Any]], Any]:
 
 
 def component(structure: Any, i: int) -> str:
-    """How an error names the i-th leaf of an element."""
+    """The name of the i-th leaf of an element in an error."""
     return "the elements" if not nest.is_nested(structure) else f"component {i} of the elements"
 
 
@@ -224,7 +241,7 @@ def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
 
 
 def infer(function: Callable[[Any], Any], spec: Any, example: Callable[[], Any]) -> Any:
-    """The spec of what `function` makes of elements of `spec`, found by calling it.
+    """The spec of the results of `function` for elements of `spec`, found by calling it.
 
     It is called on zeros, and on zeros of another length where `spec` leaves lengths open: what differs then is open
     in the result too. A function that cannot take zeros is called on a real element, from `example`.

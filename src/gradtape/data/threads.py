@@ -28,7 +28,7 @@ _TRIALS = 4  # elements
 
 
 class _Pace:
-    """Finds out whether elements are slow to make: most of them, not just one that came first."""
+    """Measures whether elements are slow to compute: most of them, not just the first."""
 
     def __init__(self) -> None:
         self._slow, self._elements = 0, 0
@@ -96,7 +96,7 @@ class PrefetchCursor(Cursor):
         return self._received(n)
 
     def _start(self) -> None:
-        """From here on, the source is the thread's."""
+        """Start the thread, which alone reads the source from now on."""
         stop = threading.Event()
         self._stop = weakref.finalize(self, _halt, self._queue, stop)
         self._thread = threading.Thread(
@@ -120,7 +120,7 @@ class PrefetchCursor(Cursor):
 
 
 def _fill(source: Cursor, elements: queue.Queue[Any], stop: threading.Event) -> None:
-    """What the thread does."""
+    """Main function of the thread."""
     last = _END
     try:
         while not stop.is_set():
@@ -186,7 +186,7 @@ class _ParallelMapCursor(Cursor):
         return self._source.skip(n) if not self._running else super().skip(n)
 
     def _next(self) -> list[Any]:
-        """The next result, or nothing if all are through."""
+        """The next result, or nothing if there are no more."""
         self._submit()
         if not self._running:
             self._finish()
@@ -200,7 +200,7 @@ class _ParallelMapCursor(Cursor):
         return [result]
 
     def _submit(self) -> None:
-        """Keep as many calls running as may be."""
+        """Start calls, up to the limit."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._calls, thread_name_prefix="gradtape-map")
             self._close = weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Steps that make new elements: map, filter, batch, unbatch, zip, window, interleave and their kin."""
+"""Steps that compute new elements: map, filter, batch, unbatch, zip and so on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 def spread(function: Any, what: str) -> Callable[[Any], Any]:
-    """A user's function as one of an element: a tuple is handed over as that many arguments."""
+    """A user's function as a function of an element: the parts of a tuple become arguments."""
     checked(what, function)
 
     def call(element: Any) -> Any:
@@ -52,7 +52,7 @@ class Map(Stage):
         self._call = spread(function, "map: map_func")
 
     def made(self, element: Any) -> Any:
-        """What an element becomes. A list of results is a tuple, as in TensorFlow."""
+        """The new element for an element. A list of results becomes a tuple, as in TensorFlow."""
         result = self._call(element)
         return as_element(tuple(result) if type(result) is list else result)
 
@@ -78,7 +78,7 @@ class _MapCursor(Cursor):
 
 
 class Scan(Stage):
-    """A function of a state and each element, which gives the next state and what becomes of the element."""
+    """A function of a state and each element, which returns the next state and the new element."""
 
     infers = True
 

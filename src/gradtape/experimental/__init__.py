@@ -1,19 +1,14 @@
 """The public namespace `gradtape.experimental`. Its `numpy` is imported when first used."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..data.optional import Optional
-from ..names.missing import missing
+from ..names.missing import closed
 from . import dlpack
+
+if TYPE_CHECKING:
+    from . import numpy
 
 __all__ = ["Optional", "dlpack", "numpy"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "numpy":
-        raise missing(f"experimental.{name}")
-    import importlib
-
-    return importlib.import_module(f"{__name__}.numpy")
+closed(__name__, later={"numpy": ".numpy"})

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 
 # TensorFlow 1's names for what TensorFlow 2 calls otherwise. Those that only moved (tf.log is tf.math.log) are found
 # by their last part.
@@ -53,8 +55,8 @@ RENAMED = {
     "train.MomentumOptimizer": "optimizers.SGD",
 }
 
-# The namespaces of Keras that gradtape may have as its own.
-KERAS = ("optimizers", "losses", "metrics", "initializers", "regularizers", "constraints", "activations")
+# The namespaces of Keras that gradtape has as its own.
+KERAS = ("optimizers", "losses", "metrics", "initializers")
 
 _NO_SESSION = "there are no sessions: an operation runs at once, and .numpy() gives its value"
 _NO_CONFIGURATION = "there is no session to configure: leave it out"
@@ -187,14 +189,34 @@ def missing(path: str) -> AttributeError:
     return AttributeError(Answer(path), obj=sys.modules["gradtape"])
 
 
-def closed(module: str) -> None:
-    """From now on a name that this namespace does not have is answered by an error that says what would work."""
-    namespace = module.partition(".")[2]
+def closed(namespace: str, later: Mapping[str, str] | None = None) -> None:
+    """Make a namespace offer the names in its `__all__`, and explain why any other is missing.
+
+    `dir` then shows these names only. A namespace calls this once, at its end.
+
+    Args:
+        namespace: The module's `__name__`.
+        later: Names to import when first used, each with the module that has it, relative to the namespace; a module
+            called like the name is itself what is meant.
+    """
+    module = sys.modules[namespace]
+    prefix = f"{namespace}.".partition(".")[2]
+    places = later or {}
 
     def __getattr__(name: str) -> object:
-        raise missing(f"{namespace}.{name}")
+        if name not in places:
+            raise missing(prefix + name)
+        found: object = import_module(places[name], namespace)
+        if places[name].lstrip(".") != name:
+            found = getattr(found, name)
+        setattr(module, name, found)  # from now on as quick as any other name
+        return found
 
-    sys.modules[module].__getattr__ = __getattr__  # type: ignore[method-assign]
+    def __dir__() -> list[str]:
+        return sorted({*module.__all__, *(name for name in vars(module) if name.startswith("__"))})
+
+    module.__getattr__ = __getattr__  # type: ignore[method-assign]
+    module.__dir__ = __dir__  # type: ignore[method-assign]
 
 
 def sentence(path: str) -> str:
@@ -237,7 +259,7 @@ def _begins(path: str, known: str) -> bool:
 
 
 def _instead_of_keras(path: str) -> str:
-    here = ", ".join(f"tf.keras.{part}" for part in KERAS if hasattr(sys.modules["gradtape"], part))
+    here = ", ".join(f"tf.keras.{part}" for part in KERAS)
     same = [name for name in nearest(path) if name.rpartition(".")[2] == path.rpartition(".")[2]]
     return "; ".join(
         [f"Keras comes later, and of it there are {here}"]

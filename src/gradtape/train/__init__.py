@@ -1,23 +1,16 @@
-"""What trains: optimizers, checkpoints. The public namespace `gradtape.train`, imported piece by piece when used."""
+"""The public namespace `gradtape.train`: checkpoints. Each name is imported when first used.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+The room also holds the optimizers, schedules, `Module` and `progress`, which other namespaces name.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..names.missing import closed
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
-
-_WHERE = {
-    "Checkpoint": "checkpoint",
-    "CheckpointManager": "manager",
-    "checkpoints_iterator": "latest",
-    "get_checkpoint_state": "latest",
-    "latest_checkpoint": "latest",
-    "list_variables": "checkpoint",
-    "load_checkpoint": "checkpoint",
-    "load_variable": "checkpoint",
-}
 
 __all__ = [
     "Checkpoint",
@@ -30,10 +23,16 @@ __all__ = [
     "load_variable",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    from ..names.missing import missing
-
-    raise missing(f"train.{name}")
+closed(
+    __name__,
+    later={
+        "Checkpoint": ".checkpoint",
+        "CheckpointManager": ".manager",
+        "checkpoints_iterator": ".latest",
+        "get_checkpoint_state": ".latest",
+        "latest_checkpoint": ".latest",
+        "list_variables": ".checkpoint",
+        "load_checkpoint": ".checkpoint",
+        "load_variable": ".checkpoint",
+    },
+)

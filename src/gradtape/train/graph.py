@@ -18,7 +18,10 @@ from ..core.variable import Variable
 
 # Classes of these modules hold no variables of the user's, and lead far away. Containers are treated before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}
-_WORKINGS = {f"gradtape.{name}" for name in ("forward", "function", "program", "tape", "trace")}
+_WORKINGS = (
+    "gradtape.core.",
+    "gradtape.compiled.",
+)  # tapes, traced functions: what they hold is found elsewhere
 
 
 def is_value(thing: Any) -> bool:
@@ -48,7 +51,7 @@ def is_trackable(thing: Any) -> bool:
     if isinstance(thing, (type, Tensor, enum.Enum)) or not hasattr(thing, "__dict__"):
         return False
     module = type(thing).__module__
-    return module.partition(".")[0] not in _FOREIGN and module not in _WORKINGS
+    return module.partition(".")[0] not in _FOREIGN and not module.startswith(_WORKINGS)
 
 
 class Node(NamedTuple):

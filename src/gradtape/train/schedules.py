@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import NoneType
-from typing import Any
+from typing import Any, Self
 
 from ..core.tensor import Tensor, convert_to_tensor
+from ..core.types import IntLike, TensorLike
 from ..ops.array.movement import cast
 from ..ops.math.arithmetic import pow
 from ..ops.math.functions import ceil, cos, equal, floor, log, minimum, where
@@ -24,17 +26,17 @@ class LearningRateSchedule:
     0.125
     """
 
-    def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
+    def __call__(self, step: TensorLike) -> TensorLike:
+        """The learning rate after `step` updates."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(step)")
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with."""
+        """The arguments of this schedule."""
         return dict(vars(self))
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """The schedule that `get_config` described."""
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Create the schedule that `get_config` described, from the `config` it returned."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -42,6 +44,7 @@ class LearningRateSchedule:
         return f"{type(self).__name__}({arguments})"
 
 
+@dataclass(repr=False, eq=False)
 class ExponentialDecay(LearningRateSchedule):
     """`initial_learning_rate * decay_rate ** (step / decay_steps)`; with `staircase`, in whole powers.
 
@@ -49,26 +52,22 @@ class ExponentialDecay(LearningRateSchedule):
     0.5
     """
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str | None = "ExponentialDecay",
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = _positive(decay_steps, "decay_steps")
-        self.decay_rate = decay_rate
-        self.staircase = staircase
-        self.name = name
+    initial_learning_rate: TensorLike
+    decay_steps: IntLike | float
+    decay_rate: TensorLike
+    staircase: bool = False
+    name: str | None = "ExponentialDecay"
 
-    def __call__(self, step: Any) -> Tensor:
-        first, step = _floats(self.initial_learning_rate, step)
-        passed = step / self.decay_steps
+    def __post_init__(self) -> None:
+        _check_positive(self.decay_steps, "decay_steps")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        first, now = _floats(self.initial_learning_rate, step)
+        passed = now / self.decay_steps
         return first * pow(_like(self.decay_rate, first), floor(passed) if self.staircase else passed)
 
 
+@dataclass(repr=False, eq=False)
 class InverseTimeDecay(LearningRateSchedule):
     """`initial_learning_rate / (1 + decay_rate * step / decay_steps)`; with `staircase`, the quotient rounded down.
 
@@ -76,26 +75,22 @@ class InverseTimeDecay(LearningRateSchedule):
     0.5
     """
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str | None = "InverseTimeDecay",
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = _positive(decay_steps, "decay_steps")
-        self.decay_rate = decay_rate
-        self.staircase = staircase
-        self.name = name
+    initial_learning_rate: TensorLike
+    decay_steps: IntLike | float
+    decay_rate: TensorLike
+    staircase: bool = False
+    name: str | None = "InverseTimeDecay"
 
-    def __call__(self, step: Any) -> Tensor:
-        first, step = _floats(self.initial_learning_rate, step)
-        passed = step / self.decay_steps
+    def __post_init__(self) -> None:
+        _check_positive(self.decay_steps, "decay_steps")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        first, now = _floats(self.initial_learning_rate, step)
+        passed = now / self.decay_steps
         return first / (1.0 + _like(self.decay_rate, first) * (floor(passed) if self.staircase else passed))
 
 
+@dataclass(repr=False, eq=False)
 class PiecewiseConstantDecay(LearningRateSchedule):
     """`values[0]` up to and including the step `boundaries[0]`, then `values[1]` up to `boundaries[1]`, and so on.
 
@@ -104,19 +99,18 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     (0.5, 0.25)
     """
 
-    def __init__(
-        self, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = "PiecewiseConstant"
-    ) -> None:
-        if len(boundaries) != len(values) - 1:
-            raise ValueError(
-                f"PiecewiseConstantDecay: {len(values)} values need {len(values) - 1} boundaries between them, not "
-                f"{len(boundaries)}"
-            )
-        self.boundaries = boundaries
-        self.values = values
-        self.name = name
+    boundaries: Sequence[TensorLike]
+    values: Sequence[TensorLike]
+    name: str | None = "PiecewiseConstant"
 
-    def __call__(self, step: Any) -> Tensor:
+    def __post_init__(self) -> None:
+        between, given = len(self.values) - 1, len(self.boundaries)
+        if given != between:
+            raise ValueError(
+                f"PiecewiseConstantDecay: {between + 1} values need {between} boundaries between them, not {given}"
+            )
+
+    def __call__(self, step: TensorLike) -> Tensor:
         now = convert_to_tensor(step)
         rate = convert_to_tensor(self.values[-1])
         for boundary, value in zip(self.boundaries[::-1], self.values[-2::-1]):
@@ -124,6 +118,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return rate
 
 
+@dataclass(repr=False, eq=False)
 class PolynomialDecay(LearningRateSchedule):
     """From `initial_learning_rate` to `end_learning_rate` in `decay_steps`, as a power of what is left of them.
 
@@ -133,33 +128,28 @@ class PolynomialDecay(LearningRateSchedule):
     0.25
     """
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        end_learning_rate: Any = 0.0001,
-        power: Any = 1.0,
-        cycle: bool = False,
-        name: str | None = "PolynomialDecay",
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = _positive(decay_steps, "decay_steps")
-        self.end_learning_rate = end_learning_rate
-        self.power = power
-        self.cycle = cycle
-        self.name = name
+    initial_learning_rate: TensorLike
+    decay_steps: IntLike | float
+    end_learning_rate: TensorLike = 0.0001
+    power: TensorLike = 1.0
+    cycle: bool = False
+    name: str | None = "PolynomialDecay"
 
-    def __call__(self, step: Any) -> Tensor:
-        first, step = _floats(self.initial_learning_rate, step)
+    def __post_init__(self) -> None:
+        _check_positive(self.decay_steps, "decay_steps")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        first, now = _floats(self.initial_learning_rate, step)
         steps = _like(self.decay_steps, first)
         if self.cycle:
-            steps = steps * where(equal(step, 0.0), 1.0, ceil(step / steps))
+            steps = steps * where(equal(now, 0.0), 1.0, ceil(now / steps))
         else:
-            step = minimum(step, steps)
+            now = minimum(now, steps)
         last = _like(self.end_learning_rate, first)
-        return (first - last) * pow(1.0 - step / steps, _like(self.power, first)) + last
+        return (first - last) * pow(1.0 - now / steps, _like(self.power, first)) + last
 
 
+@dataclass(repr=False, eq=False)
 class CosineDecay(LearningRateSchedule):
     """Half a cosine, from `initial_learning_rate` to `alpha` times it, in `decay_steps`.
 
@@ -170,63 +160,54 @@ class CosineDecay(LearningRateSchedule):
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        alpha: Any = 0.0,
-        name: str | None = "CosineDecay",
-        warmup_target: Any = None,
-        warmup_steps: Any = 0,
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.decay_steps = _positive(decay_steps, "decay_steps")
-        self.alpha = alpha
-        self.name = name
-        self.warmup_target = warmup_target
-        self.warmup_steps = warmup_steps
+    initial_learning_rate: TensorLike
+    decay_steps: IntLike | float
+    alpha: TensorLike = 0.0
+    name: str | None = "CosineDecay"
+    warmup_target: TensorLike | None = None
+    warmup_steps: IntLike | float = 0
 
-    def __call__(self, step: Any) -> Tensor:
-        first, step = _floats(self.initial_learning_rate, step)
+    def __post_init__(self) -> None:
+        _check_positive(self.decay_steps, "decay_steps")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        first, now = _floats(self.initial_learning_rate, step)
         if self.warmup_target is None:
-            return first * self._decayed(step)
+            return first * self._decayed(now)
         top, warmup = _like(self.warmup_target, first), _like(self.warmup_steps, first)
-        rising = first + (top - first) * step / (warmup if self.warmup_steps else 1.0)
-        return where(step < warmup, rising, top * self._decayed(step - warmup))
+        rising = first + (top - first) * now / (warmup if self.warmup_steps else 1.0)
+        return where(now < warmup, rising, top * self._decayed(now - warmup))
 
-    def _decayed(self, step: Any) -> Any:
+    def _decayed(self, step: Tensor) -> Tensor:
         passed = minimum(step, _like(self.decay_steps, step)) / self.decay_steps
         alpha = _like(self.alpha, step)
         return (1.0 - alpha) * (0.5 * (1.0 + cos(math.pi * passed))) + alpha
 
 
+@dataclass(repr=False, eq=False)
 class CosineDecayRestarts(LearningRateSchedule):
-    """Half a cosine, again and again: each period `t_mul` times as long as the last, and `m_mul` times as high.
+    """Half a cosine from `initial_learning_rate` to `alpha` times it in `first_decay_steps`, again and again.
+
+    Each period is `t_mul` times as long as the last, and `m_mul` times as high.
 
     >>> rate = CosineDecayRestarts(1.0, first_decay_steps=10)
     >>> [round(float(rate(step)), 2) for step in (0, 5, 10, 20, 30)]
     [1.0, 0.5, 1.0, 0.5, 1.0]
     """
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: Any = 2.0,
-        m_mul: Any = 1.0,
-        alpha: Any = 0.0,
-        name: str | None = "SGDRDecay",
-    ) -> None:
-        self.initial_learning_rate = initial_learning_rate
-        self.first_decay_steps = _positive(first_decay_steps, "first_decay_steps")
-        self.t_mul = t_mul
-        self.m_mul = m_mul
-        self.alpha = alpha
-        self.name = name
+    initial_learning_rate: TensorLike
+    first_decay_steps: IntLike | float
+    t_mul: TensorLike = 2.0
+    m_mul: TensorLike = 1.0
+    alpha: TensorLike = 0.0
+    name: str | None = "SGDRDecay"
 
-    def __call__(self, step: Any) -> Tensor:
-        first, step = _floats(self.initial_learning_rate, step)
-        passed = step / self.first_decay_steps  # in first periods
+    def __post_init__(self) -> None:
+        _check_positive(self.first_decay_steps, "first_decay_steps")
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        first, now = _floats(self.initial_learning_rate, step)
+        passed = now / self.first_decay_steps  # in first periods
         if self.t_mul == 1.0:
             period = floor(passed)
             passed = passed - period
@@ -241,13 +222,12 @@ class CosineDecayRestarts(LearningRateSchedule):
         return first * ((1.0 - alpha) * (0.5 * height * (1.0 + cos(math.pi * passed))) + alpha)
 
 
-def _positive(steps: Any, name: str) -> Any:
+def _check_positive(steps: Any, name: str) -> None:
     if number("a schedule", name, steps) <= 0:
         raise ValueError(f"{name} must be positive, it is {steps}")
-    return steps
 
 
-def _floats(rate: Any, step: Any) -> tuple[Any, Any]:
+def _floats(rate: TensorLike, step: TensorLike) -> tuple[Tensor, Tensor]:
     """The first rate as a tensor, and the step in its dtype."""
     first = convert_to_tensor(rate)
     if not first.dtype.is_floating:
@@ -255,7 +235,7 @@ def _floats(rate: Any, step: Any) -> tuple[Any, Any]:
     return first, cast(step, first.dtype)
 
 
-def _like(value: Any, first: Any) -> Any:
+def _like(value: TensorLike, first: Tensor) -> Tensor:
     return cast(value, first.dtype)
 
 
@@ -273,7 +253,10 @@ _KINDS = {
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
-    """A dictionary that describes a schedule.
+    """A dictionary that describes `learning_rate_schedule`: its class, and its arguments.
+
+    Raises:
+        TypeError: if it is no schedule.
 
     >>> serialize(PiecewiseConstantDecay([9], [0.5, 0.25]))["class_name"]
     'PiecewiseConstantDecay'
@@ -287,7 +270,15 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> LearningRateSchedule:
-    """The schedule that `serialize` described; `custom_objects` has classes of your own by their names.
+    """Create the schedule that `serialize` described.
+
+    Args:
+        config: what `serialize` returned.
+        custom_objects: classes of your own, by their names.
+
+    Raises:
+        TypeError: if `config` or `custom_objects` is of another form.
+        ValueError: for the name of an unknown class.
 
     >>> deserialize(serialize(ExponentialDecay(0.5, 10, 0.9)))
     ExponentialDecay(initial_learning_rate=0.5, decay_steps=10, decay_rate=0.9, staircase=False)

@@ -1,7 +1,7 @@
-"""Optimizer: how gradients meet variables. What each kind of optimizer does with them stands in `rules`.
+"""Optimizer: applies gradients to variables. The rule of each kind of optimizer is in `rules`.
 
-An update computes on arrays, not tensors: no tape hears it, and nothing is checked twice. On traced arrays the same
-rules run, and what would be an `if` on a value is a `where`.
+An update computes on arrays, not tensors: no tape records it, and nothing is validated twice. On traced arrays the same
+rules run, with a `where` for an `if` on a value.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
-from typing import Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...core.custom import no_recording
 from ...core.indexed_slices import IndexedSlices
 from ...core.scopes import snake_case
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import DTypeLike, Gradient, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...ops.scalars import integer, number
@@ -26,13 +27,22 @@ from .. import schedules
 from . import gradients as g
 from .slots import MANY, SMALL, Advance, Pack, Slot, step_traced, write
 
+if TYPE_CHECKING:
+    from ...core.tape import GradientTape
+
 _FLOAT32 = np.dtype(np.float32)
 
 
-class Options(TypedDict, total=False):
-    """What every optimizer takes besides its own arguments; `Optimizer` says what they mean."""
+# A step size, or what gives one: a schedule, or a function without arguments.
+LearningRate: TypeAlias = (
+    float | np.number | Tensor | Variable | schedules.LearningRateSchedule | Callable[[], TensorLike]
+)
+Initializer: TypeAlias = str | Callable[..., Tensor] | None  # as `initializers.get` takes it
 
-    weight_decay: float | None
+
+class CommonOptions(TypedDict, total=False):
+    """Arguments of every optimizer, besides its own; `Optimizer` documents them."""
+
     clipnorm: float | None
     clipvalue: float | None
     global_clipnorm: float | None
@@ -44,8 +54,17 @@ class Options(TypedDict, total=False):
     name: str | None
 
 
+class Options(CommonOptions, total=False):
+    """The same with weight decay, which AdamW has as an argument of its own."""
+
+    weight_decay: float | None
+
+
+_OPTIONS = ("weight_decay", *CommonOptions.__annotations__)
+
+
 class _Books:
-    """What an optimizer knows of the variables it trains. It is no state: a checkpoint has no use for it."""
+    """The variables that an optimizer trains, and how it updates them. No part of its state, nor of checkpoints."""
 
     __slots__ = ("excluded", "excluded_names", "index", "plans", "variables")
 
@@ -62,7 +81,7 @@ class _Books:
         return _Books, (self.variables, self.excluded, self.excluded_names)
 
     def decays(self, variable: Variable) -> bool:
-        """Does weight decay apply to the variable?"""
+        """Return whether weight decay applies to the variable."""
         if any(variable is other for other in self.excluded):
             return False
         return self.excluded_names is None or not self.excluded_names.search(variable.name)
@@ -74,10 +93,10 @@ _Plan = list[tuple[list[int], Any, bool, Pack | None]]
 
 
 class Optimizer:
-    """What all optimizers share.
+    """Base class of all optimizers.
 
-    To write one of your own, make state in `build` (call `super().build` first, and `add_variable_from_reference`), and
-    override `update_step(gradient, variable, learning_rate)`, which changes one variable.
+    To write one of your own, create state in `build` (call `super().build` first, and `add_variable_from_reference`),
+    and override `update_step(gradient, variable, learning_rate)`, which changes one variable.
 
     Args:
         learning_rate: the step size: a number, a variable, a schedule from `optimizers.schedules`, or a function
@@ -92,6 +111,10 @@ class Optimizer:
         loss_scale_factor: `scale_loss` multiplies the loss by it; gradients are divided by it.
         gradient_accumulation_steps: update only every so many calls, by the mean of their gradients.
         name: a name for the optimizer; the default is made from the class's.
+        unknown: refused; `decay` with a warning.
+
+    Raises:
+        ValueError: for an argument that there is not, for two ways of clipping, or for a number out of its range.
 
     >>> import gradtape as tf
     >>> class Sign(tf.optimizers.Optimizer):
@@ -107,7 +130,7 @@ class Optimizer:
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: LearningRate,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
         clipvalue: float | None = None,
@@ -139,23 +162,23 @@ class Optimizer:
         self.built = False
         self._books = _Books()
         self._iterations = Variable(np.int64(0), trainable=False, name="iteration")
-        self._own: list[Variable] = []  # made by a subclass's build
+        self._own: list[Variable] = []  # created by a subclass's build
         self._slots: dict[str, list[Any]] = {}  # state by its name, in the order of the variables
         self._learning_rate: Any = None
         self.learning_rate = learning_rate
 
-    # -- what users read and set --------------------------------------------------------------------------------------
+    # -- settings --------------------------------------------------------------------------------------
 
     @property
     def learning_rate(self) -> Any:
-        """The step size now. Assign a number, a variable or a schedule; or call `.assign` on it."""
+        """The current step size. Assign a number, a variable or a schedule; or call `.assign` on it."""
         rate = self._learning_rate
         if isinstance(rate, Variable):
             return rate
         return rate(self._iterations) if isinstance(rate, schedules.LearningRateSchedule) else rate()
 
     @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
+    def learning_rate(self, value: LearningRate) -> None:
         if isinstance(value, Variable) or callable(value):
             self._learning_rate = value
         elif isinstance(self._learning_rate, Variable):
@@ -173,7 +196,7 @@ class Optimizer:
 
     @property
     def iterations(self) -> Any:
-        """How many updates there were: a variable (a tensor where gradients are accumulated)."""
+        """The number of updates so far: a variable (a tensor where gradients are accumulated)."""
         if self.gradient_accumulation_steps:
             return wrap(self._iterations._read()._array // self.gradient_accumulation_steps)
         return self._iterations
@@ -189,14 +212,22 @@ class Optimizer:
             found += [slot for row in zip(*lists) for slot in row]
         return found + self._own
 
-    def scale_loss(self, loss: Any) -> Any:
+    def scale_loss(self, loss: Tensor) -> Tensor:
         """The loss times `loss_scale_factor`, to be differentiated in its place."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def exclude_from_weight_decay(
         self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
     ) -> None:
-        """Let some variables not shrink: those given, and those in whose name a text of `var_names` is found."""
+        """Let weight decay leave some variables alone. Call it before the first update.
+
+        Args:
+            var_list: variables to leave alone.
+            var_names: texts; a variable in whose name one of them is found is left alone as well.
+
+        Raises:
+            ValueError: after the first update.
+        """
         if self.built:
             raise ValueError("exclude_from_weight_decay must be called before the first update")
         what = "exclude_from_weight_decay"
@@ -207,18 +238,23 @@ class Optimizer:
         self._books = _Books((), excluded, re.compile("|".join(names)) if names else None)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments this was made with, the learning rate as it is now."""
+        """The arguments of this optimizer, with the current learning rate."""
         rate = self._learning_rate
         if isinstance(rate, Variable):
             rate = float(rate)
         elif isinstance(rate, schedules.LearningRateSchedule):
             rate = schedules.serialize(rate)
-        names = (*(name for name in Options.__annotations__), *self._settings)
+        names = (*_OPTIONS, *self._settings)
         return {"learning_rate": rate, **{name: getattr(self, name) for name in names}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
-        """The optimizer that `get_config` described, without its state."""
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Self:
+        """Create the optimizer that `get_config` described, without its state.
+
+        Args:
+            config: what `get_config` returned.
+            custom_objects: classes of your own schedules, by their names.
+        """
         if not isinstance(config, dict):
             raise TypeError(f"{cls.__name__}.from_config takes what get_config gives, a dict, not {config!r}")
         rate = config.get("learning_rate")
@@ -235,18 +271,18 @@ class Optimizer:
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _families(self) -> Sequence[tuple[str, ...]]:
-        """The names of the state that each variable has; those made side by side in one tuple."""
+        """The names of the state that each variable has; those created side by side in one tuple."""
         return ()
 
     def _names(self) -> list[str]:
         return [name for family in self._families() for name in family]
 
     def _initial(self, name: str) -> float:
-        """What a state begins with."""
+        """Initial value of a state."""
         return 0.0
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Make the state for variables that have none yet. The first update does so by itself."""
+        """Create the state of the variables that have none yet. The first update does so by itself."""
         new = [v for v in _variables("build", variables) if v._key not in self._books.index]
         _own(new)
         self._check_numbers()
@@ -264,15 +300,19 @@ class Optimizer:
         self.built = True
 
     def _check_numbers(self) -> None:
-        for name in (*Options.__annotations__, *self._settings):
+        for name in (*_OPTIONS, *self._settings):
             value = getattr(self, name)
             if name != "name" and not isinstance(value, (bool, Tensor, Variable, NoneType)):
                 number(type(self).__name__, name, value)
 
     def add_variable(
-        self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+        self,
+        shape: ShapeLike,
+        initializer: Initializer = "zeros",
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> Variable:
-        """A variable of the optimizer's own, for `build`."""
+        """Create a variable of the optimizer's own, in `build`. `initializer` gives its first value."""
         from ...ops.random import initializers
 
         first = initializers.get("zeros" if initializer is None else initializer)
@@ -282,19 +322,40 @@ class Optimizer:
         return variable
 
     def add_variable_from_reference(
-        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+        self, reference_variable: Variable, name: str | None = None, initializer: Initializer = "zeros"
     ) -> Variable:
-        """A variable of the optimizer's own with the shape and dtype of another, for `build`."""
+        """Create a variable of the optimizer's own, in `build`, for another variable.
+
+        Args:
+            reference_variable: the variable whose shape and dtype it gets.
+            name: follows the name of `reference_variable`.
+            initializer: gives the first value.
+        """
         (v,) = _variables("add_variable_from_reference", [reference_variable])
         return self.add_variable(v._array.shape, initializer, v.dtype, _slot_name(v, name or "var"))
 
     def add_optimizer_variables(
-        self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
+        self,
+        trainable_variables: Iterable[Variable],
+        name: str | Iterable[str],
+        initializer: Initializer | Sequence[Initializer] = "zeros",
     ) -> Any:
-        """`add_variable_from_reference` for many variables: a list; for several names, a tuple of lists."""
+        """Call `add_variable_from_reference` for many variables.
+
+        Args:
+            trainable_variables: the variables whose shapes and dtypes they get.
+            name: one name, or several.
+            initializer: one for all names, or a list with one for each.
+
+        Returns:
+            A list of variables; for several names, a tuple of lists.
+
+        Raises:
+            ValueError: if there are not as many initializers as names.
+        """
         if isinstance(name, str):
             variables = _variables("add_optimizer_variables", trainable_variables)
-            return [self.add_variable_from_reference(v, name, initializer) for v in variables]
+            return [self.add_variable_from_reference(v, name, initializer) for v in variables]  # type: ignore[arg-type]
         names = _listed("add_optimizer_variables: name", name)
         each = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
         if len(each) != len(names):
@@ -316,17 +377,39 @@ class Optimizer:
 
     # -- updates ------------------------------------------------------------------------------------------------------
 
-    def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Variable:
-        """One step: compute `loss`, a function (or a tensor, with the `tape` that recorded it); apply its gradients."""
+    def minimize(
+        self,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: Iterable[Variable] | Callable[[], Iterable[Variable]],
+        tape: GradientTape | None = None,
+    ) -> Variable:
+        """Compute the gradients of a loss and apply them.
+
+        Args:
+            loss: a function without arguments, or a tensor.
+            var_list: the variables to update, or a function that returns them.
+            tape: the tape that recorded `loss`, if that is a tensor.
+
+        Returns:
+            The count of steps.
+
+        Raises:
+            ValueError: if `loss` is a tensor and there is no tape; and as `apply_gradients` does.
+        """
         return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
 
-    def compute_gradients(self, loss: Any, var_list: Any, tape: Any = None) -> list[tuple[Any, Variable]]:
-        """Pairs of gradient and variable, for `apply_gradients`; the arguments are those of `minimize`."""
+    def compute_gradients(
+        self,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: Iterable[Variable] | Callable[[], Iterable[Variable]],
+        tape: GradientTape | None = None,
+    ) -> list[tuple[Gradient, Variable]]:
+        """Pairs of gradient and variable, for `apply_gradients`; `loss`, `var_list` and `tape` are as in `minimize`."""
         from ...core.tape import GradientTape
 
         if callable(loss):
             with GradientTape() as tape:
-                value = loss()
+                value: Any = loss()
         elif not isinstance(tape, GradientTape):
             raise ValueError("minimize: loss is a tensor, so the tape that recorded it must be given")
         else:
@@ -335,21 +418,33 @@ class Optimizer:
         return list(zip(tape.gradient(value, variables), variables))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Gradient, Variable]], name: str | None = None
     ) -> Variable:
-        """Update each variable by its gradient. Pairs whose gradient is None are left out, with a warning.
+        """Update each variable by its gradient.
+
+        Args:
+            grads_and_vars: pairs of a gradient and its variable; one whose gradient is None is skipped, with a warning.
 
         Returns:
             The count of steps.
 
         Raises:
-            ValueError: if there is nothing to update, or a gradient has not its variable's shape. Nothing has changed.
+            ValueError: if there is nothing to update, or a gradient does not have its variable's shape. Then no
+                variable has changed.
         """
         self._apply(_listed("apply_gradients", grads_and_vars))
         return self._iterations
 
-    def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
-        """Update variables, by default those the optimizer was built with, by their gradients, in the same order."""
+    def apply(self, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> None:
+        """Update variables by their gradients.
+
+        Args:
+            grads: a gradient for each variable.
+            trainable_variables: the variables, in the same order; by default those the optimizer was built with.
+
+        Raises:
+            ValueError: if there are not as many gradients as variables; and as `apply_gradients` does.
+        """
         if trainable_variables is None:
             if not self.built:
                 raise ValueError("apply: call build(variables) first, or give the variables")
@@ -360,8 +455,16 @@ class Optimizer:
             raise ValueError(f"apply: there are {len(gradients)} gradients for {len(variables)} variables")
         self._apply(list(zip(gradients, variables)))
 
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
-        """Change one variable: for optimizers of your own to override."""
+    def update_step(
+        self, gradient: Tensor | IndexedSlices, variable: Variable, learning_rate: Tensor
+    ) -> None:
+        """Update one variable. Optimizers of your own override this.
+
+        Args:
+            gradient: of the loss by `variable`, after clipping.
+            variable: is to be changed.
+            learning_rate: the current step size, a scalar.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} must define update_step(gradient, variable, learning_rate)"
         )
@@ -391,7 +494,7 @@ class Optimizer:
             self._step(gradients, variables)
 
     def _know(self, variables: list[Variable]) -> None:
-        """Build for the variables that are new, which an optimizer with a `build` of its own does only once."""
+        """Build state for new variables; an optimizer with a `build` of its own is built only once."""
         index = self._books.index
         new = [v for v in variables if v._key not in index]
         if not new:
@@ -422,7 +525,7 @@ class Optimizer:
         self._iterations._put(xp(count).asarray(count + 1))
 
     def _accumulate(self, gradients: list[Any], variables: list[Variable], count: Any, every: int) -> None:
-        """Add the gradients to those that wait; when all are there, update by their mean."""
+        """Add the gradients to the sums; every `every` calls, update by their mean."""
         waiting = self._slots["gradient_accumulator"]
         mine = [waiting[self._books.index[v._key]] for v in variables]
         for slot, gradient in zip(mine, gradients):
@@ -437,7 +540,7 @@ class Optimizer:
                     slot._put(xp(count).zeros(slot.shape, slot.dtype.numpy_dtype))
 
     def _average(self, steps: Any) -> None:
-        """Move the averages; put them in the variables' place when it is time."""
+        """Update the moving averages; every `ema_overwrite_frequency` steps, assign them to the variables."""
         for variable, average in zip(self._books.variables, self._slots["average"]):
             value = variable._read()._array
             momentum = (steps != 0).astype(value.dtype) * value.dtype.type(self.ema_momentum)
@@ -450,13 +553,13 @@ class Optimizer:
                     self.finalize_variable_values(self._books.variables)
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
-        """Put the moving averages in the variables' place, if `use_ema` keeps any."""
+        """Assign the moving averages that `use_ema` keeps to the variables in `var_list`."""
         if self.use_ema:
             for variable in var_list:
                 variable._put(self._slots["average"][self._get_variable_index(variable)]._read()._array)
 
     def _update(self, gradients: list[Any], variables: list[Variable], step: Any) -> None:
-        """One update of all the variables; `step` counts from 1."""
+        """Update all the variables once; `step` counts from 1."""
         if self.clipnorm:
             gradients = g.clip_each_by_norm(gradients, self.clipnorm)
         elif self.global_clipnorm:
@@ -506,8 +609,8 @@ class Optimizer:
         return groups
 
     def _plan(self, keys: tuple[int, ...], variables: list[Variable]) -> _Plan:
-        """How to update these variables together from now on."""
-        # A state lies in one buffer only: plans that share a variable with this one are forgotten.
+        """Plan how to update these variables together from now on."""
+        # A state lies in one buffer only: plans that share a variable with this one are dropped.
         mine = set(keys)
         plans = {others: plan for others, plan in self._books.plans.items() if mine.isdisjoint(others)}
         plans[keys] = plan = []
@@ -519,7 +622,7 @@ class Optimizer:
         return plan
 
     def _update_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
-        """Update only the rows that the gradient has, and their state."""
+        """Update the rows that the gradient has, and their state."""
         at = slices._indices
         whole = [variable._writable(), *(slot.home() for slot in self._slots_of(variable))]
         value, *state = (array[at] for array in whole)
@@ -533,14 +636,14 @@ class Optimizer:
     ) -> None:
         for (dtype, decays, small), at in self._groups(variables).items():
             advance = self._advance(dtype, rate, step, decays)
-            # A program of many small updates takes long to trace and to compile: they are joined to one.
+            # A program of many small updates takes long to trace and to compile: they are joined into one.
             together = small and len(at) >= MANY
             for chosen in [at] if together else [[i] for i in at]:
                 cells = zip(*([variables[i], *self._slots_of(variables[i])] for i in chosen))
                 step_traced(advance, [gradients[i] for i in chosen], [list(column) for column in cells])
 
     def _update_traced_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
-        """Update all rows, and take those that the gradient has: which are the same is known only when it runs."""
+        """Update all rows, and keep those that the gradient has: which these are is not known while tracing."""
         m = xp(step)
         cells = [variable, *self._slots_of(variable)]
         before = [m.asarray(cell._read()._array) for cell in cells]
@@ -552,7 +655,7 @@ class Optimizer:
             cell._put(m.where(touched, after, old))
 
     def _update_by_hand(self, gradients: list[Any], variables: list[Variable], rate: Any) -> None:
-        """The update of a subclass that defines `update_step`."""
+        """Update by the `update_step` of a subclass."""
         for gradient, variable in zip(gradients, variables):
             if self.weight_decay is not None and self._books.decays(variable):
                 own = rate.astype(variable._array.dtype)
@@ -580,10 +683,10 @@ class Optimizer:
         return advance
 
     def _before_update(self, step: Any) -> None:
-        """What changes once an update, not once a variable."""
+        """Hook for what changes once per update, not once per variable."""
 
     def _constants(self, rate: Any, step: Any, scalar: Any) -> Sequence[Any]:
-        """What a rule needs that is the same for all elements; `scalar` makes a number of the dtype to compute in."""
+        """Numbers that a rule uses for all elements; `scalar` converts one to the dtype to compute in."""
         return (rate,)
 
     def _rule(self, value: Any, gradient: Any, state: list[Any], constants: Any) -> tuple[Any, list[Any]]:
@@ -630,7 +733,7 @@ def _variables(what: str, values: Any) -> list[Variable]:
 
 
 def _own(variables: list[Variable]) -> None:
-    """Ask which variables these are, as each has state of its own: an argument of a @function may stand for any."""
+    """Resolve placeholders, as each variable has state of its own: an argument of a @function may stand for any."""
     for variable in variables:
         variable.ref()
 
@@ -641,8 +744,10 @@ def _slot_name(variable: Variable, name: str) -> str:
 
 @contextlib.contextmanager
 def _only_if(due: Any, cells: list[Variable]) -> Iterator[bool]:
-    """A block that changes `cells` if `due` says so. If that is known, it says whether to do anything; if it is traced,
-    all is done, and what the cells then hold is chosen."""
+    """A block that changes `cells` only if `due`.
+
+    Yields whether to do anything. If `due` is traced, the block always runs, and old or new values are selected.
+    """
     if not is_traced(due):
         yield bool(due)
         return

@@ -15,14 +15,23 @@ import numpy as np
 from ...core.variable import Variable
 from ...engine.arrays import xp
 from ...ops.scalars import number
-from .optimizer import Optimizer, Options
+from .optimizer import CommonOptions, LearningRate, Optimizer, Options
 
 State = list[Any]
 Scalar = Callable[[float], Any]  # a number in the variable's dtype
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum if asked for. The other arguments are those of `Optimizer`.
+    """Gradient descent, with momentum if asked for.
+
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        momentum: how much of the last step is added to the next, in [0, 1].
+        nesterov: whether the gradient counts as if it were taken after the momentum's step.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
+
+    Raises:
+        ValueError: if `momentum` is not in [0, 1].
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -35,7 +44,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.01,
+        learning_rate: LearningRate = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
         **options: Unpack[Options],
@@ -68,7 +77,13 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Steps by the mean of the gradients over the root of the mean of their squares.
 
-    With `amsgrad` the largest mean of squares so far. The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        beta_1: how much of the mean of the gradients stays at each step.
+        beta_2: how much of the mean of their squares stays at each step.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        amsgrad: whether to divide by the root of the largest mean of squares so far.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -81,7 +96,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -124,7 +139,19 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam, with weight decay. The other arguments are those of `Optimizer`.
+    """Adam, with weight decay.
+
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        weight_decay: before each update, variables shrink by this share of the learning rate.
+        beta_1: how much of the mean of the gradients stays at each step.
+        beta_2: how much of the mean of their squares stays at each step.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        amsgrad: whether to divide by the root of the largest mean of squares so far.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
+
+    Raises:
+        ValueError: if `weight_decay` is None.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -135,13 +162,13 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         weight_decay: float = 0.004,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
-        **options: Any,
+        **options: Unpack[CommonOptions],
     ) -> None:
         if weight_decay is None:
             raise ValueError("AdamW: weight_decay is a number, not None. Adam has none")
@@ -153,7 +180,13 @@ class AdamW(Adam):
 class RMSprop(Optimizer):
     """Steps by the gradient over the root of the mean of its squares, with momentum if asked for.
 
-    `centered` takes the variance in place of the mean of squares. The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        rho: how much of the mean of squares stays at each step.
+        momentum: how much of the last step is added to the next.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        centered: whether to divide by the root of the variance in place of the mean of squares.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -166,7 +199,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         rho: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-7,
@@ -211,7 +244,13 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Steps by the gradient over the root of the sum of its squares. The other arguments are those of `Optimizer`.
+    """Steps by the gradient over the root of the sum of its squares.
+
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        initial_accumulator_value: first value of the sum of squares.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -225,7 +264,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         **options: Unpack[Options],
@@ -254,7 +293,11 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps in the proportion of the mean of past steps to the mean of past gradients, both as roots of squares.
 
-    The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        rho: how much of the two means stays at each step.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -267,7 +310,7 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         rho: float = 0.95,
         epsilon: float = 1e-7,
         **options: Unpack[Options],
@@ -298,7 +341,12 @@ class Adadelta(Optimizer):
 class Adamax(Optimizer):
     """Adam with the largest of the past gradients, ever more forgotten, in place of the mean of squares.
 
-    The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        beta_1: how much of the mean of the gradients stays at each step.
+        beta_2: how much of the largest gradient stays at each step.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -311,7 +359,7 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -341,7 +389,12 @@ class Adamax(Optimizer):
 class Nadam(Optimizer):
     """Adam with Nesterov's momentum: the mean of the gradients as it will be after the next step.
 
-    The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        beta_1: how much of the mean of the gradients stays at each step.
+        beta_2: how much of the mean of their squares stays at each step.
+        epsilon: a small number that is added to a divisor, which might be 0.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -354,7 +407,7 @@ class Nadam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -399,9 +452,20 @@ class Nadam(Optimizer):
 
 
 class Ftrl(Optimizer):
-    """Follow the regularized leader: for large, sparse models; strong `l1` regularization makes weights exactly 0.
+    """Follow the regularized leader: for large, sparse models; strong L1 regularization makes weights exactly 0.
 
-    The other arguments are those of `Optimizer`.
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        learning_rate_power: how fast the learning rate falls with the sum of squared gradients; at most 0.
+        initial_accumulator_value: first value of that sum.
+        l1_regularization_strength: weight of the sum of absolute values in the loss.
+        l2_regularization_strength: weight of the sum of squares in the loss.
+        l2_shrinkage_regularization_strength: the same, but counted with the gradient, and not with the weights.
+        beta: a number added to `l2_regularization_strength`, as `beta / (2 * learning_rate)`.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
+
+    Raises:
+        ValueError: if `learning_rate_power` is positive, or one of the four numbers after it negative.
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -421,7 +485,7 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -472,7 +536,16 @@ class Ftrl(Optimizer):
 
 
 class Lion(Optimizer):
-    """Steps by the sign of the gradients' mean: all of the same length. The other arguments are those of `Optimizer`.
+    """Steps by the sign of the gradients' mean: all of the same length.
+
+    Args:
+        learning_rate: the step size: a number, a variable, a schedule, or a function without arguments.
+        beta_1: how much the mean counts in a step, in ]0, 1]; the rest is the gradient.
+        beta_2: how much of the mean stays at each step.
+        options: the arguments of `Optimizer`, such as `clipnorm` and `weight_decay`.
+
+    Raises:
+        ValueError: if `beta_1` is not in ]0, 1].
 
     >>> import gradtape as tf
     >>> v = tf.Variable(1.0)
@@ -485,7 +558,7 @@ class Lion(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.99,
         **options: Unpack[Options],
