@@ -965,3 +965,19 @@ def test_operations_run_in_many_threads_at_once():
     for thread in threads:
         thread.join()
     assert results == {n: n + 200.0 for n in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"a\0\0", b"a\0\0"),
+        ("a\0", b"a\0"),
+        ([b"\0", "b"], [b"\0", b"b"]),
+        ([["a\0", "b"], ["c", "\0\0"]], [[b"a\0", b"b"], [b"c", b"\0\0"]]),
+        (np.bytes_(b"a\0"), b"a\0"),
+        (["a", b"\xff"], [b"a", b"\xff"]),
+    ],
+)
+def test_text_keeps_the_zeros_at_its_end(value, expected):
+    assert tf.constant([value]).numpy().tolist() == [expected]
+    assert np.asarray(tf.constant(value)).tolist() == expected

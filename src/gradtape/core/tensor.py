@@ -471,6 +471,8 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
         return pack(value, dtype or hint)
     try:
         array = np.array(value)
+    except UnicodeDecodeError:  # text beside bytes that are no ASCII
+        array = np.array(value, object)
     except ValueError as error:
         raise ValueError(
             f"a list whose rows differ in length or depth is no tensor: {_shorten(value)}. Pad the rows to one length"
@@ -610,6 +612,8 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
     """String elements are held as `bytes` in an object array, as TensorFlow shows them."""
     if dtype is not None and dtype.kind != "O":
         raise DTypeError(f"{_shorten(value)} is text, not of dtype {dtypes.as_dtype(dtype).name}")
+    if array.dtype.kind in "SU" and not isinstance(value, ndarray):
+        array = np.array(value, object)  # NumPy's own arrays of text end where zeros begin
     result = np.empty(array.shape, object)
     for index, element in np.ndenumerate(array):
         if isinstance(element, str):
