@@ -180,6 +180,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from . import (
+        audio,
         autograph,
         bitwise,
         compat,
@@ -188,6 +189,7 @@ if TYPE_CHECKING:
         experimental,
         image,
         initializers,
+        io,
         keras,
         linalg,
         losses,
@@ -242,6 +244,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "audio",
     "autodiff",
     "autograph",
     "batch_to_space",
@@ -321,6 +324,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "io",
     "is_tensor",
     "keras",
     "less",
@@ -445,6 +449,7 @@ closed(
         "Module": ".train.module",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
+        "audio": ".audio",
         "autograph": ".autograph",
         "bitwise": ".bitwise",
         "compat": ".compat",
@@ -454,6 +459,7 @@ closed(
         "experimental": ".experimental",
         "image": ".image",
         "initializers": ".initializers",
+        "io": ".io",
         "keras": ".keras",
         "linalg": ".linalg",
         "load_ipython_extension": ".compat",  # for `%load_ext gradtape`
