@@ -197,6 +197,7 @@ if TYPE_CHECKING:
         nn,
         optimizers,
         signal,
+        sparse,
         test,
         train,
     )
@@ -208,6 +209,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .train.module import Module
     from .train.progress import progress
 
@@ -218,6 +220,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -400,6 +404,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -447,6 +452,8 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "SparseTensor": ".ops.sparse.sparse_tensor",
+        "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
         "audio": ".audio",
@@ -472,6 +479,7 @@ closed(
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "signal": ".signal",
+        "sparse": ".sparse",
         "test": ".test",
         "train": ".train",
         "unload_ipython_extension": ".compat",
