@@ -1,8 +1,7 @@
 """The public namespace `gradtape.sparse`: tensors given by the elements that are there."""
 
 from .names.missing import closed
-from .ops.sparse.sparse_tensor import SparseTensor
-from .ops.sparse.structure import (
+from .ops.sparse.arrangement import (
     concat,
     expand_dims,
     eye,
@@ -19,6 +18,7 @@ from .ops.sparse.structure import (
     to_dense,
     transpose,
 )
+from .ops.sparse.sparse_tensor import SparseTensor
 from .ops.sparse.sums import (
     add,
     bincount,

@@ -16,8 +16,8 @@ from ..array.scatter import gather_nd, scatter_nd, tensor_scatter_nd_add
 from ..known import afford, shape_known, static_number, static_shape
 from ..linalg.products import matmul
 from ..math import functions, segment
+from .arrangement import retain, transpose
 from .sparse_tensor import SparseTensor, checked, in_order, places, positions
-from .structure import retain, transpose
 
 
 def add(a: Any, b: Any, threshold: TensorLike = 0) -> Any:
