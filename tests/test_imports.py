@@ -71,6 +71,7 @@ LAYERS = [
     "core",
     "ops",
     "compiled",
+    "files",
     "losses",
     "metrics",
     "data",

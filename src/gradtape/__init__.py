@@ -181,6 +181,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from . import (
+        audio,
         autograph,
         bitwise,
         compat,
@@ -189,6 +190,7 @@ if TYPE_CHECKING:
         experimental,
         image,
         initializers,
+        io,
         keras,
         linalg,
         losses,
@@ -196,6 +198,7 @@ if TYPE_CHECKING:
         nn,
         optimizers,
         signal,
+        sparse,
         test,
         train,
     )
@@ -207,6 +210,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .train.module import Module
     from .train.progress import progress
 
@@ -217,6 +221,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -243,6 +249,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "audio",
     "autodiff",
     "autograph",
     "batch_to_space",
@@ -322,6 +329,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "io",
     "is_tensor",
     "keras",
     "less",
@@ -397,6 +405,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -444,8 +453,11 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "SparseTensor": ".ops.sparse.sparse_tensor",
+        "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
+        "audio": ".audio",
         "autograph": ".autograph",
         "bitwise": ".bitwise",
         "compat": ".compat",
@@ -455,6 +467,7 @@ closed(
         "experimental": ".experimental",
         "image": ".image",
         "initializers": ".initializers",
+        "io": ".io",
         "keras": ".keras",
         "linalg": ".linalg",
         "load_ipython_extension": ".compat",  # for `%load_ext gradtape`
@@ -467,6 +480,7 @@ closed(
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "signal": ".signal",
+        "sparse": ".sparse",
         "test": ".test",
         "train": ".train",
         "unload_ipython_extension": ".compat",

@@ -5,6 +5,7 @@ from . import experimental
 from .dataset import Dataset, TextLineDataset
 from .iterator import Iterator
 from .options import Options, ThreadingOptions
+from .record_dataset import TFRecordDataset
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
 from .structure import DatasetSpec
@@ -18,6 +19,7 @@ __all__ = [
     "DatasetSpec",
     "Iterator",
     "Options",
+    "TFRecordDataset",
     "TextLineDataset",
     "ThreadingOptions",
     "experimental",

@@ -1,4 +1,4 @@
-"""The public namespace `gradtape.train`: checkpoints. Each name is imported when first used.
+"""The public namespace `gradtape.train`: checkpoints, and messages for TFRecord files, imported when first used.
 
 The room also holds the optimizers, schedules, `Module` and `progress`, which other namespaces name.
 """
@@ -8,13 +8,33 @@ from typing import TYPE_CHECKING
 from ..names.missing import closed
 
 if TYPE_CHECKING:
+    from ..files.messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
     from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
 
 __all__ = [
+    "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
     "checkpoints_iterator",
     "get_checkpoint_state",
     "latest_checkpoint",
@@ -26,6 +46,15 @@ __all__ = [
 closed(
     __name__,
     later={
+        "BytesList": "..files.messages",
+        "Example": "..files.messages",
+        "Feature": "..files.messages",
+        "FeatureList": "..files.messages",
+        "FeatureLists": "..files.messages",
+        "Features": "..files.messages",
+        "FloatList": "..files.messages",
+        "Int64List": "..files.messages",
+        "SequenceExample": "..files.messages",
         "Checkpoint": ".checkpoint",
         "CheckpointManager": ".manager",
         "checkpoints_iterator": ".latest",

@@ -1,0 +1,361 @@
+"""Numbers in strings: raw bytes, CSV, base64, compressed data, tensors as messages."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.errors import InvalidArgumentError
+from ..core.tensor import Tensor, convert, wrap
+from ..core.types import DTypeLike, TensorLike
+from ..ops.known import afford, known
+from .contents import for_each, one_string, string_tensor, strings
+from .messages import message
+
+_RAW = (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool", "complex64",
+    "complex128", "bfloat16",
+)  # fmt: skip
+
+
+def decode_raw(
+    input_bytes: TensorLike,
+    out_type: DTypeLike,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The bytes of strings as numbers; the last axis is new.
+
+    Args:
+        input_bytes: strings of one length, unless `fixed_length` is given.
+        out_type: dtype of the numbers.
+        little_endian: whether the least byte of a number comes first.
+        fixed_length: in bytes: shorter strings are filled up with zeros, longer ones are cut off.
+
+    Raises:
+        InvalidArgumentError: if the lengths differ, or are no multiple of the size of a number.
+
+    >>> decode_raw(b"\\x01\\x02", "int8").numpy()
+    array([1, 2], dtype=int8)
+    """
+    array = strings("decode_raw", "input_bytes", input_bytes)
+    dtype = dtypes.as_dtype(out_type)
+    if dtype.name not in _RAW:
+        raise InvalidArgumentError(f"decode_raw: out_type must be a number, not {dtype.name}")
+    size = dtype.numpy_dtype.itemsize
+    contents = array.reshape(-1).tolist()
+    if fixed_length is not None:
+        contents = [content[:fixed_length].ljust(fixed_length, b"\0") for content in contents]
+    lengths = {len(content) for content in contents}
+    if len(lengths) > 1:
+        raise InvalidArgumentError(
+            f"decode_raw: the strings have different lengths, from {min(lengths)} to {max(lengths)}: give fixed_length"
+        )
+    length = lengths.pop() if lengths else 0
+    if length % size:
+        raise InvalidArgumentError(
+            f"decode_raw: {length} bytes are no multiple of {size}, the size of {dtype.name}"
+        )
+    numbers = np.frombuffer(b"".join(contents), dtype.numpy_dtype)
+    if not little_endian:
+        numbers = numbers.byteswap()
+    return wrap(numbers.reshape(*array.shape, length // size).copy())
+
+
+def decode_csv(
+    records: TensorLike,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """The columns of lines of CSV, one tensor each, of the shape of `records`.
+
+    Args:
+        records: a line for each string.
+        record_defaults: for each column a value for where it is empty, whose dtype the column has; a dtype, or an empty
+            list, makes the column required.
+        field_delim: the character between fields.
+        use_quote_delim: whether a field may stand in double quotes, and then contain the delimiter.
+        na_value: a field with this text also counts as empty.
+        select_cols: the numbers of the columns to take, in order; all by default.
+
+    Raises:
+        InvalidArgumentError: if a line has another number of fields, a required one is empty, or one is no number.
+
+    >>> [column.numpy() for column in decode_csv(["1,2.5", "3,"], [0, 0.5])]
+    [array([1, 3], dtype=int32), array([2.5, 0.5], dtype=float32)]
+    """
+    array = strings("decode_csv", "records", records)
+    if len(field_delim) != 1:
+        raise InvalidArgumentError(f"decode_csv: field_delim must be one character, not {field_delim!r}")
+    columns = [_Column(i, default) for i, default in enumerate(record_defaults)]
+    chosen = list(range(len(columns))) if select_cols is None else [int(i) for i in select_cols]
+    if len(chosen) != len(columns) or sorted(set(chosen)) != chosen:
+        raise InvalidArgumentError(
+            f"decode_csv: select_cols {chosen} must be in order, one for each of the {len(columns)} record_defaults"
+        )
+    rows = [
+        _fields(line, i, field_delim, use_quote_delim) for i, line in enumerate(array.reshape(-1).tolist())
+    ]
+    for i, row in enumerate(rows):
+        if (select_cols is None and len(row) != len(columns)) or len(row) <= max(chosen, default=-1):
+            raise InvalidArgumentError(
+                f"decode_csv: record {i} has {len(row)} fields, and {len(columns)} are expected"
+            )
+    return [
+        wrap(column.values([row[at] for row in rows], na_value).reshape(array.shape))
+        for column, at in zip(columns, chosen, strict=True)
+    ]
+
+
+def _fields(line: bytes, number: int, delimiter: str, quotes: bool) -> list[str]:
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        rows = list(
+            csv.reader(
+                [text],
+                delimiter=delimiter,
+                quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+                strict=quotes,
+            )
+        )
+    except csv.Error as error:
+        raise InvalidArgumentError(f"decode_csv: record {number} is not CSV: {error}") from error
+    return rows[0] if rows and rows[0] else [""]
+
+
+class _Column:
+    """A column of CSV: its dtype, and the value of an empty field."""
+
+    def __init__(self, number: int, default: Any) -> None:
+        self._number = number
+        self._default: Any = None
+        if isinstance(default, (dtypes.DType, type, np.dtype)):
+            self._dtype = dtypes.as_dtype(default)
+        else:
+            array = convert(default)._array
+            self._dtype = dtypes.of(array)
+            if array.size > 1:
+                raise InvalidArgumentError(
+                    f"decode_csv: the default of column {number} must be one value or none"
+                )
+            if array.size:
+                self._default = array.reshape(-1)[0]
+
+    def values(self, fields: list[str], missing: str) -> np.ndarray:
+        out = np.empty(len(fields), self._dtype.numpy_dtype)
+        for i, field in enumerate(fields):
+            if not field or field == missing:
+                if self._default is None:
+                    raise InvalidArgumentError(
+                        f"decode_csv: field {self._number} is required, and empty in record {i}"
+                    )
+                out[i] = self._default
+            else:
+                out[i] = self._value(field, i)
+        return out
+
+    def _value(self, field: str, record: int) -> Any:
+        try:
+            if self._dtype is dtypes.string:
+                return field.encode("utf-8", "surrogateescape")
+            return int(field) if self._dtype.is_integer else float(field)
+        except (ValueError, OverflowError):
+            raise InvalidArgumentError(
+                f"decode_csv: field {self._number} of record {record} is {field!r}, no {self._dtype.name}"
+            ) from None
+
+
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
+    """Strings in web-safe base64.
+
+    Args:
+        pad: whether "=" fills the last group.
+
+    >>> encode_base64("hi").numpy()
+    b'aGk'
+    """
+    array = strings("encode_base64", "input", input)
+    strip = (lambda text: text) if pad else (lambda text: text.rstrip(b"="))
+    return wrap(for_each(lambda content: strip(base64.urlsafe_b64encode(content)), array))
+
+
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
+    """Strings of web-safe base64 decoded.
+
+    Raises:
+        InvalidArgumentError: if one is not base64.
+
+    >>> decode_base64("aGk").numpy()
+    b'hi'
+    """
+
+    def decoded(content: bytes) -> bytes:
+        text = content.rstrip(b"=")
+        try:
+            if b"+" in text or b"/" in text:
+                raise ValueError("it has + or /, where web-safe base64 has - and _")
+            return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except ValueError as error:
+            raise InvalidArgumentError(
+                f"decode_base64: {content[:40]!r} is not web-safe base64: {error}"
+            ) from error
+
+    return wrap(for_each(decoded, strings("decode_base64", "input", input)))
+
+
+_MOST = 1 << 34  # bytes a string may have when decompressed
+
+
+def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
+    """Strings decompressed.
+
+    Args:
+        compression_type: "GZIP", "ZLIB", or "" for none.
+
+    Raises:
+        InvalidArgumentError: if one is not compressed so, or is too large.
+
+    >>> import gzip
+    >>> decode_compressed(gzip.compress(b"hi"), "GZIP").numpy()
+    b'hi'
+    """
+    windows = {"ZLIB": 15, "GZIP": 31}
+    array = strings("decode_compressed", "bytes", bytes)
+    if not compression_type:
+        return wrap(array)
+    if compression_type not in windows:
+        raise InvalidArgumentError(
+            f"decode_compressed: the compression {compression_type!r} is none of '', 'GZIP' and 'ZLIB'"
+        )
+
+    def inflated(content: bytes) -> bytes:  # type: ignore[valid-type]
+        engine = zlib.decompressobj(windows[compression_type])
+        try:
+            data = engine.decompress(content, _MOST)
+        except zlib.error as error:
+            raise InvalidArgumentError(
+                f"decode_compressed: a string is not {compression_type}: {error}"
+            ) from error
+        if not engine.eof:
+            raise InvalidArgumentError("decode_compressed: a string ends early, or is too large")
+        return data
+
+    return wrap(for_each(inflated, array))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors as messages
+
+
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """A tensor as a string: the message TensorProto.
+
+    >>> parse_tensor(serialize_tensor([1.0, 2.0]), "float32").numpy()
+    array([1., 2.], dtype=float32)
+    """
+    array = known("serialize_tensor", "the tensor", convert(tensor)._array)
+    return string_tensor(tensor_message(array).SerializeToString())
+
+
+def tensor_message(array: np.ndarray) -> Any:
+    """An array as a TensorProto."""
+    proto = message("TensorProto")()
+    proto.dtype = dtypes.of(array).as_datatype_enum
+    proto.tensor_shape.SetInParent()
+    for length in array.shape:
+        proto.tensor_shape.dim.add(size=length)
+    if array.dtype.kind == "O":
+        proto.string_val.extend(array.reshape(-1).tolist())
+    else:
+        proto.tensor_content = np.ascontiguousarray(array).tobytes()
+    return proto
+
+
+_FIELDS = {
+    "float32": "float_val", "float64": "double_val", "int32": "int_val", "int16": "int_val", "int8": "int_val",
+    "uint8": "int_val", "uint16": "int_val", "int64": "int64_val", "bool": "bool_val", "float16": "half_val",
+    "bfloat16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val", "string": "string_val",
+    "complex64": "scomplex_val", "complex128": "dcomplex_val",
+}  # fmt: skip
+
+
+def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
+    """The tensor of a string that `serialize_tensor` made.
+
+    Args:
+        out_type: its dtype.
+
+    Raises:
+        InvalidArgumentError: if the string is no TensorProto, or of another dtype.
+    """
+    data = one_string("parse_tensor", "serialized", serialized)
+    try:
+        proto = message("TensorProto").FromString(data)
+    except Exception as error:
+        if type(error).__name__ != "DecodeError":
+            raise
+        raise InvalidArgumentError(f"parse_tensor: the string is no TensorProto: {error}") from error
+    wanted = dtypes.as_dtype(out_type)
+    array = message_array("parse_tensor", proto)
+    if dtypes.of(array) is not wanted:
+        raise InvalidArgumentError(
+            f"parse_tensor: the tensor is {dtypes.of(array).name}, and {wanted.name} is wanted"
+        )
+    return wrap(array)
+
+
+def message_array(operation: str, proto: Any) -> np.ndarray:
+    """The array of a TensorProto.
+
+    Raises:
+        InvalidArgumentError: if dtype, shape and values do not fit each other.
+    """
+    try:
+        dtype = dtypes.as_dtype(int(proto.dtype))
+    except TypeError:
+        raise InvalidArgumentError(
+            f"{operation}: the tensor's dtype is number {proto.dtype}, which is not here"
+        ) from None
+    shape = tuple(int(dim.size) for dim in proto.tensor_shape.dim)
+    if min(shape, default=0) < 0 or proto.tensor_shape.unknown_rank:
+        raise InvalidArgumentError(f"{operation}: the shape {list(shape)} leaves a length open")
+    count = int(np.prod(shape, dtype=object))
+    if proto.tensor_content:
+        data = proto.tensor_content
+        if len(data) != count * dtype.numpy_dtype.itemsize:
+            raise InvalidArgumentError(
+                f"{operation}: {len(data)} bytes are no {dtype.name} tensor of shape {list(shape)}"
+            )
+        return np.frombuffer(data, dtype.numpy_dtype).reshape(shape).copy()
+    afford(operation, (count,), dtype.numpy_dtype.itemsize)
+    values = list(getattr(proto, _FIELDS[dtype.name]))
+    array = _from_values(dtype, values)
+    if len(array) > count or (not len(array) and count):
+        raise InvalidArgumentError(f"{operation}: {len(array)} values are no tensor of shape {list(shape)}")
+    filled = np.empty(count, dtype.numpy_dtype)
+    filled[: len(array)] = array
+    if len(array):
+        filled[len(array) :] = array[-1]  # the last value stands for all that follow
+    return filled.reshape(shape)
+
+
+def _from_values(dtype: dtypes.DType, values: list[Any]) -> np.ndarray:
+    if dtype.name in ("float16", "bfloat16"):
+        return np.array(values, np.uint16).view(dtype.numpy_dtype)
+    if dtype.is_complex:
+        pairs = np.array(values, np.float64).reshape(-1, 2)
+        return (pairs[:, 0] + 1j * pairs[:, 1]).astype(dtype.numpy_dtype)
+    array = np.empty(len(values), dtype.numpy_dtype)
+    array[:] = values
+    return array

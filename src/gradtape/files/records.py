@@ -1,0 +1,259 @@
+"""TFRecord files: strings one after the other, each with its length and the checksums of both.
+
+A record is the length (8 bytes, little-endian), the masked CRC-32C of these 8 bytes, the data, and its masked CRC-32C.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from ..core.errors import DataLossError, InvalidArgumentError
+from .extras import needed
+from .paths import as_tensorflow_errors, open_file, path_of
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+_COMPRESSIONS = ("", "GZIP", "ZLIB")
+_PART = 1 << 20  # bytes read at a time: a declared length is not believed until the bytes are there
+
+
+def _checksum() -> Any:
+    """The function that computes a masked CRC-32C."""
+    crc = needed("TFRecord", "google_crc32c", "google-crc32c").value
+
+    def masked(data: bytes) -> int:
+        value = crc(data)
+        return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+    return masked
+
+
+def checked_compression(operation: str, compression: Any) -> str:
+    """The name of a compression: "", "GZIP" or "ZLIB".
+
+    Raises:
+        InvalidArgumentError: for any other.
+    """
+    if isinstance(compression, TFRecordOptions):
+        compression = compression.compression_type
+    kind = compression or ""
+    if kind not in _COMPRESSIONS:
+        raise InvalidArgumentError(
+            f"{operation}: the compression {compression!r} is none of '', 'GZIP' and 'ZLIB'"
+        )
+    return str(kind)
+
+
+class TFRecordOptions:
+    """How a TFRecord file is written.
+
+    Args:
+        compression_type: "", "GZIP" or "ZLIB".
+        compression_level: from 0 to 9; zlib's default if None.
+        flush_mode, input_buffer_size, output_buffer_size, window_bits, compression_method, mem_level,
+            compression_strategy: accepted; zlib's defaults are used.
+    """
+
+    def __init__(
+        self,
+        compression_type: str | None = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        self.compression_type = checked_compression("TFRecordOptions", compression_type)
+        self.flush_mode = flush_mode
+        self.input_buffer_size = input_buffer_size
+        self.output_buffer_size = output_buffer_size
+        self.window_bits = window_bits
+        self.compression_level = compression_level
+        self.compression_method = compression_method
+        self.mem_level = mem_level
+        self.compression_strategy = compression_strategy
+
+
+class TFRecordWriter:
+    """Writes records to a file, for `with` or until `close`.
+
+    Args:
+        path: of the file, which is replaced.
+        options: a compression ("GZIP", "ZLIB"), or TFRecordOptions.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/a.tfrecord"
+    >>> with TFRecordWriter(path) as writer:
+    ...     writer.write(b"one")
+    >>> list(read_records(path))
+    [b'one']
+    """
+
+    def __init__(self, path: Any, options: str | TFRecordOptions | None = None) -> None:
+        self._path = path_of("TFRecordWriter", path)
+        self._masked = _checksum()
+        kind = checked_compression("TFRecordWriter", options)
+        level = options.compression_level if isinstance(options, TFRecordOptions) else None
+        self._file: Any = open_file("TFRecordWriter", self._path, "wb")
+        self._stream: Any = self._file
+        if kind == "GZIP":
+            self._stream = gzip.GzipFile(
+                fileobj=self._file, mode="wb", compresslevel=9 if level is None else level
+            )
+        elif kind == "ZLIB":
+            self._stream = _Deflating(self._file, -1 if level is None else level)
+
+    def write(self, record: bytes) -> None:
+        """Write one record.
+
+        Raises:
+            InvalidArgumentError: if it is not bytes, or the writer is closed.
+        """
+        if isinstance(record, str):
+            record = record.encode()
+        if not isinstance(record, (bytes, bytearray, memoryview)):
+            raise InvalidArgumentError(
+                f"TFRecordWriter.write takes bytes, such as example.SerializeToString(), not {type(record).__name__}"
+            )
+        if self._stream is None:
+            raise InvalidArgumentError(f"the TFRecordWriter of {self._path!r} is closed")
+        data = bytes(record)
+        length = struct.pack("<Q", len(data))
+        with as_tensorflow_errors("TFRecordWriter.write", self._path):
+            self._stream.write(
+                b"".join(
+                    (length, _CHECKSUM.pack(self._masked(length)), data, _CHECKSUM.pack(self._masked(data)))
+                )
+            )
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        if self._stream is not None:
+            self._stream.flush()
+            self._file.flush()
+
+    def close(self) -> None:
+        """Finish and close the file."""
+        if self._stream is not None:
+            stream, self._stream = self._stream, None
+            try:
+                if stream is not self._file:
+                    stream.close()
+            finally:
+                self._file.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Deflating:
+    """A file that compresses what is written to it, as zlib does."""
+
+    def __init__(self, file: Any, level: int) -> None:
+        self._file, self._compressor = file, zlib.compressobj(level)
+
+    def write(self, data: bytes) -> None:
+        self._file.write(self._compressor.compress(data))
+
+    def flush(self) -> None:
+        self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
+
+    def close(self) -> None:
+        self._file.write(self._compressor.flush())
+
+
+class _Inflating:
+    """A file that reads what zlib compressed, no more at a time than is asked for."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._decompressor, self._ready = file, zlib.decompressobj(), b""
+
+    def read(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        missing = size
+        while missing > 0:
+            source = self._decompressor.unconsumed_tail or self._file.read(_PART)
+            part = self._decompressor.decompress(source, missing)
+            if not part and not source:
+                break
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+
+def read_records(path: Any, compression_type: Any = None) -> Iterator[bytes]:
+    """The records of a file, one after the other.
+
+    Raises:
+        NotFoundError: if there is no such file.
+        DataLossError: where a record ends early or does not fit its checksum; the text says at which byte.
+    """
+    name = path_of("TFRecord", path)
+    kind = checked_compression("TFRecord", compression_type)
+    masked = _checksum()
+    with open_file("TFRecord", name, "rb") as file:
+        stream = (
+            gzip.GzipFile(fileobj=file, mode="rb") if kind == "GZIP" else _Inflating(file) if kind else file
+        )
+        position = 0
+        while True:
+            try:
+                header = stream.read(_HEADER.size)
+                if not header:
+                    return
+                length = _length(name, position, header, masked)
+                body = _read(stream, length + _CHECKSUM.size)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DataLossError(
+                    f"{name}: the {kind} stream breaks off after byte {position}: {error}"
+                ) from error
+            if len(body) < length + _CHECKSUM.size:
+                raise DataLossError(
+                    f"{name}: the record at byte {position} ends early: it has {len(body)} of "
+                    f"{length + _CHECKSUM.size} bytes"
+                )
+            data = body[:length]
+            if _CHECKSUM.unpack_from(body, length)[0] != masked(data):
+                raise DataLossError(f"{name}: the record at byte {position} does not fit its checksum")
+            yield data
+            position += _HEADER.size + length + _CHECKSUM.size
+
+
+def _length(name: str, position: int, header: bytes, masked: Any) -> int:
+    if len(header) < _HEADER.size:
+        raise DataLossError(
+            f"{name}: the record at byte {position} ends early: its header has {len(header)} bytes"
+        )
+    length, checksum = _HEADER.unpack(header)
+    if checksum != masked(header[:8]):
+        raise DataLossError(
+            f"{name}: the length of the record at byte {position} does not fit its checksum: the file is damaged, "
+            "compressed in another way, or no TFRecord file"
+        )
+    return int(length)
+
+
+def _read(stream: Any, size: int) -> bytes:
+    if size <= _PART:
+        return bytes(stream.read(size))
+    parts = []
+    while size > 0:
+        part = stream.read(min(size, _PART))
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,67 @@
+"""The public namespace `gradtape.io`: files, images, records, examples."""
+
+from ..files.encoding import (
+    decode_base64,
+    decode_compressed,
+    decode_csv,
+    decode_raw,
+    encode_base64,
+    parse_tensor,
+    serialize_tensor,
+)
+from ..files.examples import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    parse_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
+from ..files.images import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
+from ..files.paths import matching_files, read_file, write_file
+from ..files.records import TFRecordOptions, TFRecordWriter
+from ..names.missing import closed
+from . import gfile
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "decode_and_crop_jpeg",
+    "decode_base64",
+    "decode_bmp",
+    "decode_compressed",
+    "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "encode_base64",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "gfile",
+    "is_jpeg",
+    "matching_files",
+    "parse_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "write_file",
+]
+
+closed(__name__)
