@@ -94,7 +94,6 @@ UPWARDS = {
 
 # Files that know each other. `compiled`: a trace makes blocks, which are traces and programs.
 CIRCLES = [
-    {"explain.evidence", "explain.nan", "explain.origins", "explain.profile"},
     {"ops.linalg.factorizations", "ops.linalg.products", "ops.linalg.solving"},
     {"compiled.autograph.lowering", "compiled.autograph.syntax"},
     {"compiled.autograph.conversion", "compiled.autograph.operators"},

@@ -16,7 +16,7 @@ from ..core import dtypes
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.variable import Variable
-from .origins import Event, History, Origin, history_of
+from .origins import Event, History, Origin, history_of, name_of
 from .reasons import COMPARISONS, Reason
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ class Subject:
 def subject(thing: Any, label: str, history: History | None) -> Subject:
     """A target or source as `explain` sees it."""
     if type(thing) is not Tensor and not isinstance(thing, Variable):
-        departure = history.witness._departure_of(thing) if history is not None else None
+        departure = history.witness.departure_of(thing) if history is not None else None
         return Subject(0, label, "value", departure=departure)
     key = thing._key
     if not key:
@@ -291,8 +291,3 @@ def _told_by(evidence: Evidence) -> Iterator[Event]:
         yield Event(0, "operation", name_of(plan), into, outputs, passes=(True,) * len(into))
     for name, inputs, outputs in evidence.dead_ends:
         yield Event(0, "operation", name, inputs, outputs, passes=(False,) * len(inputs))
-
-
-def name_of(plan: Any) -> str:
-    """The operation of a record."""
-    return plan.primitive.name if hasattr(plan, "primitive") else plan.name

@@ -74,7 +74,7 @@ class _Trial:
         self.arrived: dict[tuple[int, int], float | None] = {}  # from an output's key to an input's
         self.names: dict[int, str] = {}
 
-    def look(self, key: Any, plan: Any, into: Any, g: Any, parts: Any) -> None:
+    def look(self, key: Any, plan: Any, into: Any, kept: Any, g: Any, parts: Any, seconds: float) -> None:
         for output in key if type(key) is tuple else (key,):
             self.norms[output] = size_of(g)
             for k, part in zip(into, parts, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from .origins import Origin
+from .origins import Origin, name_of
 from .reasons import public_name
 from .report import aligned
 
@@ -93,8 +93,7 @@ class Ledger:
             cost.bytes = 0
         for (key, plan, _, _), size in zip(records, sizes, strict=True):
             first = key[0] if type(key) is tuple else key
-            name = plan.primitive.name if hasattr(plan, "primitive") else plan.name
-            self.costs[self._lines.get(first, (name, None))].bytes += size
+            self.costs[self._lines.get(first, (name_of(plan), None))].bytes += size
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON: the costliest first."""

@@ -8,8 +8,9 @@ from typing import Any
 from .evidence import Evidence, Trail
 from .judge import explain_call
 from .listening import Tracing
-from .nan import NanReport, forward_report
-from .origins import Witness
+from .nan import NanReport, backward_report, forward_report
+from .origins import History
+from .witness import Witness
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Session:
         if self._nan:
             text, data["nan"] = _not_finite(witness)
             texts.append(text)
-        if self._profile:
+        if self._profile and witness.ledger is not None:
             texts.append(str(witness.ledger))
             data["profile"] = witness.ledger.to_dict()
         return SessionReport("\n\n".join(text for text in texts if text), data)
@@ -95,9 +96,9 @@ def _from_none(error: BaseException | None) -> bool:
 def _not_finite(witness: Witness) -> tuple[str, list[dict[str, Any]]]:
     """The first forward and the first backward, in the order they happened."""
     first, step = witness.first, witness.nan
-    trail = Trail(Evidence(set(), set(), [], [], True, True, witness.history()))
+    trail = Trail(Evidence(set(), set(), [], [], True, True, History(witness)))
     found = [] if first is None else [forward_report(first, trail)]
     if step is not None:
-        backward = step.report(trail, [event.name for event in witness.events])
+        backward = backward_report(step, trail, [event.name for event in witness.events])
         found.insert(0 if first is None or step.time < first.time else 1, backward)
     return "\n".join(map(str, found)) or str(NanReport(None)), [report.to_dict() for report in found]

@@ -11,9 +11,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.primitive import Plan
 from ..core.tape import GradientTape
-from .evidence import name_of
-from .nan import _tensors
-from .origins import Event, history_of
+from .not_finite import tensors_in
+from .origins import Event, history_of, name_of
 from .profile import amount, bytes_kept, duration
 from .reasons import public_name
 from .report import aligned
@@ -138,7 +137,7 @@ def infer(tape: GradientTape, events: dict[int, Event]) -> dict[int, Like]:
     for variable in tape.watched_variables():
         likes[variable._key] = (variable._array.dtype, variable._array.shape)
     for record in tape._records:
-        for tensor in _tensors(record[3]):
+        for tensor in tensors_in(record[3]):
             if tensor._key:
                 likes[tensor._key] = (tensor._array.dtype, tensor._array.shape)
     for direction in (1, -1, 1):
