@@ -52,12 +52,12 @@ class Index:
         return f"[{', '.join(map(show, self.items))}]"
 
 
-@primitive(linear=True)
+@primitive(linear=True, moves=True, public="slicing")
 def getitem(x, *, index):
     return x[index.items] if xp(x) is np else _sliced(x, index)
 
 
-@primitive(linear=True)
+@primitive(linear=True, moves=True)
 def place(x, *, index, shape):
     """Zeros of a shape, with `x` at an index: the transpose of `getitem`."""
     taken = [i for i in index.items if i is not Ellipsis]

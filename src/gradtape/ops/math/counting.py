@@ -17,7 +17,7 @@ from ..scalars import choice, integer
 from .segment import integers, segment_sum_
 
 
-@primitive
+@primitive(discrete=True, public="count_nonzero")
 def count(ids, *, size, dtype):
     """How often each number from 0 on occurs; negative ones do not count."""
     if xp(ids) is not np:

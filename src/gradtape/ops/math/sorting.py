@@ -58,7 +58,7 @@ def _downwards(x: Any) -> Any:
     return -x if x.dtype.kind in "fV" else ~x
 
 
-@primitive(name="argsort")
+@primitive(name="argsort", instead="tf.sort, through which gradients pass")
 def argsort_(x, *, axis, descending, dtype):
     """The order that sorts each row; equal elements keep theirs."""
     keys = _downwards(x) if descending else x
@@ -91,7 +91,9 @@ def _unsort(g: Any, x: Any, x_shape: tuple[int, ...], axis: int, descending: boo
 sort_.rules(x=_unsort)
 
 
-@primitive(name="top_k")
+@primitive(
+    name="top_k", instead="tf.math.top_k's values, through which gradients pass: its indices are integers"
+)
 def top_k_(x, *, k, dtype):
     """The indices of the k largest elements of each row, largest first; of equals, those that come first."""
     n = x.shape[-1]
@@ -140,7 +142,7 @@ def searchsorted_(sequence, values, *, side, dtype):
     return low.astype(dtype)
 
 
-@primitive(mixed=True, name="in_top_k")
+@primitive(mixed=True, name="in_top_k", discrete=True)
 def in_top_k_(predictions, targets, *, k):
     """Are fewer than k predictions of the row larger than the target's? No, if any is not finite."""
     m, n = xp(predictions, targets), predictions.shape[1]
