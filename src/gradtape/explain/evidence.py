@@ -17,7 +17,7 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.variable import Variable
 from .origins import Event, History, Origin, history_of, name_of
-from .reasons import COMPARISONS, Reason
+from .reasons import Reason, facts_of
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Whom it is about
@@ -201,7 +201,7 @@ class Trail:
                 return Reason.NO_GRADIENT
         if event.passes and not event.passes[position]:
             is_number = not event.given or dtypes.is_differentiable(np.empty(0, event.given[position][0]))
-            return Reason.DTYPE if event.name in COMPARISONS or not is_number else Reason.NO_GRADIENT
+            return Reason.DTYPE if facts_of(event.name).discrete or not is_number else Reason.NO_GRADIENT
         return None
 
     def path(self, source: int, target: Subject) -> list[Hop]:

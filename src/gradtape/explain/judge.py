@@ -14,7 +14,7 @@ from . import reasons
 from .evidence import Evidence, Hop, Subject, Trail, name_in, subject
 from .observed_sweep import probe, size_of
 from .origins import Call, Event, Origin, history_of, origin, user_frame
-from .reasons import HINTS, Reason, public_name
+from .reasons import HINTS, Reason, facts_of, public_name
 from .report import Report, Reports, Step
 
 
@@ -223,7 +223,7 @@ class _Judge:
     def _vanished(self) -> Report:
         hop = next((h for h in reversed(self.hops) if self._norm(h) == 0), self.hops[0])
         name = hop.event.name
-        hint = reasons.VANISHING.get(name, reasons.VANISHING_ELSE.format(op=public_name(name)))
+        hint = facts_of(name).flat or reasons.VANISHING.format(op=public_name(name))
         return self._report(Reason.ZERO, hint, hop.event.where)
 
     def _at(self, hop: Hop) -> Report:
@@ -403,8 +403,9 @@ def _dtype_hint(event: Event) -> str:
 
 
 def _no_gradient_hint(name: str) -> str:
-    if name in reasons.INSTEAD:
-        return reasons.NO_GRADIENT.format(op=public_name(name), instead=reasons.INSTEAD[name])
+    instead = facts_of(name).instead
+    if instead:
+        return reasons.NO_GRADIENT.format(op=public_name(name), instead=instead)
     return reasons.NO_GRADIENT_ELSE.format(op=public_name(name))
 
 

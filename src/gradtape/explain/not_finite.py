@@ -12,6 +12,7 @@ from ..core.indexed_slices import IndexedSlices
 from ..core.tensor import Tensor
 from ..ops.math.numerics import not_finite
 from .origins import name_of
+from .reasons import facts_of
 
 
 def bad(value: Any) -> str:
@@ -62,7 +63,7 @@ def backward_step(key: Any, plan: Any, kept: Any, g: Any, parts: Any) -> Backwar
     held = [t._array for t in tensors_in(kept)]
     shown = ", ".join([f"gradient {describe(_array(g))}", *[describe(x) for x in held]])
     first = key[0] if type(key) is tuple else key
-    return BackwardStep(first, name, kind, shown, _BACKWARD.get(name, ""), _came_with_zero(g, part))
+    return BackwardStep(first, name, kind, shown, facts_of(name).slope_cure, _came_with_zero(g, part))
 
 
 def _came_with_zero(g: Any, part: Any) -> bool:
@@ -96,57 +97,7 @@ def describe(array: Any) -> str:
     return f"{kind} {', '.join(parts)}"
 
 
-def forward_cure(name: str, inputs: list[Any]) -> str:
-    """What helps where a finite input gives something that is not."""
-    for condition, cure in _FORWARD.get(name, ()):
-        if condition(*inputs[:1]) if name not in ("divide", "power") else condition(*inputs):
-            return cure
-    return ""
-
-
-_DIVISION = "a division by 0: use tf.math.divide_no_nan(x, y), or add a small number to the divisor"
-_FORWARD: dict[str, list[tuple[Any, str]]] = {
-    "log": [
-        (
-            lambda x: (x == 0).any(),
-            "log(0) is -inf: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes logits, such as "
-            "tf.nn.softmax_cross_entropy_with_logits",
-        ),
-        (lambda x: True, "the logarithm of a negative number is nan: make sure that x > 0"),
-    ],
-    "log1p": [(lambda x: True, "log1p(x) needs x > -1")],
-    "sqrt": [(lambda x: True, "the root of a negative number is nan: use tf.sqrt(tf.maximum(x, 0.0))")],
-    "rsqrt": [(lambda x: True, "rsqrt(0) is inf: add a small number, as in tf.math.rsqrt(x + 1e-12)")],
-    "reciprocal": [(lambda x: True, _DIVISION)],
-    "divide": [(lambda *xs: len(xs) < 2 or (xs[-1] == 0).any(), _DIVISION)],
-    "exp": [
-        (
-            lambda x: True,
-            "exp overflows (in float32 above 88.7): subtract the maximum first, or use tf.nn.softmax, "
-            "tf.nn.softplus or tf.reduce_logsumexp",
-        )
-    ],
-    "power": [
-        (
-            lambda *xs: (xs[0] < 0).any(),
-            "a negative number to a broken power is nan: use tf.abs(x), or tf.maximum(x, 0.0)",
-        ),
-        (lambda *xs: (xs[0] == 0).any(), "0 to a negative power is inf: add a small number to the base"),
-    ],
-    "asin": [(lambda x: True, "asin needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)")],
-    "acos": [(lambda x: True, "acos needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)")],
-    "atanh": [(lambda x: True, "atanh needs -1 < x < 1: use tf.clip_by_value")],
-}
-_BACKWARD = {
-    "sqrt": "the derivative of sqrt at 0 is infinite: use tf.sqrt(tf.maximum(x, 1e-12)), or for a length tf.norm, "
-    "whose gradient at 0 is 0",
-    "rsqrt": "the derivative of rsqrt at 0 is infinite: add a small number, as in tf.math.rsqrt(x + 1e-12)",
-    "log": "the derivative of log at 0 is infinite: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes logits",
-    "divide": _DIVISION,
-    "reciprocal": _DIVISION,
-    "power": "the derivative of x ** p at 0 is infinite for p < 1: add a small number to the base",
-    "asin": "the derivative of asin at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
-    "acos": "the derivative of acos at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
-    "atan2": "atan2(0, 0) has no derivative: keep one of the two from 0",
-    "exp": "exp overflows: subtract the maximum first, or use tf.nn.softmax or tf.reduce_logsumexp",
-}
+def forward_cure(operation: str, inputs: list[Any]) -> str:
+    """What helps where finite inputs of an operation give NaN or infinity."""
+    cure = facts_of(operation).cure
+    return cure(*inputs) if callable(cure) else cure
