@@ -1,4 +1,4 @@
-"""Origins traced: while this is on, a witness listens and observes. Off, nothing is left of it."""
+"""Turning the witness on and off. While it is off, nothing is left of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ _depth = 0
 
 
 class Tracing:
-    """Origins are traced from when this is made until `stop`, or to the end of its `with` block."""
+    """Trace origins until `stop` is called, or to the end of a `with` block.
+
+    Args:
+        profile: also measure times.
+
+    Raises:
+        RuntimeError: if times are to be measured and origins are traced already without.
+    """
 
     def __init__(self, profile: bool = False) -> None:
         global _witness, _depth
@@ -25,7 +32,7 @@ class Tracing:
         self._on = True
 
     def stop(self) -> None:
-        """End it. What tapes have seen in the meantime can still be explained."""
+        """Stop tracing. Tapes of the meantime can still be explained."""
         global _witness, _depth
         if not self._on:
             return

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity began: forward, or on the way back; and what usually helps."""
+"""The origin of a NaN or infinity, forward or backward, and what usually helps."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class NanReport:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Plain data, for JSON."""
         return {**self.__dict__, "line": self.line or None}
 
 
 def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
-    """What `debugging.find_nan` does."""
+    """The work of `debugging.find_nan`: the first operation that made a NaN or an infinity."""
     if not isinstance(tape, GradientTape):
         raise TypeError(f"find_nan: takes a GradientTape, not {tape!r}")
     for end in (*nest.flatten(target), *nest.flatten(sources)):
@@ -103,7 +103,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
 
 
 def _watched(trail: Trail, targets: list[int], masked: bool) -> NanReport | None:
-    """The first that a witness saw, among what led to the target; `masked` says that it did not get there."""
+    """The first one that a witness saw on the way to the targets; `masked`: the targets are finite."""
     seen, waiting, bad = set(targets), list(targets), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
@@ -119,15 +119,16 @@ def _watched(trail: Trail, targets: list[int], masked: bool) -> NanReport | None
 
 
 def forward_report(event: Event, trail: Trail, masked: bool = False) -> NanReport:
-    """An event that made the first one."""
+    """The report of the event that made the first one."""
     _, later = trail.reached(event.outputs[0])
-    hint = _by_what_follows(event.name, [e.name for e in later], masked) or event.cure
+    hint = _hint_of_pattern(event.name, [e.name for e in later], masked) or event.cure
     return NanReport(
         "forward", event.bad, public_name(event.name), event.values, *_place(event.where), hint=hint
     )
 
 
-def _by_what_follows(name: str, later: list[str], masked: bool) -> str:
+def _hint_of_pattern(name: str, later: list[str], masked: bool) -> str:
+    """The hint for an operation followed by others: a masked value, a softmax or a logsumexp by hand."""
     if masked and "select" in later:
         return WHERE
     if name != "exp" or "sum" not in later:
@@ -136,7 +137,7 @@ def _by_what_follows(name: str, later: list[str], masked: bool) -> str:
 
 
 def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -> NanReport | None:
-    """The first among what the tape kept; what it did not keep is computed again where that is possible."""
+    """The first one among the values the tape kept; others are computed again where that is possible."""
     values = {t._key: t._array for t in ends if t._key}
     for _, _, _, kept in evidence.records:
         values.update({t._key: t._array for t in tensors_in(kept) if t._key})
@@ -152,13 +153,13 @@ def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -
         if out is None or not bad(out):
             continue
         name = name_of(plan)
-        known = [x for x in inputs or [values.get(k) for k in into] if x is not None]
-        spoiled = [x for x in known if bad(x)]
-        shown = ", ".join(describe(x) for x in known)
+        arrays = [x for x in inputs or [values.get(k) for k in into] if x is not None]
+        spoiled = [x for x in arrays if bad(x)]
+        shown = ", ".join(describe(x) for x in arrays)
         place = _place(trail.origin(key))
         if spoiled and not any(bad(values[k]) for k in into if k in values and k in made):
             return NanReport("input", bad(spoiled[0]), public_name(name), shown, *place)
-        hint = _by_what_follows(name, names[position:], masked) or forward_cure(name, known)
+        hint = _hint_of_pattern(name, names[position:], masked) or forward_cure(name, arrays)
         return NanReport("forward", bad(out), public_name(name), shown, *place, hint=hint)
     return None
 

@@ -98,6 +98,6 @@ def describe(array: Any) -> str:
 
 
 def forward_cure(operation: str, inputs: list[Any]) -> str:
-    """What helps where finite inputs of an operation give NaN or infinity."""
+    """The cure for finite inputs of an operation that give NaN or infinity; empty if there is none."""
     cure = facts_of(operation).cure
     return cure(*inputs) if callable(cure) else cure

@@ -32,7 +32,7 @@ class Origin(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands there, if it can be read."""
+        """The code at the line, if it can be read."""
         return linecache.getline(self.file, self.line).strip()
 
 
@@ -57,18 +57,18 @@ def user_frame() -> FrameType:
 
 
 def origin(frame: FrameType | None = None) -> Origin:
-    """Where the user's code is now."""
+    """The line of the user's code that runs now, or the line of a frame."""
     frame = frame or user_frame()
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is remembered
+# Events, and the histories of tapes
 
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """Something that happened to tensors, which it knows by their keys."""
+    """Something that happened to tensors, by their keys."""
 
     time: int
     kind: str  # "operation", "custom", "assign", "left", "entered"
@@ -77,28 +77,28 @@ class Event:
     outputs: tuple[int, ...] = ()
     given: tuple[tuple[Any, tuple[int, ...]], ...] = ()  # dtype and shape of each input
     made: tuple[tuple[Any, tuple[int, ...]], ...] = ()  # and of each output
-    passes: tuple[bool, ...] = ()  # for each input: is there a rule for its gradient?
+    passes: tuple[bool, ...] = ()  # for each input: whether it has a rule for its gradient
     where: Origin | None = None
     bad: str = ""  # "NaN", "Inf" where the result is not finite and the inputs were
-    values: str = ""  # and then: what they were,
-    cure: str = ""  # and what helps
+    values: str = ""  # and then the inputs,
+    cure: str = ""  # and the cure
     seconds: float = 0.0  # forward, if profiled
     backward: float = 0.0  # and backward
-    link: Event | None = None  # for what entered: the departure of the very same value,
+    link: Event | None = None  # for a value that entered: the departure of the very same value,
     since: int = 0  # and when that value entered first
 
 
 @dataclass(slots=True, eq=False)
 class History:
-    """When a tape listened, and since when it watched what."""
+    """The times at which a tape recorded, and from which it watched its sources."""
 
     witness: Witness
     spans: list[list[Any]] = field(default_factory=list)  # [from, to or None, entered rather than resumed]
     watched: dict[int, tuple[int, Origin]] = field(default_factory=dict)
-    since: int = 0  # what was before is forgotten
+    since: int = 0  # the last reset: earlier records are forgotten
 
     def state(self, time: int) -> str:
-        """What the tape did at that time: "on", "before", "paused", "after" (or "forgotten")."""
+        """The state of the tape at a time: "on", "before", "paused", "after" or "forgotten"."""
         if not self.spans or time < self.spans[0][0]:
             return "before"
         for i, (start, end, _) in enumerate(self.spans):

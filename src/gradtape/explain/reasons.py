@@ -9,7 +9,7 @@ from ..core.primitive import Primitive
 
 
 class Reason(enum.Enum):
-    """Why a gradient is None; or that it is not."""
+    """A reason for a gradient to be None; or that it is connected."""
 
     CONNECTED = "connected"
     ZERO = "connected, but zero"
@@ -32,7 +32,7 @@ class Reason(enum.Enum):
 
     @property
     def is_connected(self) -> bool:
-        """Is there a gradient at all?"""
+        """Whether there is a gradient."""
         return self in (Reason.CONNECTED, Reason.ZERO)
 
 
@@ -43,7 +43,7 @@ def facts_of(operation: str) -> Facts:
 
 
 def public_name(operation: str) -> str:
-    """What users call an operation."""
+    """The name by which users know an operation."""
     return facts_of(operation).public or operation
 
 
@@ -112,7 +112,7 @@ CUSTOM = "the gradient function of {op} returned None for it: return a gradient 
 NO_GRADIENT = "{op} has no gradient: use {instead}"
 NO_GRADIENT_ELSE = "{op} has no gradient: compute it in another way, or give it one with tf.custom_gradient"
 
-# Where values go for good.
+# The ways in which a value leaves for good.
 LEAVING = {
     ".numpy()": "the value left through .numpy(), and what NumPy does leaves no trace on a tape: leave .numpy() out, "
     "and use tf functions",

@@ -15,16 +15,19 @@ from .witness import Witness
 
 @dataclass(frozen=True)
 class SessionReport:
-    """What is to be said after a program: as text for people, and as plain data."""
+    """The report after a program: as text for people, and as plain data."""
 
     text: str = ""
     json: dict[str, Any] = field(default_factory=dict)
 
 
 class Session:
-    """Observes what its block computes; `report` then tells.
+    """A block under observation; `report` gives the findings.
 
-    explain: remember gradients that were None, and why. nan: remember the first NaN or infinity. profile: take times.
+    Args:
+        explain: note gradients that are None, and why.
+        nan: note the first NaN or infinity.
+        profile: measure times and memory.
     """
 
     def __init__(self, explain: bool = False, nan: bool = False, profile: bool = False) -> None:
@@ -41,7 +44,7 @@ class Session:
             self._tracing.stop()
 
     def report(self, error: BaseException | None = None) -> SessionReport:
-        """What there is to tell, of a program that ended normally or with this error."""
+        """The findings, after a program that ended normally or with this error."""
         if self._tracing is None:
             return SessionReport()
         witness = self._tracing.witness
@@ -77,8 +80,8 @@ def session(explain: bool = False, nan: bool = False, profile: bool = False) -> 
 def _explained(witness: Witness, error: BaseException | None) -> tuple[str, list[dict[str, Any]]]:
     calls = list(witness.calls)
     if _from_none(error) or (calls and error is not None and calls[-1].error is error):
-        calls = calls[-1:]  # what the program tripped over
-    # A loop asks again and again: its last time stands for all.
+        calls = calls[-1:]  # the program failed because of this one
+    # A loop asks again and again: the last call stands for all.
     last = {(asked.where, tuple(s.label for s in asked.sources)): asked for asked in calls}
     texts, data = [], []
     for asked in last.values():
@@ -94,7 +97,7 @@ def _from_none(error: BaseException | None) -> bool:
 
 
 def _not_finite(witness: Witness) -> tuple[str, list[dict[str, Any]]]:
-    """The first forward and the first backward, in the order they happened."""
+    """Reports of the first NaN forward and the first backward, in the order they happened."""
     first, step = witness.first, witness.nan
     trail = Trail(Evidence(set(), set(), [], [], True, True, History(witness)))
     found = [] if first is None else [forward_report(first, trail)]

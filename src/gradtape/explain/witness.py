@@ -24,7 +24,7 @@ from ..core.primitive import Here, Listener, Primitive, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, is_tensor, key_of
 from ..core.variable import Variable
-from .judge import call
+from .judge import note_call
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure
 from .origins import Call, Event, History, histories, name_of, origin, user_frame
 from .profile import Ledger
@@ -168,7 +168,7 @@ class Witness(Listener, Observer):
         return time
 
     def departure_of(self, value: Any) -> Event | None:
-        """How a value of NumPy's or Python's, or what it is a view of, left; None if that was not seen."""
+        """The departure of a value of NumPy's or Python's, or of the array it is a view of; None if not seen."""
         for candidate in value if isinstance(value, (list, tuple)) else (value,):
             while candidate is not None:
                 held = self._departed.get(id(candidate))
@@ -231,14 +231,14 @@ class Witness(Listener, Observer):
                 self._note("operation", "gradient", inputs, [g], (True,) * len(inputs))
         missing = [s for s, g in zip(sources, gradients, strict=True) if g is None]
         if missing:
-            self.calls.append(call(tape, targets, missing, user_frame()))
+            self.calls.append(note_call(tape, targets, missing, user_frame()))
 
     def _on_refusal(
         self, tape: GradientTape, targets: list[Any], sources: list[Any], error: TypeError
     ) -> None:
         proper = [s for s in sources if type(s) is Tensor or isinstance(s, Variable)]
         if proper:
-            self.calls.append(call(tape, targets, proper, user_frame(), error))
+            self.calls.append(note_call(tape, targets, proper, user_frame(), error))
 
     # -- sweeps -------------------------------------------------------------------------------------------------------
 
