@@ -95,7 +95,6 @@ UPWARDS = {
 
 # Files that know each other. `compiled`: a trace makes blocks, which are traces and programs.
 CIRCLES = [
-    {"explain.evidence", "explain.nan", "explain.origins", "explain.profile"},
     {"compiled.autograph.lowering", "compiled.autograph.syntax"},
     {"compiled.autograph.conversion", "compiled.autograph.operators"},
     {

@@ -1,4 +1,4 @@
-"""Every Python block of the README and of docs/ runs, and says what the page says it prints.
+"""Every Python block of README, CONTRIBUTING and docs/ runs, and says what the page says it prints.
 
 The blocks of one page share a namespace, in order. In a plain block the comments `# prints ...` together are what the
 block writes; a block with prompts (`>>>`) is a doctest. Tracebacks and reports point into the page itself.
@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCED = re.compile(r"^(?P<indent> *)```python\n(?P<source>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 PRINTS = re.compile(r"# prints (.*)")
@@ -58,7 +59,9 @@ def run_page(page):
 
 
 @pytest.mark.parametrize(
-    "page", [README, *sorted(ROOT.glob("docs/**/*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [README, CONTRIBUTING, *sorted(ROOT.glob("docs/**/*.md"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_snippets_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core import primitive, tape, tensor
+from gradtape.core.observers import observers
 from gradtape.core.primitive import local
 from gradtape.explain import Reason, Report, session
 
@@ -207,7 +208,7 @@ def test_nothing_of_it_is_imported_unasked():
     assert "gradtape.explain" not in shown.split()
 
 
-def stood_in_for():
+def methods():
     return [
         vars(owner)[name]
         for owner in (tf.Tensor, tf.Variable, tf.GradientTape, tape, tensor, primitive)
@@ -216,34 +217,37 @@ def stood_in_for():
     ]
 
 
-def test_off_nothing_is_left():
-    before, listeners, run = stood_in_for(), local.here.tapes, local.here.run
+def test_nothing_is_replaced_while_it_is_on():
+    before = methods()
     with session(explain=True, nan=True, profile=True):
-        assert stood_in_for() != before
+        assert methods() == before
+
+
+def test_off_nothing_is_left():
+    listeners, run = local.here.tapes, local.here.run
+    with session(explain=True, nan=True, profile=True):
+        assert observers
         assert local.here.tapes
         assert local.here.run is not run
         tf.Variable(1.0) * 2.0
-    assert stood_in_for() == before
-    assert local.here.tapes == listeners == []
+    assert observers == local.here.tapes == listeners == []
     assert local.here.run is run
 
 
 def test_off_nothing_is_left_after_an_error_either():
-    before = stood_in_for()
     with pytest.raises(ZeroDivisionError), tf.debugging.trace_origins():
         raise ZeroDivisionError
-    assert stood_in_for() == before
+    assert observers == []
 
 
 def test_tracing_nests_and_can_be_stopped_by_hand():
-    before = stood_in_for()
     outer = tf.debugging.trace_origins()
     with tf.debugging.trace_origins():
         pass
-    assert stood_in_for() != before
+    assert observers
     outer.stop()
     outer.stop()
-    assert stood_in_for() == before
+    assert observers == []
     assert "ended" in repr(outer)
 
 

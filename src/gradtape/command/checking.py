@@ -1,4 +1,4 @@
-"""`gradtape check`: which names of TensorFlow a program uses that gradtape does not have. Nothing of it is run.
+"""`gradtape check`: the names of TensorFlow that a program uses and gradtape lacks. The program is read, not run.
 
 Names are followed through imports and plain assignments (`K = tf.keras`), in the scope where they hold.
 """
@@ -27,7 +27,7 @@ _GUARDS = frozenset(("AttributeError", "ImportError", "ModuleNotFoundError"))
 
 @dataclass(frozen=True)
 class Missing:
-    """A name that is not here, as written after `tf.`, and where it is used."""
+    """A name that gradtape lacks, as written after `tf.`, and the line that uses it."""
 
     name: str
     line: int
@@ -35,7 +35,7 @@ class Missing:
 
     @property
     def hint(self) -> str:
-        """What to do instead, or the nearest names; '' if nothing is known."""
+        """An alternative, or the nearest names; '' if there are none."""
         if self.name.startswith(_PACKAGES):
             return "a package of its own, which needs TensorFlow"
         near = ", ".join(f"tf.{name}" for name in nearest(self.name))
@@ -43,6 +43,7 @@ class Missing:
 
     @property
     def place(self) -> str:
+        """The line, in a notebook after its cell."""
         return f"{self.line}" if self.cell is None else f"cell {self.cell}:{self.line}"
 
     def __str__(self) -> str:
@@ -52,7 +53,7 @@ class Missing:
 
 @dataclass
 class Findings:
-    """What was found in a file: the names of TensorFlow it uses, those missing, or why it could not be read."""
+    """The findings in a file: the names of TensorFlow it uses, those missing, or why it could not be read."""
 
     path: str
     used: set[str] = field(default_factory=set)
@@ -60,7 +61,7 @@ class Findings:
     unreadable: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Plain data, for JSON."""
         rows = [{"line": m.line, "cell": m.cell, "name": m.name, "hint": m.hint} for m in self.missing]
         return {
             "file": self.path,
@@ -71,7 +72,15 @@ class Findings:
 
 
 def check(paths: Iterable[str], as_json: bool = False) -> int:
-    """Prints what is missing for the files, and returns the exit code: 0 nothing, 1 something, 2 unreadable input."""
+    """Print the missing names of scripts, notebooks and folders, and return the exit code.
+
+    Args:
+        paths: files, and folders to search for `.py` and `.ipynb` files.
+        as_json: print the findings as JSON instead of as text.
+
+    Returns:
+        0 if nothing is missing, 1 if a name is, 2 if a file cannot be read.
+    """
     found = [check_file(path) for given in paths for path in _files(given)]
     missing = sum(len(findings.missing) for findings in found)
     if as_json:
@@ -118,7 +127,7 @@ def _is_environment(folder: str, name: str) -> bool:
 
 
 def check_file(path: str) -> Findings:
-    """What one script or notebook uses of TensorFlow."""
+    """Find the names of TensorFlow in one script or notebook."""
     findings = Findings(path)
     reader = Reader(findings)
     try:
@@ -141,7 +150,7 @@ def check_file(path: str) -> Findings:
 
 
 class Reader(ast.NodeVisitor):
-    """Walks through a program. `_names` are the names that stand for something of TensorFlow in the current scope."""
+    """Walk through a program. `_names`: the names bound to something of TensorFlow's in the current scope."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -151,17 +160,17 @@ class Reader(ast.NodeVisitor):
         self._cell: int | None = None
 
     def read(self, source: str | bytes, cell: int | None = None) -> None:
-        """Reads a script, or the next cell of a notebook."""
+        """Read a script, or the next cell of a notebook."""
         tree = ast.parse(source)
         self._cell = cell
         self.visit(tree)
 
     def finish(self) -> None:
-        """Reads the bodies of functions: they run when everything around them has."""
+        """Read the bodies of functions, which run after everything around them."""
         while self._later:
             self._later.pop(0)()
 
-    # What names stand for
+    # Names
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -212,7 +221,7 @@ class Reader(ast.NodeVisitor):
             self._use(meant, node.lineno, "AttributeError")
 
     def _meaning(self, node: ast.expr) -> str | None:
-        """`tensorflow.math.log` for what stands for it; None for anything that is not TensorFlow's."""
+        """The dotted name of an expression, as `tensorflow.math.log`; None if it is not TensorFlow's."""
         if isinstance(node, ast.Name):
             return self._names.get(node.id)
         if isinstance(node, ast.Attribute):
@@ -271,7 +280,7 @@ class Reader(ast.NodeVisitor):
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
     def visit_Try(self, node: Any) -> None:
-        """What a program tries, ready for its absence, is not missed; `tf = None` after a failed import is nothing."""
+        """Skip names that the program expects to be missing, and bindings such as `tf = None` after a failed import."""
         caught = {
             name.id
             for h in node.handlers
@@ -283,14 +292,14 @@ class Reader(ast.NodeVisitor):
         for statement in node.body:
             self.visit(statement)
         self._guarded = guarded
-        known = dict(self._names)
+        bound = dict(self._names)
         for statement in (*node.handlers, *node.orelse, *node.finalbody):
             self.visit(statement)
-        self._names.update({name: meant for name, meant in known.items() if name not in self._names})
+        self._names.update({name: meant for name, meant in bound.items() if name not in self._names})
 
     visit_TryStar = visit_Try
 
-    # What is used
+    # Uses
 
     def _use(self, path: str, line: int, guard: str) -> None:
         name = path.partition(".")[2]
@@ -307,7 +316,7 @@ class Reader(ast.NodeVisitor):
 
 
 def _values_of(arguments: ast.arguments) -> Iterator[ast.expr]:
-    """What is evaluated where a function is defined: defaults and annotations."""
+    """The expressions that are evaluated where a function is defined: defaults and annotations."""
     yield from (default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None)
     yield from (
         a.annotation for a in ast.walk(arguments) if isinstance(a, ast.arg) and a.annotation is not None
@@ -315,7 +324,7 @@ def _values_of(arguments: ast.arguments) -> Iterator[ast.expr]:
 
 
 def exists(path: str) -> bool:
-    """Does gradtape have a dotted name that begins with `tensorflow` or `gradtape`?
+    """Return whether gradtape has a dotted name that begins with `tensorflow` or `gradtape`.
 
     >>> exists("tensorflow.math.log"), exists("tensorflow.log")
     (True, False)

@@ -1,4 +1,4 @@
-"""The code cells of a notebook as Python: what `gradtape run` executes and `gradtape check` reads.
+"""The code cells of a notebook as Python, for `gradtape run` and `gradtape check`.
 
 Lines for IPython alone (`%matplotlib inline`, `!pip install ...`) are recognized where Python cannot read them, and
 left out; the lines below keep their numbers.
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_TIMED = re.compile(r"%(time|prun)\s+(?=\S)")  # line magics with a statement behind them
+_TIMED = re.compile(r"%(time|prun)\s+(?=\S)")  # line magics followed by a statement
 _AROUND = ("time", "capture", "prun")  # cell magics around plain Python
 _HARMLESS = (
     "%matplotlib",
@@ -31,7 +31,7 @@ class NotANotebook(ValueError):
 
 @dataclass
 class Cell:
-    """A code cell: its number as Jupyter counts, its Python, and what was left out of it, with lines."""
+    """A code cell: its number as Jupyter counts, its Python, and the lines left out, by number."""
 
     number: int
     source: str
@@ -39,7 +39,11 @@ class Cell:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The code cells of a notebook file, in order."""
+    """The code cells of a notebook file, in order.
+
+    Raises:
+        NotANotebook: if the file is not in Jupyter's format 4, or not in Python.
+    """
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
@@ -52,7 +56,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 
 def python_of(source: str, number: int = 1) -> Cell:
-    """A cell without what is IPython's alone. A cell that is no Python even so keeps its mistake.
+    """A cell without lines for IPython alone. Other syntax errors stay.
 
     >>> python_of("%matplotlib inline\\nx = 1").source
     'pass\\nx = 1'

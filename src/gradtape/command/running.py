@@ -1,6 +1,6 @@
-"""`gradtape run`: a program run as `python` would, in which `import tensorflow` gives gradtape.
+"""`gradtape run`: run a program as `python` would, with gradtape for `import tensorflow`.
 
-Nothing here shows in the program: it is `__main__`, tracebacks begin with its own frames, and what ends it ends us.
+The program does not notice: it is `__main__`, tracebacks begin with its own frames, and its exit is the command's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .notebooks import Cell, NotANotebook, read_cells
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _ON_PATH = os.path.join(_PACKAGE, "compat", "on_path")
 _RAISE = opcode.opmap["RAISE_VARARGS"]
-_REPLACED: list[ModuleType] = []  # the `__main__` that was: what it defines must outlive its name
+_REPLACED: list[ModuleType] = []  # the former `__main__`: its objects must outlive its name
 
 
 class Refused(Exception):
@@ -41,9 +41,14 @@ class Refused(Exception):
 
 
 def run(program: list[str], options: argparse.Namespace) -> int:
-    """Runs a program, given with its arguments, to its end, and returns its exit code.
+    """Run a program to its end, and return its exit code.
 
-    A program that ends itself (SystemExit) or is interrupted leaves by that very exception, as it would alone.
+    Args:
+        program: the program and its arguments, as on the command line.
+        options: `explain`, `nan`, `profile` and `json`, as the command line gives them.
+
+    Raises:
+        SystemExit, KeyboardInterrupt: if the program ends by one, as without gradtape.
     """
     error: BaseException | None = None
     session = _session(options)
@@ -66,6 +71,7 @@ def run(program: list[str], options: argparse.Namespace) -> int:
 
 
 def _session(options: argparse.Namespace) -> Any:
+    """The session that observes the program; one that does nothing if no option asks for any."""
     if not (options.explain or options.nan or options.profile):
         return contextlib.nullcontext()
     explain = importlib.import_module("gradtape.explain")
@@ -119,7 +125,7 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 
 def _module_spec(name: str) -> ModuleSpec:
-    """Where a module is; of a package, its `__main__`."""
+    """The spec of a module; of a package, that of its `__main__`."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
@@ -157,7 +163,7 @@ def _run_notebook(name: str, arguments: list[str]) -> None:
 
 
 def _run_cell(cell: Cell, name: str, main: ModuleType) -> None:
-    """Runs a cell, and shows the value of its last expression, as a notebook does."""
+    """Run a cell, and show the value of its last expression, as a notebook does."""
     lines = [f"{line}\n" for line in cell.source.split("\n")]
     linecache.cache[name] = (len(cell.source), None, lines, name)
     tree = ast.parse(cell.source, name)
@@ -178,7 +184,7 @@ def _show_cells(kind: type[BaseException], error: BaseException, tb: TracebackTy
 
 
 def _set_up(folder: str, argv: list[str]) -> None:
-    """What Python sets before it starts a program, and the name `tensorflow`, here and in processes it starts."""
+    """Set `sys.argv` and `sys.path` as Python does, and install `tensorflow`, here and in processes it starts."""
     sys.argv = argv
     if sys.flags.safe_path:
         sys.path.insert(0, _ON_PATH)
@@ -200,7 +206,7 @@ def _main_module(**attributes: Any) -> ModuleType:
 
 
 def _show(error: BaseException) -> None:
-    """Prints an error as Python would, by the program's own hook, without our frames."""
+    """Print an error as Python would, by the program's own hook, without our frames."""
     if isinstance(error, SystemExit):
         return
     link: BaseException | None = error
@@ -213,9 +219,9 @@ def _show(error: BaseException) -> None:
 
 
 def _theirs(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames that started the program, nor those of gradtape that say nothing to its author.
+    """A traceback without the frames that started the program, and without gradtape's where gradtape raised the error.
 
-    Where gradtape raises an error, its message says it all; where something fails within gradtape, the frames stay.
+    Where another error occurs inside gradtape, the frames stay.
     """
     frames = list(_walk(tb))
     while frames and _is_ours(frames[0]):
@@ -246,7 +252,7 @@ def _is_raised(tb: TracebackType) -> bool:
 
 
 def _tell(error: BaseException | None, report: Any, as_json: bool) -> None:
-    """What is said after the program has ended: on stderr, so that its own output stays what it is."""
+    """Print the report after the program has ended, on stderr: stdout is the program's own."""
     text, data = getattr(report, "text", report), getattr(report, "json", None)
     if as_json:
         told = {"exit": _exit_code(error), "error": _described(error), "report": data}

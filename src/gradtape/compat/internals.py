@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..names.missing import RENAMED, missing
 
-# What each module shows: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` another name for x.
+# The names in each module: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` a new name for x.
 _SHOWS = {
     "client.device_lib": "list_local_devices=config.list_logical_devices",
     "data.ops.dataset_ops": "Dataset=data.Dataset DatasetV2=data.Dataset",
@@ -146,15 +147,15 @@ class Internal(ModuleType):
 
 
 def _public(path: str) -> Any:
-    """What gradtape has under a dotted name, or _NOTHING: a name may stand for None."""
+    """The object of a dotted name of gradtape; _NOTHING if there is none, because a name may stand for None."""
     found: Any = sys.modules["gradtape"]
     for name in path.split(".") if path else []:
         found = getattr(found, name, _NOTHING)
     return found
 
 
-def max_error(grad1: Any, grad2: Any) -> float:
-    """The largest difference between two lists of Jacobians, as `compute_gradient` gives them.
+def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float:
+    """The largest difference between two lists of Jacobians, as `compute_gradient` returns them.
 
     >>> max_error([np.eye(2)], [np.zeros((2, 2))])
     1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from logging import DEBUG, ERROR, FATAL, INFO, WARN
-from typing import Any
 
 from ..core.scopes import get_logger
 from ..names.missing import closed
@@ -33,8 +32,8 @@ fatal = get_logger().critical
 log = get_logger().log
 
 
-def set_verbosity(v: Any) -> None:
-    """Nothing below this level is logged.
+def set_verbosity(v: int | str) -> None:
+    """Log nothing below this level.
 
     >>> set_verbosity(WARN)
     """

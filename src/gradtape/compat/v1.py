@@ -1,7 +1,7 @@
 """`tf.compat.v1`: TensorFlow 1's names and arguments, as far as they make sense where everything runs at once.
 
-A function whose arguments TensorFlow 2 renamed or reordered takes the old ones here. What means something else than its
-namesake in TensorFlow 2 is not here, and the error says what to use.
+A function whose arguments TensorFlow 2 renamed or reordered takes the old ones here. A name that meant something
+else in TensorFlow 1 is missing, and the error says what to use.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradtape
 
 from ..core.errors import UnimplementedError
 from ..names.missing import ADVICE, RENAMED, missing
+
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor
+    from ..core.types import ShapeLike, TensorLike
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Functions with other arguments: their old order; `old=new` is a name that changed, `old=` one without an effect.
@@ -86,7 +90,11 @@ _ORDER = {
 
 
 def in_old_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
-    """A function that takes TensorFlow 1's arguments and calls one with TensorFlow 2's.
+    """Wrap a function of TensorFlow 2's arguments to take TensorFlow 1's.
+
+    Args:
+        function: a function with TensorFlow 2's arguments.
+        order: the names of TensorFlow 1's, in their order: `old=new` for a new name, `old=` for one without an effect.
 
     >>> total = in_old_order(gradtape.reduce_sum, _REDUCTION)
     >>> total([[1.0, 2.0]], reduction_indices=1, keep_dims=True).numpy()
@@ -100,18 +108,18 @@ def in_old_order(function: Callable[..., Any], order: str) -> Callable[..., Any]
     def old_style(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(new_names, args)) | kwargs
         if len(given) != len(args) + len(kwargs) or not given.keys() <= new_names.keys():
-            return function(*args, **kwargs)  # too many, twice or unknown: its own error says it best
+            return function(*args, **kwargs)  # too many, twice or unknown: it raises
         return function(**{new_names[old]: v for old, v in given.items() if v is not None and new_names[old]})
 
     return old_style
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What there was besides operations
+# Apart from operations
 
 
 def _nothing() -> None:
-    """What it asks for holds here anyway."""
+    """No-op: gradtape always behaves so."""
 
 
 def _refused(what: str) -> Callable[[], None]:
@@ -126,26 +134,34 @@ def _cast(dtype: str) -> Callable[..., Any]:
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
-    seed: Any = None,
-    name: Any = None,
-    rate: Any = None,
-) -> Any:
+    x: TensorLike,
+    keep_prob: float | Tensor | None = None,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: float | Tensor | None = None,
+) -> Tensor:
     """`tf.nn.dropout` by the share that is kept, or by the rate that is dropped.
+
+    Raises:
+        ValueError: unless one of `keep_prob` and `rate` is given.
 
     >>> dropout(gradtape.ones(3), keep_prob=1.0).numpy()
     array([1., 1., 1.], dtype=float32)
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("compat.v1.nn.dropout: give one of keep_prob and rate")
-    return gradtape.nn.dropout(x, 1 - keep_prob if rate is None else rate, noise_shape, seed, name)
+    dropped = rate if keep_prob is None else 1 - keep_prob
+    return gradtape.nn.dropout(x, dropped, noise_shape, seed, name)
 
 
 def softmax_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, dim: int = -1, name: Any = None, axis: Any = None
-) -> Any:
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
     """`tf.nn.softmax_cross_entropy_with_logits`, but no gradient flows into the labels.
 
     >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
@@ -222,7 +238,7 @@ class Old(ModuleType):
         target = self._new_name(path) or path
         value = functools.reduce(getattr, target.split("."), gradtape)
         if isinstance(value, ModuleType):
-            return Old(path, value) if name != "compat" else value  # which knows no age
+            return Old(path, value) if name != "compat" else value
         order = _ORDER.get(path) or _ORDER.get(path.removeprefix("math."))
         return in_old_order(value, order) if order else value
 

@@ -1,4 +1,4 @@
-"""`tensorflow.version`: which TensorFlow gradtape takes for its specification. Scripts ask, and compare numbers."""
+"""`tensorflow.version`: the TensorFlow that is gradtape's specification, for scripts that compare versions."""
 
 from ..names.missing import closed
 

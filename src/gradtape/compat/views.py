@@ -1,4 +1,4 @@
-"""Modules named `tensorflow...` that show gradtape's, and the finder that makes Python's `import` give them.
+"""Views: modules named `tensorflow...` that show gradtape's, and the finder by which `import` finds them.
 
 A view is no copy: its classes and functions are gradtape's own, so that isinstance and pickles agree under both names.
 """
@@ -17,7 +17,7 @@ from . import version
 from .internals import internals
 
 ROOT = "tensorflow"
-_OWN = {"python": internals(), "version": version}  # what only the name `tensorflow` has
+_OWN = {"python": internals(), "version": version}  # names that only `tensorflow` has
 
 
 class View(ModuleType):
@@ -26,7 +26,7 @@ class View(ModuleType):
     def __init__(self, name: str, shown: ModuleType) -> None:
         super().__init__(name, shown.__doc__)
         self._shown = shown
-        self.__path__: list[str] = []  # so that `import` asks the finder for what is below
+        self.__path__: list[str] = []  # so that `import` asks the finder for submodules
         self.__file__ = getattr(shown, "__file__", None)
         self.__spec__ = _spec(name)
         if shown.__name__ == "gradtape":
@@ -68,7 +68,7 @@ def tensorflow() -> View:
 
 
 class Finder:
-    """Answers `import tensorflow` and whatever is below it."""
+    """Finder of `tensorflow` and its submodules, for `sys.meta_path`."""
 
     def __init__(self, beside: str | None) -> None:
         self._beside = beside
@@ -101,7 +101,7 @@ class Finder:
         return getattr(sys.modules[parent], child) if parent else tensorflow()
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to do: a view is whole when it is made."""
+        """No-op: a view is complete when it is made."""
 
 
 def _spec(name: str) -> ModuleSpec:

@@ -19,6 +19,7 @@ from numpy import asarray, generic, ndarray
 from ..engine.arrays import as_array, xp
 from . import dtypes
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
+from .facts import NO_FACTS, Facts
 from .tensor import Tensor, convert, scalar, wrap
 from .trace_errors import escape, is_escape
 
@@ -105,6 +106,7 @@ class Primitive:
     wide: takes many numbers together, so that half precision is computed in float32 and rounded once, in the function
         and in its rules; "rules" if the function itself sees to that.
     check_dtype: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
+    Further options are its `Facts`.
     """
 
     __slots__ = (
@@ -113,6 +115,7 @@ class Primitive:
         "attributes",
         "check_dtype",
         "elementwise",
+        "facts",
         "forward",
         "inputs",
         "linear",
@@ -144,6 +147,7 @@ class Primitive:
         multiple: bool = False,
         wide: bool | Literal["rules"] = False,
         check_dtype: Callable[[Primitive, list[Any], Any], Any] | None = None,
+        **facts: Any,
     ) -> None:
         self.forward = forward
         self.name = name
@@ -157,6 +161,7 @@ class Primitive:
         self.multiple = multiple
         self.wide = bool(wide)
         self.check_dtype = check_dtype
+        self.facts = Facts(**facts) if facts else NO_FACTS
         self._widens = wide is True
         if self._widens:
             self.forward = _in_float32(forward, inputs, attributes)

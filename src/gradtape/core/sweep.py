@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import getrefcount
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from .deferred_products import Products
+from .deferred_products import Products, settled
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
-from .primitive import recast
+from .observers import observers
+from .primitive import local, recast
 from .tensor import Tensor
 
 
@@ -50,6 +52,32 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
 def sweep_tensors(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
     """The sweep on tensors: the open tapes record every step."""
     return walk(gradients, records, wanted, lambda key, plan, into, kept, g: plan.tensors(g, kept))
+
+
+def sweep_observed(
+    gradients: dict[int, Any], records: list[Any], wanted: set[int], look: Callable[..., None] | None = None
+) -> dict[int, Any]:
+    """The sweep on arrays, which no tape hears: `look` (by default, the observers) is told of each step."""
+
+    def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
+        start = perf_counter()
+        parts = settled(plan.arrays(g, kept))
+        (look or _tell_pull)(key, plan, into, kept, g, parts, perf_counter() - start)
+        return parts
+
+    arrays = {k: g._array if type(g) is Tensor else g for k, g in gradients.items()}
+    here = local.here
+    before, here.tapes = here.tapes, []
+    try:
+        with np.errstate(all="ignore"):
+            return walk(arrays, records, wanted, pull)
+    finally:
+        here.tapes = before
+
+
+def _tell_pull(*step: Any) -> None:
+    for observer in observers:
+        observer._on_pull(*step)
 
 
 Pull = Callable[[Any, Any, Any, Any, Any], Any]

@@ -20,8 +20,9 @@ from ..engine.arrays import as_array, xp
 from . import dtypes, nest
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
+from .observers import Observer, observers
 from .primitive import Listener, Primitive, local
-from .sweep import add, leading_from, sweep_arrays, sweep_tensors
+from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .types import Gradient
 from .variable import Variable
@@ -94,14 +95,20 @@ class GradientTape(Listener):
         if self._recording:
             self._stop()
 
-    def _start(self) -> None:
+    def _start(self, resumes: bool = False) -> None:
         self._open_in = local.here
         self._open_in.tapes = [*self._open_in.tapes, self]
         self._recording = True
+        if observers:
+            for observer in observers:
+                observer._on_start(self, resumes)
 
     def _stop(self) -> None:
         self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
         self._recording = False
+        if observers:
+            for observer in observers:
+                observer._on_stop(self)
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
@@ -177,6 +184,9 @@ class GradientTape(Listener):
             self._watched.setdefault(key)
         else:
             self._watched[key] = thing
+        if observers:
+            for observer in observers:
+                observer._on_watch(self, thing)
 
     def watch(self, tensor: Any) -> None:
         """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
@@ -200,13 +210,15 @@ class GradientTape(Listener):
         try:
             yield
         finally:
-            self._start()
+            self._start(resumes=True)
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far; a tape inside its block goes on recording."""
         self._forget()
         if self._state == "used":
             self._state = "entered"
+        for observer in observers:
+            observer._on_reset(self)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order they were made."""
@@ -287,14 +299,18 @@ class GradientTape(Listener):
         [42.0, 14.0]
         """
         flat_sources = nest.flatten(sources)
-        for source in flat_sources:
-            if type(source) is not Variable and type(source) is not Tensor:
-                _check_source(source, "gradient")
-        keys = [source._key or key_of(source) for source in flat_sources]
         targets = [target] if type(target) is Tensor else nest.flatten(target)
-        for t in targets:
-            if type(t) is not Tensor:
-                _check_target(t)
+        try:
+            for source in flat_sources:
+                if type(source) is not Variable and type(source) is not Tensor:
+                    _check_source(source, "gradient")
+            for t in targets:
+                if type(t) is not Tensor:
+                    _check_target(t)
+        except TypeError as error:
+            self._tell_refused(targets, flat_sources, error)
+            raise
+        keys = [source._key or key_of(source) for source in flat_sources]
         if unconnected_gradients is not UnconnectedGradients.NONE:
             unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
         found = self._sweep(_seeds(targets, output_gradients), keys)
@@ -303,6 +319,8 @@ class GradientTape(Listener):
             g = found.get(key)
             plain = type(g) is ndarray and g.dtype.kind == "f"
             results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
+        if observers:
+            self._tell_gradients(targets, flat_sources, results)
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(
@@ -331,10 +349,8 @@ class GradientTape(Listener):
                [0., 4.]], dtype=float32)
         """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
-        target = _one_target(target, "jacobian")
         flat_sources = nest.flatten(sources)
-        for source in flat_sources:
-            _check_source(source, "jacobian")
+        self._check_ends(target, flat_sources, "jacobian")
         array = _value(target)
 
         def seed(start: int, count: int) -> Any:
@@ -346,6 +362,7 @@ class GradientTape(Listener):
             _arrange(stack, source, array.shape, unconnected)
             for stack, source in zip(stacks, flat_sources, strict=True)
         ]
+        self._tell_gradients([target], flat_sources, results)
         return nest.pack_sequence_as(sources, results)
 
     def batch_jacobian(
@@ -370,8 +387,7 @@ class GradientTape(Listener):
         TensorShape([2, 2, 2])
         """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
-        target = _one_target(target, "batch_jacobian")
-        _check_source(source, "batch_jacobian")
+        self._check_ends(target, [source], "batch_jacobian")
         array, by = _value(target), _value(source)
         if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
             raise InvalidArgumentError(
@@ -387,15 +403,33 @@ class GradientTape(Listener):
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
-        if stack is None:
-            return (
-                None
-                if unconnected is UnconnectedGradients.NONE
-                else wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
-            )
-        # (rows, batch, source...) -> (batch, target..., source...)
-        by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
-        return _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
+        result = None
+        if stack is not None:
+            # (rows, batch, source...) -> (batch, target..., source...)
+            by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
+            result = _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
+        elif unconnected is UnconnectedGradients.ZERO:
+            result = wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
+        self._tell_gradients([target], [source], [result])
+        return result
+
+    def _check_ends(self, target: Any, sources: list[Any], method: str) -> None:
+        """Validate the one target and the sources of a Jacobian."""
+        try:
+            _one_target(target, method)
+            for source in sources:
+                _check_source(source, method)
+        except TypeError as error:
+            self._tell_refused(nest.flatten(target), sources, error)
+            raise
+
+    def _tell_gradients(self, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
+        for observer in observers:
+            observer._on_gradients(self, targets, sources, gradients)
+
+    def _tell_refused(self, targets: list[Any], sources: list[Any], error: TypeError) -> None:
+        for observer in observers:
+            observer._on_refusal(self, targets, sources, error)
 
     def _sweep_rows(
         self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[int, int], Any], sources: list[Any]
@@ -503,6 +537,11 @@ class GradientTape(Listener):
             records = records.copy()
         if consume:
             self._records = []  # the numbers in _known and _watched stay, for `explain`
+        if observers:
+            for observer in observers:
+                observer._on_sweep(records)
+            if all(isinstance(listener, Observer) for listener in here.tapes):
+                return sweep_observed(seeds, records, keys)
         if here.tapes:
             return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
         with np.errstate(all="ignore"):
@@ -553,13 +592,12 @@ def _check_target(target: Any) -> None:
         )
 
 
-def _one_target(target: Any, method: str) -> Any:
+def _one_target(target: Any, method: str) -> None:
     if isinstance(target, (list, tuple, dict)):
         raise TypeError(
             f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
         )
     _check_target(target)
-    return target
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:

@@ -19,6 +19,7 @@ from ..engine.devices import name_of
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphError
+from .observers import Observer, exported, imported, observers
 from .shapes import TensorShape
 from .trace_errors import NoArrayError, NoNumpyError, no_value
 
@@ -66,22 +67,21 @@ else:
         __slots__ = ()
 
 
-class _IfKnown:
+class _IfKnown(property):
     """A method that a tensor without a value does not have: as in TensorFlow, `hasattr(x, "numpy")` tells."""
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
+        asked = f"tensor.{method.__name__}()"
+
+        def bound(tensor: Any) -> Callable[..., Any]:
+            if type(tensor._array) is not ndarray:
+                tensor._known(asked, NoNumpyError)
+            return MethodType(method, tensor)
+
+        super().__init__(bound, doc=method.__doc__)
 
     def __call__(self, tensor: Any) -> Any:
         return self.__get__(tensor)()
-
-    def __get__(self, tensor: Any, owner: Any = None) -> Callable[..., Any]:
-        if tensor is None:
-            return self._method
-        if type(tensor._array) is not ndarray:
-            tensor._known(f"tensor.{self._method.__name__}()", NoNumpyError)
-        return MethodType(self._method, tensor)
 
 
 class Tensor(Operators):
@@ -150,17 +150,26 @@ class Tensor(Operators):
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
         array = self._array
-        return array[()] if array.ndim == 0 else array.copy()
+        value = array.copy() if array.ndim else array[()]
+        if observers:
+            exported(self, ".numpy()", value)
+        return value
 
     def ref(self) -> Reference:
         """A hashable stand-in for this very tensor, to use as a dictionary key; `.deref()` gives the tensor back."""
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
+        value = _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
+        if observers:
+            exported(self, "NumPy", value)
+        return value
 
     def __dlpack__(self, **options: Any) -> Any:
-        return export_dlpack(self._known("tensor.__dlpack__()"), **options)
+        value = export_dlpack(self._known("tensor.__dlpack__()"), **options)
+        if observers:
+            exported(self, "DLPack", value)
+        return value
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -176,16 +185,28 @@ class Tensor(Operators):
                 f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
-        return bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
+        value = bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
+        if observers:
+            exported(self, "bool()", value)
+        return value
 
     def __float__(self) -> float:
-        return float(self._single("float"))
+        value = float(self._single("float(tensor)"))
+        if observers:
+            exported(self, "float()", value)
+        return value
 
     def __int__(self) -> int:
-        return int(self._single("int"))
+        value = int(self._single("int(tensor)"))
+        if observers:
+            exported(self, "int()", value)
+        return value
 
     def __complex__(self) -> complex:
-        return complex(self._single("complex"))
+        value = complex(self._single("complex(tensor)"))
+        if observers:
+            exported(self, "complex()", value)
+        return value
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "iu" or self._array.ndim:
@@ -195,22 +216,27 @@ class Tensor(Operators):
             )
         return int(self._known("int(tensor), which range() and Python's lists ask for,"))
 
-    def _single(self, wanted: str) -> Any:
+    def _single(self, asked: str) -> Any:
         if self._array.size != 1:
+            wanted = asked.removesuffix("(tensor)")
             raise TypeError(
                 f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
             )
-        return self._known(f"{wanted}(tensor)").item()
+        return self._known(asked).item()
 
     def _known(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
         """The array, if it has values: for what needs them now, which is `asked`."""
         array = self._array
-        if is_traced(array):
+        if type(array) is not ndarray and is_traced(array):
             raise no_value(asked, array, kind)
         return array
 
     def __format__(self, spec: str) -> str:
-        return str(self) if is_traced(self._array) and not spec else format(self.numpy(), spec)
+        array = self._array
+        if is_traced(array) and not spec:
+            return str(self)
+        self._known("tensor.numpy()", NoNumpyError)
+        return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self) -> str:
         if is_traced(self._array):
@@ -384,12 +410,17 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         return scalar(value, dtype or _accepting(value, hint))
     elif hasattr(kind, "_read"):
         tensor = value._read()
-    elif isinstance(value, (list, tuple)):
-        return _from_sequence(value, dtype, hint)
-    elif kind is range:
-        return _from_sequence(list(value), dtype, hint)
+    elif isinstance(value, (list, tuple)) or kind is range:
+        value = list(value) if kind is range else value
+        tensor = _from_sequence(value, dtype, hint)
+        if observers:
+            imported(value, tensor._array)
+        return tensor
     else:
-        return wrap(_from_array(value, dtype, hint))
+        array = _from_array(value, dtype, hint)
+        if observers:
+            imported(value, array)
+        return wrap(array)
     if dtype is not None and tensor._array.dtype != dtype:
         raise DTypeError(
             f"a tensor of dtype {tensor.dtype.name} was given where {dtypes.as_dtype(dtype).name} is needed: "
@@ -404,12 +435,26 @@ def scalar(value: Any, dtype: Any) -> Tensor:
     tensor = _scalars.get(key)
     if tensor is None:
         tensor = wrap(_number(value, dtype))
+        if observers:  # `observe` has emptied the cache, so that every number comes along here
+            imported(value, tensor._array)
+            return tensor
         if len(_scalars) > 1000:
             _scalars.clear()
         _scalars[key] = tensor
     if tensor._key:  # somebody watches it: theirs is theirs alone
         tensor = wrap(tensor._array)
     return tensor
+
+
+def observe(observer: Observer) -> None:
+    """Tell an observer of all events from now on."""
+    _scalars.clear()
+    observers.append(observer)
+
+
+def unobserve(observer: Observer) -> None:
+    """Tell an observer of no more events."""
+    observers.remove(observer)
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
@@ -585,7 +630,7 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
             + (_GRADIENT if value is None else "")
         )
     try:
-        array = value if is_traced(value) else np.array(value)
+        array = value if type(value) is not ndarray and is_traced(value) else np.array(value)
     except Exception as error:
         raise ValueError(
             f"{_shorten(value)} of type {type(value).__name__} cannot become a tensor: {error}"

@@ -18,6 +18,7 @@ from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from .indexed_slices import IndexedSlices
+from .observers import observers
 from .primitive import Primitive, apply, local, outside, quietly, rounded
 from .shapes import TensorShape
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
@@ -97,6 +98,8 @@ class Variable(Operators):
         self._tensor._key = self._key
         if when_new is not None and trace is None:
             when_new(self)
+        if observers:
+            self._tell_assigned("tf.Variable(...)", initial_value)
 
     def _put(self, array: Any) -> None:
         """Swap the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
@@ -200,6 +203,8 @@ class Variable(Operators):
     ) -> Variable:
         """Put a new value, of the same shape and dtype, in the variable. Returns the variable."""
         self._put(self._fitting(value, "assign")._array)
+        if observers:
+            self._tell_assigned("assign", value)
         return self
 
     def assign_add(
@@ -207,6 +212,8 @@ class Variable(Operators):
     ) -> Variable:
         """Add `delta`, of the same shape and dtype."""
         self._update(np.add, delta, "assign_add")
+        if observers:
+            self._tell_assigned("assign_add", delta)
         return self
 
     def assign_sub(
@@ -214,7 +221,13 @@ class Variable(Operators):
     ) -> Variable:
         """Subtract `delta`, of the same shape and dtype."""
         self._update(np.subtract, delta, "assign_sub")
+        if observers:
+            self._tell_assigned("assign_sub", delta)
         return self
+
+    def _tell_assigned(self, method: str, value: Any) -> None:
+        for observer in observers:
+            observer._on_assign(self, method, value)
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
         """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
@@ -265,7 +278,9 @@ class Variable(Operators):
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:
             raise DTypeError(f"{method} to {self._describe()}: {error}") from None
-        array = self._usable(tensor._array)
+        array = tensor._array
+        if type(array) is not ndarray:
+            self._usable(array)
         if array.dtype != own.dtype:
             raise DTypeError(
                 f"{method} to {self._describe()}: the value has dtype {tensor.dtype.name}: "
@@ -308,6 +323,8 @@ class Variable(Operators):
             ) from None
         new = new if method == "assign" else old + new if method == "assign_add" else old - new
         self._put(_written(array, index, new, "set"))
+        if observers:
+            self._tell_assigned(method, value)
         return self
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:

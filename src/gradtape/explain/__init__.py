@@ -1,10 +1,10 @@
-"""Why a gradient is None, where a NaN began, what a tape holds and what it costs.
+"""Explanations: why a gradient is None, where a NaN began, what a tape holds and what it costs.
 
-Nothing here runs unless it is asked for: `tape.explain`, `tape.summary`, `tape.plot`, `debugging.trace_origins`,
-`debugging.find_nan`, and `session`, for `gradtape run`.
+Imported when first used: by `tape.explain`, `tape.summary`, `tape.plot`, `debugging.trace_origins`,
+`debugging.find_nan`, and `session`, for `gradtape run`. Listens to the core and observes it; replaces nothing.
 """
 
-from .judge import call, explain, explain_call
+from .judge import explain
 from .listening import Tracing
 from .nan import NanReport, find_nan
 from .reasons import Reason
@@ -19,9 +19,7 @@ __all__ = [
     "Session",
     "Step",
     "Tracing",
-    "call",
     "explain",
-    "explain_call",
     "find_nan",
     "session",
 ]

@@ -1,4 +1,4 @@
-"""What there is to go by: what a tape recorded, what a witness saw, and the paths from sources to a target in both."""
+"""Evidence: the records of a tape, the events a witness saw, and the paths from sources to a target in both."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..core import dtypes
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.variable import Variable
-from .origins import Event, History, Origin, history_of
-from .reasons import COMPARISONS, Reason
+from .origins import Event, History, Origin, history_of, name_of
+from .reasons import Reason, facts_of
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Whom it is about
+# Targets and sources
 
 
 @dataclass(slots=True)
@@ -41,9 +41,9 @@ class Subject:
 
 
 def subject(thing: Any, label: str, history: History | None) -> Subject:
-    """A target or source as `explain` sees it."""
+    """Describe a target or source, without holding its array."""
     if type(thing) is not Tensor and not isinstance(thing, Variable):
-        departure = history.witness._departure_of(thing) if history is not None else None
+        departure = history.witness.departure_of(thing) if history is not None else None
         return Subject(0, label, "value", departure=departure)
     key = thing._key
     if not key:
@@ -55,7 +55,7 @@ def subject(thing: Any, label: str, history: History | None) -> Subject:
 
 
 def name_in(frame: FrameType, thing: Any, default: str) -> str:
-    """What the code of a frame calls a value: `w`, or `model.w`."""
+    """The name of a value in the code of a frame: `w`, or `model.w`."""
     scopes = (frame.f_locals, frame.f_globals)
     for scope in scopes:
         for name, value in list(scope.items()):
@@ -74,7 +74,7 @@ def name_in(frame: FrameType, thing: Any, default: str) -> str:
 
 
 def _inside(value: Any, thing: Any) -> str:
-    """How a value is reached from an object or a collection that holds it."""
+    """The path to a value from an object or collection that holds it: `.w`, `[0]`; empty if it is not there."""
     if isinstance(value, (list, tuple)):
         return next((f"[{i}]" for i, held in enumerate(value) if held is thing), "")
     if isinstance(value, dict):
@@ -84,23 +84,24 @@ def _inside(value: Any, thing: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is known
+# Records and events
 
 
 @dataclass(slots=True)
 class Evidence:
-    """All that a tape and a witness have to say."""
+    """The state of a tape, and its history if a witness saw it."""
 
     known: set[int]
     watched: Container[int]
     records: list[Any]
     dead_ends: list[Any]
-    automatic: bool  # are variables watched unasked?
-    used: bool  # has the tape answered, and forgotten its records?
+    automatic: bool  # whether variables are watched unasked
+    used: bool  # whether the tape has answered, and forgotten its records
     history: History | None
 
     @classmethod
     def of(cls, tape: GradientTape) -> Evidence:
+        """The evidence of a tape as it is now."""
         return cls(
             tape._known,
             tape._watched,
@@ -113,13 +114,13 @@ class Evidence:
 
     @property
     def blind(self) -> bool:
-        """Nothing is left of what happened."""
+        """Whether nothing is left of what the tape recorded."""
         return self.used and self.history is None
 
 
 @dataclass(slots=True)
 class Hop:
-    """One step of a path: from one input of an event to one of its outputs, and what is wrong with it."""
+    """One step of a path: from one input of an event to one of its outputs, and the reason if no gradient passes."""
 
     event: Event
     position: int
@@ -133,7 +134,7 @@ _OUTSIDE = {
     "paused": Reason.PAUSED,
     "forgotten": Reason.FORGOTTEN,
 }
-# How unlikely a story is that has such a step in it. The likeliest path is told.
+# The cost of a step with such a reason in the search for a path: the likeliest explanation is the cheapest path.
 _COST = {
     None: 0.0,
     Reason.BEFORE_WATCH: 0.01,
@@ -145,7 +146,7 @@ _GUESSED = 50.0
 
 
 class Trail:
-    """Who made which tensor of what, as far as tape and witness know."""
+    """The events by the tensors they made and used, as far as tape and witness know."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -154,12 +155,12 @@ class Trail:
         self.uses: dict[int, list[Event]] = defaultdict(list)
         self.departures: list[Event] = []
         self._begin = self.history.spans[0][0] if self.history is not None and self.history.spans else 0
-        self._on_tape: set[int] = set()  # ids of events that the tape itself tells of
+        self._on_tape: set[int] = set()  # ids of events from the tape's own records
         if self.history is not None:
             for event in self.history.witness.events:
                 self._add(event)
         seen = set(self.makers)
-        for event in _told_by(evidence):
+        for event in recorded_events(evidence):
             self._on_tape.add(id(event))
             if not seen.issuperset(event.outputs):
                 self._add(event)
@@ -173,7 +174,7 @@ class Trail:
             self.uses[key].append(event)
 
     def state(self, event: Event) -> str:
-        """What the tape did when this happened."""
+        """The state of the tape at an event: "on", "before", "paused", "after" or "forgotten"."""
         if id(event) in self._on_tape:
             return "on"
         if self.history is not None and self.history.spans:
@@ -181,7 +182,7 @@ class Trail:
         return "on" if self.evidence.known.intersection(event.outputs) else "after"
 
     def cut(self, event: Event, position: int, source: int) -> Reason | None:
-        """Why no gradient passes from an input of an event to its outputs, if none does."""
+        """The reason why no gradient passes from an input of an event to its outputs; None if one does."""
         if event.kind == "assign":
             return Reason.OVERWRITTEN
         if event.kind == "entered":
@@ -201,11 +202,11 @@ class Trail:
                 return Reason.NO_GRADIENT
         if event.passes and not event.passes[position]:
             is_number = not event.given or dtypes.is_differentiable(np.empty(0, event.given[position][0]))
-            return Reason.DTYPE if event.name in COMPARISONS or not is_number else Reason.NO_GRADIENT
+            return Reason.DTYPE if facts_of(event.name).discrete or not is_number else Reason.NO_GRADIENT
         return None
 
     def path(self, source: int, target: Subject) -> list[Hop]:
-        """The likeliest way from source to target, with what breaks it; empty if there is none."""
+        """The likeliest path from source to target, with the reasons that cut it; empty if there is none."""
         costs: dict[int, float] = {}
         after: dict[int, Hop | None] = {}
         tie = itertools.count()
@@ -244,11 +245,11 @@ class Trail:
     def _makers_before(self, key: int, time: int) -> list[Event]:
         events = [event for event in self.makers.get(key, ()) if event.time < time or not event.time]
         assigned = [event for event in events if event.kind == "assign"]
-        # What a variable was given before the block is its own value: that is how it is trained.
+        # A value assigned before the block is the variable's own: that is how it is trained.
         return [event for event in assigned[-1:] if event.time >= self._begin] if assigned else events
 
     def _inputs_of(self, event: Event) -> Iterator[tuple[int, int, float]]:
-        """The inputs of an event: position, key, and the cost if it is only a guess that it came from there."""
+        """The inputs of an event: position, key, and a cost if the input is only a guess."""
         if event.kind != "entered":
             for i, key in enumerate(event.inputs):
                 yield i, key, 0.0
@@ -262,7 +263,7 @@ class Trail:
                 yield 0, departure.inputs[0], _GUESSED + 0.01 * i
 
     def reached(self, source: int) -> tuple[set[int], list[Event]]:
-        """All keys that came of a source, and the events on the way."""
+        """The keys of all tensors computed from a source, and the events on the way."""
         keys, events, waiting = {source}, {}, [source]
         while waiting:
             for event in self.uses.get(waiting.pop(), ()):
@@ -274,25 +275,20 @@ class Trail:
         return keys, list(events.values())
 
     def origin(self, key: int) -> Origin | None:
-        """Where a tensor was made."""
+        """The line at which a tensor was made, if known."""
         made = self.makers.get(key)
         return made[-1].where if made else None
 
     def departure(self, key: int, before: int) -> Event | None:
-        """How a tensor left, the last time before that."""
+        """The last departure of a tensor before a time."""
         found = [d for d in self.departures if d.inputs[0] == key and d.time < before]
         return found[-1] if found else None
 
 
-def _told_by(evidence: Evidence) -> Iterator[Event]:
-    """What the tape itself has: no time, no dtypes, no lines."""
+def recorded_events(evidence: Evidence) -> Iterator[Event]:
+    """The tape's own records as events, which have no time, dtypes or lines."""
     for key, plan, into, _ in evidence.records:
         outputs = key if type(key) is tuple else (key,)
         yield Event(0, "operation", name_of(plan), into, outputs, passes=(True,) * len(into))
     for name, inputs, outputs in evidence.dead_ends:
         yield Event(0, "operation", name, inputs, outputs, passes=(False,) * len(inputs))
-
-
-def name_of(plan: Any) -> str:
-    """The operation of a record."""
-    return plan.primitive.name if hasattr(plan, "primitive") else plan.name

@@ -1,4 +1,4 @@
-"""From the evidence to a report: how a gradient comes about, or which of the reasons it is that there is none."""
+"""From the evidence to a report: the path of a gradient, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from . import reasons
 from .evidence import Evidence, Hop, Subject, Trail, name_in, subject
 from .observed_sweep import probe, size_of
 from .origins import Call, Event, Origin, history_of, origin, user_frame
-from .reasons import HINTS, Reason, public_name
+from .reasons import HINTS, Reason, facts_of, public_name
 from .report import Report, Reports, Step
 
 
 def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
-    """What `tape.explain` does."""
+    """The work of `tape.explain`: a report for each source, in the structure of `sources`."""
     frame = user_frame()
     history = history_of(tape)
     targets = [subject(t, name_in(frame, t, "the target"), history) for t in nest.flatten(target)]
@@ -31,18 +31,18 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
         if s.kind == "value":
             raise TypeError(f"explain: a source must be a Tensor or a Variable, and {s.label} is neither")
     evidence = Evidence.of(tape)
-    found = _Judge(evidence, targets, try_out(evidence, nest.flatten(target))).reports(subjects)
+    found = _Judge(evidence, targets, try_sweep(evidence, nest.flatten(target))).reports(subjects)
     return Reports(found) if type(sources) is list else nest.pack_sequence_as(sources, found)
 
 
-def call(
+def note_call(
     tape: GradientTape,
     targets: list[Any],
     sources: list[Any],
     frame: FrameType,
     error: BaseException | None = None,
 ) -> Call:
-    """What a session remembers of a gradient that was None, or was refused with an error."""
+    """Note a gradient that was None, or was refused with an error, for a later report."""
     history = history_of(tape)
     return Call(
         Evidence.of(tape),
@@ -54,7 +54,7 @@ def call(
 
 
 def explain_call(asked: Call) -> Reports:
-    """Why that was None."""
+    """Report why the gradients of a noted call were None."""
     return Reports(_Judge(asked.evidence, asked.targets, None).reports(asked.sources))
 
 
@@ -67,21 +67,23 @@ def _numbered(i: int, sources: list[Any]) -> str:
 
 
 class _Trial:
-    """What a sweep over the tape's records gave: the norms of the gradients, and where they were lost."""
+    """The result of a trial sweep over the tape's records: the norms of gradients, and where they were lost."""
 
     def __init__(self) -> None:
         self.norms: dict[int, float | None] = {}
         self.arrived: dict[tuple[int, int], float | None] = {}  # from an output's key to an input's
         self.names: dict[int, str] = {}
 
-    def look(self, key: Any, plan: Any, into: Any, g: Any, parts: Any) -> None:
+    def look(self, key: Any, plan: Any, into: Any, kept: Any, g: Any, parts: Any, seconds: float) -> None:
+        """Note the norms of one step."""
         for output in key if type(key) is tuple else (key,):
             self.norms[output] = size_of(g)
             for k, part in zip(into, parts, strict=True):
                 self.arrived[output, k] = size_of(part)
 
 
-def try_out(evidence: Evidence, targets: list[Any]) -> _Trial | None:
+def try_sweep(evidence: Evidence, targets: list[Any]) -> _Trial | None:
+    """Try the sweep from the targets; None if the tape has no records."""
     if not evidence.records:
         return None
     trial = _Trial()
@@ -133,7 +135,7 @@ class _Judge:
                 return report
         return self._of_the_path() if self.hops else self._of_no_path()
 
-    # -- what is plain to see -----------------------------------------------------------------------------------------
+    # -- without a path -----------------------------------------------------------------------------------------------
 
     def _of_a_value(self) -> Report:
         cut = next((hop for hop in self.hops if hop.cut), None)
@@ -152,7 +154,7 @@ class _Judge:
         return self._report(Reason.DTYPE, hint, made[-1].where if made else None)
 
     def _of_the_unknown(self) -> Report | None:
-        """The tape does not know the source; why?"""
+        """Report on a source that the tape does not know; None if the path tells more."""
         source, evidence = self.source, self.evidence
         where = self._first_use()
         if source.kind == "variable":
@@ -167,7 +169,7 @@ class _Judge:
         return self._report(Reason.NOT_WATCHED, where=where)
 
     def _replaced(self) -> Event | None:
-        """The operation that made a tensor of what was a variable, if `v = v - g` is what the line says."""
+        """The operation by which a line such as `v = v - g` put a tensor in a variable's place."""
         if self.evidence.history is None:
             return None
         variables = self.evidence.history.witness.variables
@@ -179,7 +181,7 @@ class _Judge:
         return None
 
     def _ancestors(self, event: Event, variables: dict[int, str]) -> bool:
-        """Did it come from a variable, by operations of the same line (or of lines like it)?"""
+        """Return whether an event used a variable, directly or through lines such as `v = v - g`."""
         waiting, seen = [event], set()
         while waiting:
             one = waiting.pop()
@@ -192,7 +194,7 @@ class _Judge:
                         waiting.append(maker)
         return False
 
-    # -- what the path tells ------------------------------------------------------------------------------------------
+    # -- along the path -----------------------------------------------------------------------------------------------
 
     def _of_the_path(self) -> Report:
         cut = next((hop for hop in self.hops if hop.cut), None)
@@ -206,7 +208,7 @@ class _Judge:
         return self._report(Reason.CONNECTED)
 
     def _lost(self) -> Report:
-        """The path is whole, but a rule gave None on the way: the user's own, of a custom gradient."""
+        """Report on a whole path on which the rule of a custom gradient gave None."""
         assert self.trial is not None
         hop = next(
             (h for h in reversed(self.hops) if self._norm(h) is None and h.event.kind != "entered"),
@@ -223,11 +225,11 @@ class _Judge:
     def _vanished(self) -> Report:
         hop = next((h for h in reversed(self.hops) if self._norm(h) == 0), self.hops[0])
         name = hop.event.name
-        hint = reasons.VANISHING.get(name, reasons.VANISHING_ELSE.format(op=public_name(name)))
+        hint = facts_of(name).flat or reasons.VANISHING.format(op=public_name(name))
         return self._report(Reason.ZERO, hint, hop.event.where)
 
     def _at(self, hop: Hop) -> Report:
-        """The path is cut at this step."""
+        """Report that the path is cut at a step."""
         assert hop.cut is not None
         event, reason = hop.event, hop.cut
         is_first = event.inputs[:1] and self.source.key in event.inputs and hop is self.hops[0]
@@ -298,7 +300,7 @@ class _Judge:
         return self._report(Reason.UNUSED, hint, operations[-1].where or where, whole)
 
     def _unseen(self, events: list[Event]) -> Report:
-        """Without a witness: the tape knows what it recorded, and where its records end."""
+        """Report without a witness: the tape knows its records, and the operations that end them."""
         source = self.source
         ends = [e for e in events if not all(e.passes)]
         reached = self.target.key in self.evidence.known
@@ -403,8 +405,9 @@ def _dtype_hint(event: Event) -> str:
 
 
 def _no_gradient_hint(name: str) -> str:
-    if name in reasons.INSTEAD:
-        return reasons.NO_GRADIENT.format(op=public_name(name), instead=reasons.INSTEAD[name])
+    instead = facts_of(name).instead
+    if instead:
+        return reasons.NO_GRADIENT.format(op=public_name(name), instead=instead)
     return reasons.NO_GRADIENT_ELSE.format(op=public_name(name))
 
 
@@ -413,7 +416,7 @@ def _leaving_hint(how: str) -> str:
 
 
 def _assigns_to_itself(line: str) -> bool:
-    """Is this `v = v - ...` (or `self.v = ...`, `a, b = ...`)?"""
+    """Return whether a line is like `v = v - ...`, `self.v = ...` or `a, b = ...`, of the assigned names."""
     try:
         (statement,) = ast.parse(line).body
     except (SyntaxError, ValueError):
@@ -435,5 +438,5 @@ def _names(target: Any) -> list[Any]:
 
 
 def _loaded(node: ast.expr) -> ast.expr:
-    """The same name, as it looks when it is read."""
+    """The expression for reading an assigned name."""
     return ast.parse(ast.unparse(node), mode="eval").body

@@ -1,4 +1,4 @@
-"""Where the boxes of a picture go: layers from top to bottom, few crossings, boxes near what they are joined with.
+"""The layout of a picture: layers from top to bottom, few crossings, boxes near those they are joined with.
 
 Layered drawing after Sugiyama: long edges get a bend in every layer they cross; layers are ordered by the average place
 of their neighbours; then each layer is moved as near to its neighbours as it can be without boxes overlapping.
@@ -51,7 +51,7 @@ def place(
         rows[spot.layer].append(i)
     ordered = [rows[layer] for layer in sorted(rows)]
     _order(spots, ordered)
-    _settle(spots, ordered)
+    _straighten(spots, ordered)
     return spots, routes
 
 
@@ -64,7 +64,7 @@ def _layers(count: int, edges: list[tuple[int, int]], floating: set[int]) -> lis
         else:
             layers[b] = max(layers[b], 1)
     changed = True
-    while changed:  # what floats pushed down may push others
+    while changed:  # a box pushed down by a floating one may push others
         changed = False
         for a, b in edges:
             if a not in floating and layers[b] <= layers[a]:
@@ -92,7 +92,7 @@ def _order(spots: list[Spot], rows: list[list[int]]) -> None:
                 spots[i].x = float(position)
 
 
-def _settle(spots: list[Spot], rows: list[list[int]]) -> None:
+def _straighten(spots: list[Spot], rows: list[list[int]]) -> None:
     for row in rows:
         x = 0.0
         for i in row:

@@ -1,22 +1,20 @@
-"""Where a NaN or an infinity began: forward, or on the way back; and what usually helps."""
+"""The origin of a NaN or infinity, forward or backward, and what usually helps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..core import nest
-from ..core.indexed_slices import IndexedSlices
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..core.variable import Variable
-from ..ops.math.numerics import not_finite
-from .evidence import Evidence, Trail, name_of
+from .evidence import Evidence, Trail
+from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure, tensors_in
 from .observed_sweep import probe
-from .origins import Event, Origin
+from .origins import Event, Origin, name_of
 from .reasons import public_name
 
 WHERE = (
@@ -68,12 +66,12 @@ class NanReport:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Plain data, for JSON."""
         return {**self.__dict__, "line": self.line or None}
 
 
 def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
-    """What `debugging.find_nan` does."""
+    """The work of `debugging.find_nan`: the first operation that made a NaN or an infinity."""
     if not isinstance(tape, GradientTape):
         raise TypeError(f"find_nan: takes a GradientTape, not {tape!r}")
     for end in (*nest.flatten(target), *nest.flatten(sources)):
@@ -88,7 +86,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     targets = nest.flatten(target)
     trail = Trail(evidence)
     backward = _backward(evidence, targets)
-    masked = not any(_bad(t._array) for t in targets)
+    masked = not any(bad(t._array) for t in targets)
     if backward is None and masked:
         return NanReport(None)
     forward = _watched(trail, [t._key for t in targets], masked) or _replayed(
@@ -97,7 +95,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     if forward is not None:
         return forward
     assert backward is not None
-    return backward.report(trail, [name_of(plan) for _, plan, _, _ in evidence.records])
+    return backward_report(backward, trail, [name_of(plan) for _, plan, _, _ in evidence.records])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -105,7 +103,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
 
 
 def _watched(trail: Trail, targets: list[int], masked: bool) -> NanReport | None:
-    """The first that a witness saw, among what led to the target; `masked` says that it did not get there."""
+    """The first one that a witness saw on the way to the targets; `masked`: the targets are finite."""
     seen, waiting, bad = set(targets), list(targets), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
@@ -121,15 +119,16 @@ def _watched(trail: Trail, targets: list[int], masked: bool) -> NanReport | None
 
 
 def forward_report(event: Event, trail: Trail, masked: bool = False) -> NanReport:
-    """An event that made the first one."""
+    """The report of the event that made the first one."""
     _, later = trail.reached(event.outputs[0])
-    hint = _by_what_follows(event.name, [e.name for e in later], masked) or event.cure
+    hint = _hint_of_pattern(event.name, [e.name for e in later], masked) or event.cure
     return NanReport(
         "forward", event.bad, public_name(event.name), event.values, *_place(event.where), hint=hint
     )
 
 
-def _by_what_follows(name: str, later: list[str], masked: bool) -> str:
+def _hint_of_pattern(name: str, later: list[str], masked: bool) -> str:
+    """The hint for an operation followed by others: a masked value, a softmax or a logsumexp by hand."""
     if masked and "select" in later:
         return WHERE
     if name != "exp" or "sum" not in later:
@@ -138,10 +137,10 @@ def _by_what_follows(name: str, later: list[str], masked: bool) -> str:
 
 
 def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -> NanReport | None:
-    """The first among what the tape kept; what it did not keep is computed again where that is possible."""
+    """The first one among the values the tape kept; others are computed again where that is possible."""
     values = {t._key: t._array for t in ends if t._key}
     for _, _, _, kept in evidence.records:
-        values.update({t._key: t._array for t in _tensors(kept) if t._key})
+        values.update({t._key: t._array for t in tensors_in(kept) if t._key})
     names = [name_of(plan) for _, plan, _, _ in evidence.records]
     made = {k for key, *_ in evidence.records for k in (key if type(key) is tuple else (key,))}
     for position, (key, plan, into, kept) in enumerate(evidence.records):
@@ -151,26 +150,18 @@ def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -
         out = values.get(key)
         if out is None and inputs is not None:
             out = values[key] = _again(plan, inputs, kept)
-        if out is None or not _bad(out):
+        if out is None or not bad(out):
             continue
         name = name_of(plan)
-        known = [x for x in inputs or [values.get(k) for k in into] if x is not None]
-        spoiled = [x for x in known if _bad(x)]
-        shown = ", ".join(describe(x) for x in known)
+        arrays = [x for x in inputs or [values.get(k) for k in into] if x is not None]
+        spoiled = [x for x in arrays if bad(x)]
+        shown = ", ".join(describe(x) for x in arrays)
         place = _place(trail.origin(key))
-        if spoiled and not any(_bad(values[k]) for k in into if k in values and k in made):
-            return NanReport("input", _bad(spoiled[0]), public_name(name), shown, *place)
-        hint = _by_what_follows(name, names[position:], masked) or forward_cure(name, known)
-        return NanReport("forward", _bad(out), public_name(name), shown, *place, hint=hint)
+        if spoiled and not any(bad(values[k]) for k in into if k in values and k in made):
+            return NanReport("input", bad(spoiled[0]), public_name(name), shown, *place)
+        hint = _hint_of_pattern(name, names[position:], masked) or forward_cure(name, arrays)
+        return NanReport("forward", bad(out), public_name(name), shown, *place, hint=hint)
     return None
-
-
-def _tensors(kept: Any) -> Iterator[Tensor]:
-    for value in kept:
-        if type(value) is Tensor:
-            yield value
-        elif type(value) is tuple:
-            yield from _tensors(value)
 
 
 def _inputs(plan: Any, into: Any, kept: Any, values: dict[int, Any]) -> list[Any] | None:
@@ -205,45 +196,19 @@ def _again(plan: Any, inputs: list[Any], kept: Any) -> Any:
 # Backward
 
 
-@dataclass(frozen=True)
-class BackwardStep:
-    """A step of a sweep that made a NaN or infinity of a finite gradient."""
-
-    key: int
-    operation: str
-    kind: str
-    inputs: str
-    hint: str
-    untaken: bool  # the gradient that came was 0 where it happened
-    time: int = 0
-
-    def report(self, trail: Trail, names: list[str]) -> NanReport:
-        """With the place where the operation was."""
-        hint = WHERE if self.untaken and "select" in names else self.hint
-        place = _place(trail.origin(self.key))
-        return NanReport("backward", self.kind, public_name(self.operation), self.inputs, *place, hint=hint)
-
-
-def backward_step(key: Any, plan: Any, kept: Any, g: Any, parts: Any) -> BackwardStep | None:
-    """Did this step of a sweep make the first one?"""
-    kind = next(filter(None, [_bad(part) for part in parts]), "")
-    if not kind or _bad(g):
-        return None
-    name = name_of(plan)
-    part = next(p for p in parts if _bad(p))
-    held = [t._array for t in _tensors(kept)]
-    shown = ", ".join([f"gradient {describe(_array(g))}", *[describe(x) for x in held]])
-    first = key[0] if type(key) is tuple else key
-    return BackwardStep(first, name, kind, shown, _BACKWARD.get(name, ""), _came_with_zero(g, part))
+def backward_report(step: BackwardStep, trail: Trail, names: list[str]) -> NanReport:
+    """The report of a step of a sweep; `names` are those of the operations around it."""
+    hint = WHERE if step.untaken and "select" in names else step.hint
+    place = _place(trail.origin(step.key))
+    return NanReport("backward", step.kind, public_name(step.operation), step.inputs, *place, hint=hint)
 
 
 def _backward(evidence: Evidence, targets: list[Any]) -> BackwardStep | None:
     found: list[BackwardStep] = []
-    kept_of = {key: kept for key, _, _, kept in evidence.records}
 
-    def look(key: Any, plan: Any, into: Any, g: Any, parts: Any) -> None:
+    def look(key: Any, plan: Any, into: Any, kept: Any, g: Any, parts: Any, seconds: float) -> None:
         if not found:
-            step = backward_step(key, plan, kept_of[key], g, parts)
+            step = backward_step(key, plan, kept, g, parts)
             if step is not None:
                 found.append(step)
 
@@ -252,112 +217,6 @@ def _backward(evidence: Evidence, targets: list[Any]) -> BackwardStep | None:
     return found[0] if found else None
 
 
-def _came_with_zero(g: Any, part: Any) -> bool:
-    """Was the gradient that came 0 at all places where this is not finite?"""
-    arriving, leaving = np.asarray(_array(g)), np.asarray(_array(part))
-    if arriving.shape != leaving.shape:
-        return False
-    return bool((arriving[~np.isfinite(leaving)] == 0).all())
-
-
-def _array(g: Any) -> Any:
-    if type(g) is tuple:
-        return next(part for part in g if part is not None)
-    return g.values._array if type(g) is IndexedSlices else g
-
-
-def _bad(value: Any) -> str:
-    if value is None:
-        return ""
-    if type(value) is tuple:
-        return next(filter(None, [_bad(part) for part in value]), "")
-    array = _array(value)
-    return not_finite(array) if isinstance(array, (np.ndarray, np.generic)) else ""
-
-
 def _place(where: Origin | None) -> tuple[str | None, str]:
     """A place, and what stands there."""
     return (None, "") if where is None else (str(where), where.text)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Words
-
-
-def describe(array: Any) -> str:
-    """A small summary of an array: its values if they are few, else their range."""
-    array = np.asarray(array)
-    kind = f"{array.dtype}{list(array.shape)}"
-    if array.size <= 6 or array.dtype.kind not in "fc":
-        return f"{kind} {np.array2string(array, threshold=6, edgeitems=2, precision=4)}".replace("\n", "")
-    flat = array.ravel()
-    finite = flat[np.isfinite(flat)]
-    parts = []
-    if finite.size and array.dtype.kind == "f":
-        parts.append(f"{finite.min():.4g} to {finite.max():.4g}")
-    parts += [
-        f"{count} {what}"
-        for what, count in (
-            ("zero", int((flat == 0).sum())),
-            ("nan", int(np.isnan(flat).sum())),
-            ("inf", int(np.isinf(flat).sum())),
-        )
-        if count
-    ]
-    return f"{kind} {', '.join(parts)}"
-
-
-def forward_cure(name: str, inputs: list[Any]) -> str:
-    """What helps where a finite input gives something that is not."""
-    for condition, cure in _FORWARD.get(name, ()):
-        if condition(*inputs[:1]) if name not in ("divide", "power") else condition(*inputs):
-            return cure
-    return ""
-
-
-_DIVISION = "a division by 0: use tf.math.divide_no_nan(x, y), or add a small number to the divisor"
-_FORWARD: dict[str, list[tuple[Any, str]]] = {
-    "log": [
-        (
-            lambda x: (x == 0).any(),
-            "log(0) is -inf: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes logits, such as "
-            "tf.nn.softmax_cross_entropy_with_logits",
-        ),
-        (lambda x: True, "the logarithm of a negative number is nan: make sure that x > 0"),
-    ],
-    "log1p": [(lambda x: True, "log1p(x) needs x > -1")],
-    "sqrt": [(lambda x: True, "the root of a negative number is nan: use tf.sqrt(tf.maximum(x, 0.0))")],
-    "rsqrt": [(lambda x: True, "rsqrt(0) is inf: add a small number, as in tf.math.rsqrt(x + 1e-12)")],
-    "reciprocal": [(lambda x: True, _DIVISION)],
-    "divide": [(lambda *xs: len(xs) < 2 or (xs[-1] == 0).any(), _DIVISION)],
-    "exp": [
-        (
-            lambda x: True,
-            "exp overflows (in float32 above 88.7): subtract the maximum first, or use tf.nn.softmax, "
-            "tf.nn.softplus or tf.reduce_logsumexp",
-        )
-    ],
-    "power": [
-        (
-            lambda *xs: (xs[0] < 0).any(),
-            "a negative number to a broken power is nan: use tf.abs(x), or tf.maximum(x, 0.0)",
-        ),
-        (lambda *xs: (xs[0] == 0).any(), "0 to a negative power is inf: add a small number to the base"),
-    ],
-    "asin": [(lambda x: True, "asin needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)")],
-    "acos": [(lambda x: True, "acos needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)")],
-    "atanh": [(lambda x: True, "atanh needs -1 < x < 1: use tf.clip_by_value")],
-}
-_BACKWARD = {
-    "sqrt": "the derivative of sqrt at 0 is infinite: use tf.sqrt(tf.maximum(x, 1e-12)), or for a length tf.norm, "
-    "whose gradient at 0 is 0",
-    "rsqrt": "the derivative of rsqrt at 0 is infinite: add a small number, as in tf.math.rsqrt(x + 1e-12)",
-    "log": "the derivative of log at 0 is infinite: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes logits",
-    "divide": _DIVISION,
-    "reciprocal": _DIVISION,
-    "power": "the derivative of x ** p at 0 is infinite for p < 1: add a small number to the base",
-    "asin": "the derivative of asin at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
-    "acos": "the derivative of acos at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
-    "atan2": "atan2(0, 0) has no derivative: keep one of the two from 0",
-    "exp": "exp overflows: subtract the maximum first, or use tf.nn.softmax or tf.reduce_logsumexp",
-}

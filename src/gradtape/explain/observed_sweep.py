@@ -1,28 +1,20 @@
-"""The sweep with somebody looking on at every step."""
+"""Trying a sweep that changes nothing, and the size of a gradient."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core.custom import no_recording
-from ..core.deferred_products import settled
 from ..core.indexed_slices import IndexedSlices
-from ..core.sweep import Pull, walk
+from ..core.sweep import sweep_observed
 
 
-def probe(seeds: dict[int, Any], records: list[Any], look: Pull) -> dict[int, Any]:
-    """Try a sweep that changes nothing: `look(key, plan, into, g, parts)` sees each step. Returns all gradients."""
-
-    def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
-        parts = settled(plan.arrays(g, kept))
-        look(key, plan, into, g, parts)
-        return parts
-
-    with no_recording(), np.errstate(all="ignore"):
-        keys = {k for key, *_ in records for k in (key if type(key) is tuple else (key,))}
-        return walk(dict(seeds), list(records), keys, pull)
+def probe(seeds: dict[int, Any], records: list[Any], look: Callable[..., None]) -> dict[int, Any]:
+    """Try a sweep that changes nothing: `look` sees each step, as `Observer._on_pull` does. Returns all gradients."""
+    keys = {k for key, *_ in records for k in (key if type(key) is tuple else (key,))}
+    return sweep_observed(dict(seeds), list(records), keys, look)
 
 
 def size_of(g: Any) -> float | None:

@@ -14,8 +14,8 @@ import numpy as np
 from ..core import dtypes, nest
 from ..core.tape import GradientTape
 from ..core.tensor import wrap
-from .evidence import Evidence, Trail, _told_by, name_in
-from .judge import try_out
+from .evidence import Evidence, Trail, name_in, recorded_events
+from .judge import try_sweep
 from .layout import Spot, place
 from .origins import Event, history_of, user_frame
 from .profile import amount, bytes_kept
@@ -51,14 +51,14 @@ class Box:
 
     @property
     def text(self) -> str:
-        """What stands in it."""
+        """The text in the box."""
         return (
             self.label if self.kind != "source" or self.times == 1 else f"{self.label} {_TIMES}{self.times}"
         )
 
     @property
     def width(self) -> float:
-        """How wide the text needs it to be."""
+        """The width that the text needs."""
         return max(7.4 * len(self.text), 6.2 * len(self.below)) + 18
 
 
@@ -80,14 +80,14 @@ class Picture:
     head: str = ""
 
     def join(self, a: int, b: int, norm: float | None, cut: Reason | None) -> None:
-        """A line, or one more that lies on it."""
+        """Add a line between two boxes, or merge it with the one there is."""
         line = self.lines.setdefault((a, b), Line(norm, cut))
         line.norm = max((n for n in (line.norm, norm) if n is not None), default=None)
         line.cut = line.cut and cut
 
 
 def plot(tape: GradientTape, path: Any, target: Any = None, sources: Any = None) -> None:
-    """What `tape.plot` does."""
+    """The work of `tape.plot`: write the picture to a file."""
     picture = _picture(tape, target, sources)
     Path(path).write_text(draw(picture), encoding="utf-8")
 
@@ -108,7 +108,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     for thing in named:
         likes.setdefault(thing._key, (thing._array.dtype, thing._array.shape))
     shown = _events(evidence, trail, targets, sources)
-    trial = try_out(evidence, targets or _last(evidence, likes))
+    trial = try_sweep(evidence, targets or _last(evidence, likes))
     names = {thing._key: name_in(frame, thing, "") for thing in named}
     ends = {t._key for t in targets}
     picture = _boxes(shown, trail, likes, names, ends, trial)
@@ -134,14 +134,14 @@ def _last(evidence: Evidence, likes: dict[int, Any]) -> list[Any]:
 def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: Any) -> list[Event]:
     """The operations to show, in the order they happened."""
     if targets:
-        found = _behind([t._key for t in targets], trail)
+        found = _leading_to([t._key for t in targets], trail)
         if evidence.history is None:
-            # What came of a dead end the tape has not seen: it may have led to the target, so it is shown.
-            found = _behind(
+            # The tape has not seen where a dead end led: it may be the target, so it is shown.
+            found = _leading_to(
                 [*[t._key for t in targets], *[ends[0] for _, _, ends in evidence.dead_ends]], trail
             )
     else:
-        found = [trail.makers[e.outputs[0]][0] for e in _told_by(evidence)]
+        found = [trail.makers[e.outputs[0]][0] for e in recorded_events(evidence)]
     if sources is not None:
         reached: set[int] = set()
         for source in nest.flatten(sources):
@@ -152,7 +152,7 @@ def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: Any) 
     return list(dict.fromkeys(found))
 
 
-def _behind(keys: list[int], trail: Trail) -> list[Event]:
+def _leading_to(keys: list[int], trail: Trail) -> list[Event]:
     seen, waiting, found = set(keys), list(keys), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
@@ -249,9 +249,9 @@ def _source(key: int, likes: dict[int, Any], names: dict[int, str], trail: Trail
 
 
 def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int]]:
-    """Where a stretch of operations repeats, three times or more: start, length, and how often.
+    """Find stretches of operations that repeat three times or more: start, length, and count of each.
 
-    Two operations are alike if their marks are, and if what they use lies equally far back, or is the same.
+    Two operations are alike if their marks are, and if their inputs lie equally far back, or are the same.
     """
     folds = []
     start, n = 0, len(marks)
@@ -284,7 +284,7 @@ def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int
 
 
 def _uses(offsets: list[list[int]], i: int, reach: int) -> tuple[list[int], list[int]]:
-    """What an operation uses: how far back, and what lies beyond reach by its place."""
+    """The inputs of an operation: the distance of those within reach, the positions of the others."""
     near = sorted(o for o in offsets[i] if o <= reach)
     return near, sorted(i - o for o in offsets[i] if o > reach)
 

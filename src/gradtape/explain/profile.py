@@ -1,4 +1,4 @@
-"""What a program costs: time forward and backward by operation and line, and the memory that tapes keep."""
+"""The costs of a program: time forward and backward by operation and line, and the memory that tapes keep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from .origins import Origin
+from .origins import Origin, name_of
 from .reasons import public_name
 from .report import aligned
 
@@ -39,7 +39,7 @@ def bytes_kept(records: Iterable[Any]) -> list[int]:
     sizes = []
     for _, plan, _, kept in records:
         size = 0
-        compiled = getattr(plan, "_needed", ())  # what a @function hands to its compiled gradient
+        compiled = getattr(plan, "_needed", ())  # the residuals of a @function
         for array in map(owner, (*arrays_in(kept), *compiled)):
             if id(array) not in seen:
                 seen.add(id(array))
@@ -50,7 +50,7 @@ def bytes_kept(records: Iterable[Any]) -> list[int]:
 
 @dataclass(slots=True)
 class Cost:
-    """What one operation on one line has cost."""
+    """The costs of one operation on one line."""
 
     calls: int = 0
     forward: float = 0.0
@@ -68,7 +68,7 @@ class Ledger:
         self._lines: dict[int, tuple[str, Origin | None]] = {}
 
     def forward(self, event: Any) -> None:
-        """An operation was computed."""
+        """Add the cost of an operation that was computed."""
         entry = (event.name, event.where)
         cost = self.costs[entry]
         cost.calls += 1
@@ -79,11 +79,11 @@ class Ledger:
             self._lines[key] = entry
 
     def backward(self, key: int, name: str, seconds: float) -> None:
-        """A sweep took a step."""
+        """Add the cost of a step of a sweep."""
         self.costs[self._lines.get(key, (name, None))].backward += seconds
 
     def keeps(self, records: list[Any]) -> None:
-        """A sweep begins: what does its tape hold?"""
+        """Note the memory that the records of a sweep keep."""
         self.tapes += 1
         sizes = bytes_kept(records)
         if sum(sizes) <= self.largest:
@@ -93,11 +93,10 @@ class Ledger:
             cost.bytes = 0
         for (key, plan, _, _), size in zip(records, sizes, strict=True):
             first = key[0] if type(key) is tuple else key
-            name = plan.primitive.name if hasattr(plan, "primitive") else plan.name
-            self.costs[self._lines.get(first, (name, None))].bytes += size
+            self.costs[self._lines.get(first, (name_of(plan), None))].bytes += size
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON: the costliest first."""
+        """Plain data, for JSON: the costliest first."""
         rows = [
             {
                 "operation": public_name(name),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 
+from ..core.facts import NO_FACTS, Facts
+from ..core.primitive import Primitive
+
 
 class Reason(enum.Enum):
-    """Why a gradient is None; or that it is not."""
+    """A reason for a gradient to be None; or that it is connected."""
 
     CONNECTED = "connected"
     ZERO = "connected, but zero"
@@ -29,40 +32,19 @@ class Reason(enum.Enum):
 
     @property
     def is_connected(self) -> bool:
-        """Is there a gradient at all?"""
+        """Whether there is a gradient."""
         return self in (Reason.CONNECTED, Reason.ZERO)
 
 
-COMPARISONS = frozenset(
-    {
-        *("cast_without_gradient", "bitcast", "equal", "not_equal", "greater", "greater_equal", "less"),
-        *("less_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "all", "any", "is_finite"),
-        *("is_inf", "is_nan", "in_top_k", "count"),
-    }
-)
-_NAMES = {
-    "cast_without_gradient": "cast",
-    "sum": "reduce_sum",
-    "mean": "reduce_mean",
-    "max": "reduce_max",
-    "min": "reduce_min",
-    "prod": "reduce_prod",
-    "all": "reduce_all",
-    "any": "reduce_any",
-    "count": "count_nonzero",
-    "select": "where",
-    "getitem": "slicing",
-    "power": "pow",
-    "integer_power": "pow",
-    "second_power": "pow",
-    "gather_rows": "gather",
-    "swap_last": "transpose",
-}
+def facts_of(operation: str) -> Facts:
+    """The facts of an operation, by the name of its primitive; none for what is no primitive."""
+    primitive = Primitive.registry.get(operation)
+    return NO_FACTS if primitive is None else primitive.facts
 
 
 def public_name(operation: str) -> str:
-    """What users call an operation."""
-    return _NAMES.get(operation, operation)
+    """The name by which users know an operation."""
+    return facts_of(operation).public or operation
 
 
 HINTS = {
@@ -127,21 +109,10 @@ COMPARED = (
 )
 CUSTOM = "the gradient function of {op} returned None for it: return a gradient for every input"
 
-# What to use in place of operations without gradient.
-INSTEAD = {
-    "argmax": "tf.reduce_max for the value, tf.nn.softmax for weights that tell which is largest",
-    "argmin": "tf.reduce_min for the value, tf.nn.softmax of the negative for weights that tell which is smallest",
-    "argsort": "tf.sort, through which gradients pass",
-    "round": "tf.grad_pass_through(tf.round) (its true derivative is 0)",
-    "floor": "tf.grad_pass_through(tf.floor) (its true derivative is 0)",
-    "ceil": "tf.grad_pass_through(tf.math.ceil) (its true derivative is 0)",
-    "floor_divide": "x / y, or tf.grad_pass_through(tf.floor)(x / y) (its true derivative is 0)",
-    "top_k": "tf.math.top_k's values, through which gradients pass: its indices are integers",
-}
 NO_GRADIENT = "{op} has no gradient: use {instead}"
 NO_GRADIENT_ELSE = "{op} has no gradient: compute it in another way, or give it one with tf.custom_gradient"
 
-# Where values go for good.
+# The ways in which a value leaves for good.
 LEAVING = {
     ".numpy()": "the value left through .numpy(), and what NumPy does leaves no trace on a tape: leave .numpy() out, "
     "and use tf functions",
@@ -157,19 +128,4 @@ LEAVING = {
 }
 LEFT_ELSE = "the value left through {op}, which leaves no trace on a tape: keep it a tensor"
 LEFT_TARGET = "the target is {kind}, not a tensor: keep it one all the way, with tf functions"
-
-# Where connected gradients vanish.
-VANISHING = {
-    "sign": "sign is flat, so its gradient is 0 everywhere: use tf.tanh(k * x), or tf.grad_pass_through(tf.sign)",
-    "relu": "all its inputs are negative here, where relu is flat: try leaky_relu, or other initial values",
-    "relu6": "all its inputs are where relu6 is flat: try leaky_relu, or other initial values",
-    "clip": "all its inputs are outside the bounds, where clipping is flat: widen them, or clip the gradient instead",
-    "sigmoid": "it is saturated: its inputs are so large that it is flat there. Scale them down, or use a loss on "
-    "logits",
-    "tanh": "it is saturated: its inputs are so large that it is flat there. Scale them down",
-    "softmax": "it is saturated, or the target sums over all of it, and that sum is always 1",
-    "select": "tf.where took the other branch everywhere",
-    "maximum": "the other argument is larger everywhere",
-    "minimum": "the other argument is smaller everywhere",
-}
-VANISHING_ELSE = "the gradient of {op} is 0 at these values"
+VANISHING = "the gradient of {op} is 0 at these values"

@@ -1,4 +1,4 @@
-"""What `explain` answers with: reports that read well as text, in a notebook, and as plain data."""
+"""The answers of `explain`: reports as text, as a table in a notebook, and as plain data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Step:
         return f"{text}   <-- {self.cut.value}" if self.cut else text
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Plain data, for JSON."""
         return {
             "operation": self.operation,
             "dtype": self.dtype or None,
@@ -45,17 +45,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """How the gradient by one source comes about, or why it is None.
+    """The path of the gradient by one source, or the reason why it is None.
 
-    reason: which it is. where: the file and line at which the path is cut, if known. path: the operations from the
-    source to the target. hint: what to change. certain: False where it is only the likeliest explanation.
+    reason: one of `Reason`. where: the file and line of the cut, if known. line: the code there. path: the
+    operations from the source to the target. hint: what to change. certain: False for the likeliest explanation only.
     """
 
     source: str
     target: str
     reason: Reason
     where: str | None = None
-    line: str = ""  # what stands there
+    line: str = ""
     path: list[Step] = field(default_factory=list)
     hint: str = ""
     certain: bool = True
@@ -66,8 +66,8 @@ class Report:
         return next((step.operation for step in self.path if step.cut), None)
 
     def __str__(self) -> str:
-        known = not self.reason.is_connected and self.reason is not Reason.TOO_LATE
-        verdict = " is None" if known else ""
+        is_none = not self.reason.is_connected and self.reason is not Reason.TOO_LATE
+        verdict = " is None" if is_none else ""
         sure = "" if self.certain or self.reason is Reason.TOO_LATE else "probably "
         lines = [f"gradient of {self.target} by {self.source}{verdict}: {sure}{self.reason.value}"]
         if self.where:
@@ -86,7 +86,7 @@ class Report:
         return table([self])
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Plain data, for JSON."""
         return {
             "source": self.source,
             "target": self.target,
@@ -112,7 +112,7 @@ class Reports(list[Report]):
         return table(self)
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """As plain data, for JSON."""
+        """Plain data, for JSON."""
         return [report.to_dict() for report in self]
 
 

@@ -8,22 +8,26 @@ from typing import Any
 from .evidence import Evidence, Trail
 from .judge import explain_call
 from .listening import Tracing
-from .nan import NanReport, forward_report
-from .origins import Witness
+from .nan import NanReport, backward_report, forward_report
+from .origins import History
+from .witness import Witness
 
 
 @dataclass(frozen=True)
 class SessionReport:
-    """What is to be said after a program: as text for people, and as plain data."""
+    """The report after a program: as text for people, and as plain data."""
 
     text: str = ""
     json: dict[str, Any] = field(default_factory=dict)
 
 
 class Session:
-    """Observes what its block computes; `report` then tells.
+    """A block under observation; `report` gives the findings.
 
-    explain: remember gradients that were None, and why. nan: remember the first NaN or infinity. profile: take times.
+    Args:
+        explain: note gradients that are None, and why.
+        nan: note the first NaN or infinity.
+        profile: measure times and memory.
     """
 
     def __init__(self, explain: bool = False, nan: bool = False, profile: bool = False) -> None:
@@ -40,7 +44,7 @@ class Session:
             self._tracing.stop()
 
     def report(self, error: BaseException | None = None) -> SessionReport:
-        """What there is to tell, of a program that ended normally or with this error."""
+        """The findings, after a program that ended normally or with this error."""
         if self._tracing is None:
             return SessionReport()
         witness = self._tracing.witness
@@ -52,7 +56,7 @@ class Session:
         if self._nan:
             text, data["nan"] = _not_finite(witness)
             texts.append(text)
-        if self._profile:
+        if self._profile and witness.ledger is not None:
             texts.append(str(witness.ledger))
             data["profile"] = witness.ledger.to_dict()
         return SessionReport("\n\n".join(text for text in texts if text), data)
@@ -76,8 +80,8 @@ def session(explain: bool = False, nan: bool = False, profile: bool = False) -> 
 def _explained(witness: Witness, error: BaseException | None) -> tuple[str, list[dict[str, Any]]]:
     calls = list(witness.calls)
     if _from_none(error) or (calls and error is not None and calls[-1].error is error):
-        calls = calls[-1:]  # what the program tripped over
-    # A loop asks again and again: its last time stands for all.
+        calls = calls[-1:]  # the program failed because of this one
+    # A loop asks again and again: the last call stands for all.
     last = {(asked.where, tuple(s.label for s in asked.sources)): asked for asked in calls}
     texts, data = [], []
     for asked in last.values():
@@ -93,11 +97,11 @@ def _from_none(error: BaseException | None) -> bool:
 
 
 def _not_finite(witness: Witness) -> tuple[str, list[dict[str, Any]]]:
-    """The first forward and the first backward, in the order they happened."""
+    """Reports of the first NaN forward and the first backward, in the order they happened."""
     first, step = witness.first, witness.nan
-    trail = Trail(Evidence(set(), set(), [], [], True, True, witness.history()))
+    trail = Trail(Evidence(set(), set(), [], [], True, True, History(witness)))
     found = [] if first is None else [forward_report(first, trail)]
     if step is not None:
-        backward = step.report(trail, [event.name for event in witness.events])
+        backward = backward_report(step, trail, [event.name for event in witness.events])
         found.insert(0 if first is None or step.time < first.time else 1, backward)
     return "\n".join(map(str, found)) or str(NanReport(None)), [report.to_dict() for report in found]

@@ -1,4 +1,4 @@
-"""The table of what a tape recorded."""
+"""The table of a tape's records."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.primitive import Plan
 from ..core.tape import GradientTape
-from .evidence import name_of
-from .nan import _tensors
-from .origins import Event, history_of
+from .not_finite import tensors_in
+from .origins import Event, history_of, name_of
 from .profile import amount, bytes_kept, duration
 from .reasons import public_name
 from .report import aligned
@@ -35,7 +34,7 @@ class Row:
 
 
 class Summary:
-    """What a tape recorded, as a table."""
+    """The records of a tape, as a table."""
 
     def __init__(self, rows: list[Row], note: str = "") -> None:
         self.rows = rows
@@ -43,7 +42,7 @@ class Summary:
 
     @property
     def bytes(self) -> int:
-        """All that the tape keeps, each array counted once."""
+        """The bytes that the tape keeps, each array counted once."""
         return sum(row.bytes for row in self.rows)
 
     def _cells(self) -> list[list[str]]:
@@ -79,12 +78,12 @@ class Summary:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{amount(self.bytes)} kept</p>"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Plain data, for JSON."""
         return {"bytes": self.bytes, "operations": [row.__dict__ for row in self.rows]}
 
 
 def summarize(tape: GradientTape) -> Summary:
-    """What `tape.summary` does."""
+    """The work of `tape.summary`: a table of the records, or of the events if the tape has answered."""
     history = history_of(tape)
     events: dict[int, Event] = {}
     backward: dict[int, float] = {}
@@ -117,7 +116,7 @@ def _row(name: str, dtype: Any, shape: Any, size: int, event: Event | None, back
 
 
 def _from_events(tape: GradientTape, events: dict[int, Event], backward: dict[int, float]) -> Summary:
-    """Of a tape that has answered, what a witness saw."""
+    """The table of a tape that has answered, from the events a witness saw."""
     watched = {id(e): e for k, e in events.items() if k in tape._known}
     rows = [
         _row(e.name, *e.made[0], 0, e, sum(backward.get(k, 0.0) for k in e.outputs)) for e in watched.values()
@@ -138,7 +137,7 @@ def infer(tape: GradientTape, events: dict[int, Event]) -> dict[int, Like]:
     for variable in tape.watched_variables():
         likes[variable._key] = (variable._array.dtype, variable._array.shape)
     for record in tape._records:
-        for tensor in _tensors(record[3]):
+        for tensor in tensors_in(record[3]):
             if tensor._key:
                 likes[tensor._key] = (tensor._array.dtype, tensor._array.shape)
     for direction in (1, -1, 1):

@@ -1,4 +1,4 @@
-"""What gradtape answers when it is asked for a name it does not have: what to use instead, or the nearest names.
+"""The error for a name that gradtape does not have: what to use instead, or the nearest names.
 
 A namespace calls `closed(__name__)` once; `tensorflow` under `gradtape.compat` and `gradtape check` say the same.
 """
@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 
-# TensorFlow 1's names for what TensorFlow 2 calls otherwise. Those that only moved (tf.log is tf.math.log) are found
-# by their last part.
+# Names of TensorFlow 1 that TensorFlow 2 renamed. Those that only moved (tf.log is tf.math.log) are found by their last
+# part.
 RENAMED = {
     "arg_max": "argmax",
     "arg_min": "argmin",
@@ -72,7 +72,7 @@ _DENSE = "tensors are dense here: tf.gather, tf.math.segment_sum and tf.IndexedS
 _INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
 _STRINGS = "work on texts in Python, before they become numbers"
 
-# What to do instead, by the longest beginning of the name.
+# Advice by the longest beginning of the name.
 ADVICE = {
     "ConfigProto": _NO_CONFIGURATION,
     "GPUOptions": _NO_CONFIGURATION,
@@ -166,7 +166,7 @@ ADVICE = {
 
 
 class Answer:
-    """The text of an error about a missing name. It is made when read: asking `hasattr(tf, ...)` stays cheap."""
+    """The text of an error about a missing name, made when it is read: `hasattr(tf, ...)` stays cheap."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -179,7 +179,7 @@ class Answer:
 
 
 def missing(path: str) -> AttributeError:
-    """The error for a name that is not here, given as it is written after `tf.`.
+    """The error for a name that gradtape lacks, as written after `tf.`.
 
     >>> raise missing("log")
     Traceback (most recent call last):
@@ -220,7 +220,7 @@ def closed(namespace: str, later: Mapping[str, str] | None = None) -> None:
 
 
 def sentence(path: str) -> str:
-    """Says that a name is not here, and what would work.
+    """Say that a name is missing, and what would work.
 
     >>> sentence("placeholder")
     'gradtape has no tf.placeholder: pass the value itself, as an argument of your function'
@@ -235,7 +235,7 @@ def sentence(path: str) -> str:
 
 
 def instead(path: str) -> str:
-    """What to do instead of a missing name, if that is known; else ''."""
+    """Advice in place of a missing name; '' if there is none."""
     old = path.removeprefix("compat.v1.").removeprefix("compat.v2.").removeprefix("python.")
     if old.startswith("keras"):
         return _instead_of_keras(old)
@@ -250,12 +250,12 @@ def instead(path: str) -> str:
 
 
 def _longest(path: str) -> str:
-    beginnings = [known for known in ADVICE if _begins(path, known)]
+    beginnings = [start for start in ADVICE if _begins(path, start)]
     return ADVICE[max(beginnings, key=len)] if beginnings else ""
 
 
-def _begins(path: str, known: str) -> bool:
-    return path == known or path.startswith(known if known.endswith("_") else f"{known}.")
+def _begins(path: str, start: str) -> bool:
+    return path == start or path.startswith(start if start.endswith("_") else f"{start}.")
 
 
 def _instead_of_keras(path: str) -> str:

@@ -14,32 +14,12 @@ from ..engine.arrays import is_traced, xp
 from .control.printing import demand
 from .math.numerics import not_finite
 
-# Operations that only move elements are not where a nan began.
-_MOVES = frozenset(
-    {
-        *(
-            "identity",
-            "reshape",
-            "transpose",
-            "broadcast_to",
-            "spread",
-            "concat",
-            "split",
-            "unstack",
-            "gather",
-            "gather_rows",
-            "constant_in",
-        ),
-        *("getitem", "place", "tile", "reverse", "roll", "reverse_sequence", "cast", "check_numerics"),
-    }
-)
-
 
 class _NumericsChecker(Listener):
     """A listener that raises where an operation gives an infinity or nan."""
 
     def _on_operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
-        if primitive.name in _MOVES:
+        if primitive.facts.moves:  # it is not where a nan began
             return
 
         def error(array: Any, *arrays: Any) -> InvalidArgumentError:

@@ -40,7 +40,7 @@ from .padding import pad
 # Primitives
 
 
-@primitive(linear=True, name="roll")
+@primitive(linear=True, name="roll", moves=True)
 def roll_(x, *, shift, axis):
     if len(axis) != 1:
         return np.roll(x, shift, axis)
@@ -57,7 +57,7 @@ def _(x, *, shift, axis):
 roll_.rules(x=lambda g, shift, axis: roll_(g, shift=tuple([-s for s in shift]), axis=axis))
 
 
-@primitive(linear=True, name="reverse")
+@primitive(linear=True, name="reverse", moves=True)
 def reverse_(x, *, axis):
     return xp(x).flip(x, axis)
 
@@ -65,7 +65,7 @@ def reverse_(x, *, axis):
 reverse_.rules(x=lambda g, axis: reverse_(g, axis=axis))
 
 
-@primitive(linear=True, mixed=True, name="reverse_sequence")
+@primitive(linear=True, mixed=True, name="reverse_sequence", moves=True)
 def reverse_sequence_(x, lengths, *, seq_axis, batch_axis):
     """The first `lengths[b]` elements of each sequence b in reverse order."""
     m = xp(x, lengths)
@@ -85,7 +85,7 @@ reverse_sequence_.rules(
 )
 
 
-@primitive(name="bitcast")
+@primitive(name="bitcast", discrete=True)
 def bitcast_(x, *, dtype):
     """The same bits as another dtype. Where the sizes differ, a last axis of the smaller one holds the parts."""
     kind = dtypes.as_dtype(dtype).numpy_dtype

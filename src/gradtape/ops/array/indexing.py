@@ -52,7 +52,7 @@ class Index:
         return f"[{', '.join(map(show, self.items))}]"
 
 
-@primitive(linear=True)
+@primitive(linear=True, moves=True, public="slicing")
 def getitem(x, *, index):
     return x[index.items]
 
@@ -68,7 +68,7 @@ def _(x, *, index):
     return (lax.rev(out, reversed_axes) if reversed_axes else out).reshape(_shape_at(index, x.shape))
 
 
-@primitive(linear=True)
+@primitive(linear=True, moves=True)
 def place(x, *, index, shape):
     """Zeros of a shape, with `x` at an index: the transpose of `getitem`."""
     out = np.zeros(_front_of(x, index, shape) + shape, x.dtype)

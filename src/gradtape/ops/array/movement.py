@@ -37,7 +37,7 @@ def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
 # Shape
 
 
-@primitive(linear=True, name="reshape")
+@primitive(linear=True, name="reshape", moves=True)
 def reshape_(x, *, shape):
     if type(x) is np.ndarray and x.size >= 8192 and not x.flags.c_contiguous:
         return _moved(x, shape)
@@ -62,7 +62,7 @@ def _moved(x: Any, shape: tuple[int, ...]) -> Any:
 reshape_.rules(x=lambda g, x_shape, out_shape: reshape_(g, shape=lead(g, out_shape) + x_shape))
 
 
-@primitive(linear=True, name="transpose")
+@primitive(linear=True, name="transpose", moves=True)
 def transpose_(x, *, perm):
     return x.transpose(perm)
 
@@ -76,7 +76,7 @@ def _inverse(perm: tuple[int, ...], extra: int) -> tuple[int, ...]:
 transpose_.rules(x=lambda g, perm: transpose_(g, perm=_inverse(perm, g.ndim - len(perm))))
 
 
-@primitive(linear=True, name="broadcast_to")
+@primitive(linear=True, name="broadcast_to", moves=True)
 def broadcast_to_(x, *, shape):
     return broadcast(x, shape)
 
@@ -84,7 +84,7 @@ def broadcast_to_(x, *, shape):
 broadcast_to_.rules(x=lambda g, x_shape, out_shape: unbroadcast(g, x_shape, out_shape))
 
 
-@primitive(linear=True, name="identity")
+@primitive(linear=True, name="identity", moves=True)
 def identity_(x):
     return x
 
@@ -102,7 +102,7 @@ def stop_gradient(x):
 # Dtype
 
 
-@primitive(linear=True, name="cast")
+@primitive(linear=True, name="cast", moves=True)
 def cast_(x, *, dtype, source):
     """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
     if x.dtype.kind == "c" and not dtype.startswith("complex"):
@@ -113,7 +113,7 @@ def cast_(x, *, dtype, source):
 cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
 
 
-@primitive
+@primitive(discrete=True, public="cast")
 def cast_without_gradient(x, *, dtype):
     """From or to a dtype that has no derivatives."""
     if x.dtype.kind == "c" and not dtype.startswith("complex"):
@@ -130,7 +130,7 @@ def along(axis: int, what: Any) -> Index:
     return Index((..., what, *[slice(None)] * (-axis - 1)))
 
 
-@primitive(linear=True, name="concat")
+@primitive(linear=True, name="concat", moves=True)
 def concat_(*xs, axis):
     return xp(*xs).concatenate(xs, axis)
 
@@ -158,7 +158,7 @@ def stack_(*xs, axis):
 stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
 
 
-@primitive(linear=True, multiple=True, name="split")
+@primitive(linear=True, multiple=True, name="split", moves=True)
 def split_(x, *, axis, sizes):
     return tuple([x[part] for part in _parts(axis, sizes)])
 
@@ -171,7 +171,7 @@ def _parts(axis: int, sizes: tuple[int, ...]) -> list[tuple[Any, ...]]:
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))
 
 
-@primitive(linear=True, multiple=True, name="unstack")
+@primitive(linear=True, multiple=True, name="unstack", moves=True)
 def unstack_(x, *, axis):
     if type(x) is np.ndarray:
         rows = x if axis == -x.ndim else np.moveaxis(x, axis, 0)
@@ -182,7 +182,7 @@ def unstack_(x, *, axis):
 unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
 
 
-@primitive(linear=True, name="tile")
+@primitive(linear=True, name="tile", moves=True)
 def tile_(x, *, multiples):
     if type(x) is not np.ndarray or not x.size:
         return xp(x).tile(x, multiples)
@@ -206,7 +206,7 @@ tile_.rules(x=_untile)
 # Gathering, and its transpose
 
 
-@primitive(mixed=True, linear=True, name="gather")
+@primitive(mixed=True, linear=True, name="gather", moves=True)
 def gather_(x, indices, *, axis):
     m = xp(x, indices)
     if m is np:
@@ -257,7 +257,7 @@ gather_.rules(x=lambda g, indices, x_shape, axis: scatter_along(g, indices, axis
 scatter_along.rules(x=lambda g, indices, axis: gather_(g, indices, axis=axis))
 
 
-@primitive(mixed=True, linear=True)
+@primitive(mixed=True, linear=True, moves=True, public="gather")
 def gather_rows(x, indices):
     """What users gather along the first axis, as of a table of embeddings: its gradient is `IndexedSlices`."""
     return gather_.forward(x, indices, axis=-x.ndim)

@@ -34,7 +34,7 @@ def array_of(x: Any) -> Any:
 # Transposes
 
 
-@primitive(linear=True)
+@primitive(linear=True, public="transpose")
 def swap_last(x):
     return x.swapaxes(-1, -2)
 

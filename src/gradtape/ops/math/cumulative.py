@@ -136,7 +136,7 @@ def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> An
 cumprod_.rules(x=_unmultiply)
 
 
-@primitive(wide=True, check_dtype=numbers, name="prod")
+@primitive(wide=True, check_dtype=numbers, name="prod", public="reduce_prod")
 def prod_(x):
     """The product along the last axis."""
     return np.multiply.reduce(x, -1, x.dtype)

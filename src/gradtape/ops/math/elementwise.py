@@ -73,7 +73,7 @@ def zeros(like: Any, shape: Iterable[int]) -> Any:
     return wrap(out) if type(like) is Tensor else out
 
 
-@primitive
+@primitive(moves=True)
 def constant_in(x, by):
     """x, recorded as a function of `by` whose gradient by it is 0."""
     return x
@@ -116,7 +116,15 @@ def _true_division(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result if result.dtype == kind else primitive.forward(*[x.astype(kind) for x in arrays])
 
 
-divide = _binary(operator.truediv, "divide", check_dtype=_true_division)
+_DIVISION_BY_0 = "a division by 0: use tf.math.divide_no_nan(x, y), or add a small number to the divisor"
+
+divide = _binary(
+    operator.truediv,
+    "divide",
+    check_dtype=_true_division,
+    cure=lambda *xs: _DIVISION_BY_0 if len(xs) < 2 or (xs[-1] == 0).any() else "",
+    slope_cure=_DIVISION_BY_0,
+)
 divide.rules(x=lambda g, y: over(g, y), y=lambda g, y, out: _by_divisor(g, y, out))
 
 
@@ -139,7 +147,11 @@ def _exact_quotient(x: Any, y: Any) -> Any:
     return x / xp(x, y).where(x != x, x, y)
 
 
-@primitive(elementwise=True, check_dtype=numbers)
+@primitive(
+    elementwise=True,
+    check_dtype=numbers,
+    instead="x / y, or tf.grad_pass_through(tf.floor)(x / y) (its true derivative is 0)",
+)
 def floor_divide(x, y):
     """x / y, rounded down. Of floats the quotient is rounded twice, as in TensorFlow: 1 // 0.1 is 10, in Python 9."""
     if x.dtype.kind in "iu":
@@ -231,22 +243,33 @@ square = _unary(unary(np.square), check_dtype=numbers)
 # Not (g + g) * x: the g of a mean is one number broadcast, which NumPy adds slowly.
 square.rules(x=lambda g, x: g * (x + x))
 
-sqrt = _unary(unary(np.sqrt), check_dtype=floats)
+sqrt = _unary(
+    unary(np.sqrt),
+    check_dtype=floats,
+    cure="the root of a negative number is nan: use tf.sqrt(tf.maximum(x, 0.0))",
+    slope_cure="the derivative of sqrt at 0 is infinite: use tf.sqrt(tf.maximum(x, 1e-12)), or for a length tf.norm, "
+    "whose gradient at 0 is 0",
+)
 sqrt.rules(x=lambda g, out: over(g, out + out))
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    cure="rsqrt(0) is inf: add a small number, as in tf.math.rsqrt(x + 1e-12)",
+    slope_cure="the derivative of rsqrt at 0 is infinite: add a small number, as in tf.math.rsqrt(x + 1e-12)",
+)
 def rsqrt(x):
     return 1 / xp(x).sqrt(x)
 
 
 rsqrt.rules(x=lambda g, x, out: over(g, (x + x) / -out))
 
-reciprocal = _unary(unary(np.reciprocal), check_dtype=numbers)
+reciprocal = _unary(unary(np.reciprocal), check_dtype=numbers, cure=_DIVISION_BY_0, slope_cure=_DIVISION_BY_0)
 reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 
-@primitive(elementwise=True, check_dtype=numbers)
+@primitive(elementwise=True, check_dtype=numbers, public="pow")
 def integer_power(x, *, exponent):
     """x to a power of at least 0, by multiplying: some 40 times as fast as NumPy's power."""
     out, factor, rest = None, x, exponent
@@ -263,10 +286,23 @@ def integer_power(x, *, exponent):
 integer_power.rules(x=lambda g, x, exponent: g * integer_power(x, exponent=max(exponent - 1, 0)) * exponent)
 
 # For `x ** 2`: 0.15 us quicker than an integer power. The gradient of `square` ends after two orders, this one's never.
-second_power = _unary(unary(np.square), "second_power", check_dtype=numbers)
+second_power = _unary(unary(np.square), "second_power", check_dtype=numbers, public="pow")
 second_power.rules(x=lambda g, x: g * (integer_power(x, exponent=1) * 2 if type(x) is Tensor else x + x))
 
-power = _binary(binary(np.power), check_dtype=numbers)
+
+def _cure_of_power(*xs: Any) -> str:
+    if (xs[0] < 0).any():
+        return "a negative number to a broken power is nan: use tf.abs(x), or tf.maximum(x, 0.0)"
+    return "0 to a negative power is inf: add a small number to the base" if (xs[0] == 0).any() else ""
+
+
+power = _binary(
+    binary(np.power),
+    check_dtype=numbers,
+    public="pow",
+    cure=_cure_of_power,
+    slope_cure="the derivative of x ** p at 0 is infinite for p < 1: add a small number to the base",
+)
 power.rules(
     x=lambda g, x, y: times(g, _power_slope(x, y)),
     y=lambda g, x, out: g * multiply_no_nan(out, log_where_positive(x)),
@@ -342,16 +378,38 @@ def _has_log(x: Any) -> Any:
     return not_equal(x, 0) if x.dtype.name.startswith("complex") else greater(x, 0)
 
 
-exp = _unary(threaded(np.exp), check_dtype=floats)
+exp = _unary(
+    threaded(np.exp),
+    check_dtype=floats,
+    cure="exp overflows (in float32 above 88.7): subtract the maximum first, or use tf.nn.softmax, "
+    "tf.nn.softplus or tf.reduce_logsumexp",
+    slope_cure="exp overflows: subtract the maximum first, or use tf.nn.softmax or tf.reduce_logsumexp",
+)
 exp.rules(x=lambda g, out: g * out)  # nan for 0 * inf: 0 would be wrong before log(1 + exp(x)) of a large x
 
 expm1 = _unary(threaded(np.expm1), check_dtype=floats)
 expm1.rules(x=lambda g, out: g * out + g)
 
-log = _unary(threaded(np.log), check_dtype=floats)
+
+def _cure_of_log(x: Any) -> str:
+    if (x == 0).any():
+        return (
+            "log(0) is -inf: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes logits, such as "
+            "tf.nn.softmax_cross_entropy_with_logits"
+        )
+    return "the logarithm of a negative number is nan: make sure that x > 0"
+
+
+log = _unary(
+    threaded(np.log),
+    check_dtype=floats,
+    cure=_cure_of_log,
+    slope_cure="the derivative of log at 0 is infinite: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes "
+    "logits",
+)
 log.rules(x=lambda g, x: over(g, x))
 
-log1p = _unary(threaded(np.log1p), check_dtype=floats)
+log1p = _unary(threaded(np.log1p), check_dtype=floats, cure="log1p(x) needs x > -1")
 log1p.rules(x=lambda g, x: over(g, x + 1))
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -372,14 +430,30 @@ sinh.rules(x=lambda g, x: g * cosh(x))
 cosh = _unary(threaded(np.cosh), check_dtype=floats)
 cosh.rules(x=lambda g, x: g * sinh(x))
 
-tanh = _unary(threaded(np.tanh), check_dtype=floats)
+tanh = _unary(
+    threaded(np.tanh),
+    check_dtype=floats,
+    flat="it is saturated: its inputs are so large that it is flat there. Scale them down",
+)
 tanh.rules(x=lambda g, out: g * (1 - out * out))
 
 # (1 - x)(1 + x) keeps the digits that 1 - x^2 loses near 1.
-asin = _unary(unary(np.arcsin), "asin", check_dtype=floats)
+asin = _unary(
+    unary(np.arcsin),
+    "asin",
+    check_dtype=floats,
+    cure="asin needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)",
+    slope_cure="the derivative of asin at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
+)
 asin.rules(x=lambda g, x: times(g, rsqrt((1 - x) * (1 + x))))
 
-acos = _unary(unary(np.arccos), "acos", check_dtype=floats)
+acos = _unary(
+    unary(np.arccos),
+    "acos",
+    check_dtype=floats,
+    cure="acos needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)",
+    slope_cure="the derivative of acos at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
+)
 acos.rules(x=lambda g, x: -times(g, rsqrt((1 - x) * (1 + x))))
 
 atan = _unary(unary(np.arctan), "atan", check_dtype=floats)
@@ -391,7 +465,9 @@ asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
 acosh = _unary(unary(np.arccosh), "acosh", check_dtype=floats)
 acosh.rules(x=lambda g, x: times(g, rsqrt(x - 1) * rsqrt(x + 1)))
 
-atanh = _unary(unary(np.arctanh), "atanh", check_dtype=floats)
+atanh = _unary(
+    unary(np.arctanh), "atanh", check_dtype=floats, cure="atanh needs -1 < x < 1: use tf.clip_by_value"
+)
 atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
 
@@ -401,7 +477,11 @@ def _check_real(name: str, x: Any) -> None:
         raise DTypeError(f"{name} does not take {dtypes.of(x).name}: cast to another dtype first")
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    slope_cure="atan2(0, 0) has no derivative: keep one of the two from 0",
+)
 def atan2(y, x):
     _check_real("atan2", x)
     return xp(y, x).arctan2(y, x)
@@ -414,7 +494,12 @@ atan2.rules(
 )
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    flat="it is saturated: its inputs are so large that it is flat there. Scale them down, or use a loss on "
+    "logits",
+)
 def sigmoid(x):
     dtype = x.dtype
     if dtype.kind not in "fV":
@@ -482,17 +567,17 @@ def _booleans(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
-less = _binary(operator.lt, "less", check_dtype=reals)
-less_equal = _binary(operator.le, "less_equal", check_dtype=reals)
-greater = _binary(operator.gt, "greater", check_dtype=reals)
-greater_equal = _binary(operator.ge, "greater_equal", check_dtype=reals)
-equal = _binary(operator.eq, "equal")
-not_equal = _binary(operator.ne, "not_equal")
+less = _binary(operator.lt, "less", check_dtype=reals, discrete=True)
+less_equal = _binary(operator.le, "less_equal", check_dtype=reals, discrete=True)
+greater = _binary(operator.gt, "greater", check_dtype=reals, discrete=True)
+greater_equal = _binary(operator.ge, "greater_equal", check_dtype=reals, discrete=True)
+equal = _binary(operator.eq, "equal", discrete=True)
+not_equal = _binary(operator.ne, "not_equal", discrete=True)
 
-logical_and = _binary(binary(np.logical_and), check_dtype=_booleans)
-logical_or = _binary(binary(np.logical_or), check_dtype=_booleans)
-logical_xor = _binary(binary(np.logical_xor), check_dtype=_booleans)
-logical_not = _unary(unary(np.logical_not), check_dtype=_booleans)
+logical_and = _binary(binary(np.logical_and), check_dtype=_booleans, discrete=True)
+logical_or = _binary(binary(np.logical_or), check_dtype=_booleans, discrete=True)
+logical_xor = _binary(binary(np.logical_xor), check_dtype=_booleans, discrete=True)
+logical_not = _unary(unary(np.logical_not), check_dtype=_booleans, discrete=True)
 
 
 def _on_integers(name: str, function: Any) -> Any:
@@ -525,12 +610,12 @@ left_shift = _binary(_on_integers("left_shift", lambda x, y: x << _within_width(
 right_shift = _binary(_on_integers("right_shift", lambda x, y: x >> _within_width(x, y)), "right_shift")
 
 
-isnan = _unary(unary(np.isnan), "is_nan")
-isinf = _unary(unary(np.isinf), "is_inf")
-isfinite = _unary(unary(np.isfinite), "is_finite")
+isnan = _unary(unary(np.isnan), "is_nan", discrete=True)
+isinf = _unary(unary(np.isinf), "is_inf", discrete=True)
+isfinite = _unary(unary(np.isfinite), "is_finite", discrete=True)
 
 
-@primitive(elementwise=True, mixed=True)
+@primitive(elementwise=True, mixed=True, public="where", flat="tf.where took the other branch everywhere")
 def select(condition, x, y):
     """x where the condition holds, y elsewhere."""
     return xp(condition, x, y).where(condition, x, y)
@@ -566,20 +651,24 @@ def cast_like(x: Any, like: Any) -> Any:
     return x.astype(like._array.dtype if type(like) is Tensor else like.dtype)
 
 
-maximum = _binary(binary(np.maximum), check_dtype=numbers)
+maximum = _binary(binary(np.maximum), check_dtype=numbers, flat="the other argument is larger everywhere")
 maximum.rules(
     x=lambda g, x, y: select(greater_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(greater_equal(x, y), zero_like(g), g),
 )
 
-minimum = _binary(binary(np.minimum), check_dtype=numbers)
+minimum = _binary(binary(np.minimum), check_dtype=numbers, flat="the other argument is smaller everywhere")
 minimum.rules(
     x=lambda g, x, y: select(less_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(less_equal(x, y), zero_like(g), g),
 )
 
 
-@primitive(elementwise=True, check_dtype=numbers)
+@primitive(
+    elementwise=True,
+    check_dtype=numbers,
+    flat="all its inputs are outside the bounds, where clipping is flat: widen them, or clip the gradient instead",
+)
 def clip(x, low, high):
     m = xp(x, low, high)
     return m.maximum(m.minimum(x, high), low)
@@ -597,7 +686,11 @@ clip.rules(
 )
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    flat="all its inputs are negative here, where relu is flat: try leaky_relu, or other initial values",
+)
 def relu(x):
     return xp(x).maximum(x, zero_like(x))
 
@@ -613,17 +706,32 @@ relu.rules(x=_through_relu)
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
 
-sign = _unary(unary(np.sign), check_dtype=numbers)
+sign = _unary(
+    unary(np.sign),
+    check_dtype=numbers,
+    flat="sign is flat, so its gradient is 0 everywhere: use tf.tanh(k * x), or tf.grad_pass_through(tf.sign)",
+)
 sign.rules(x=lambda g: zeros(g, g.shape))
 
 abs_ = _unary(operator.abs, "abs", check_dtype=numbers)
 abs_.rules(x=lambda g, x: g * sign(x))
 
-floor = _unary(unary(np.floor), check_dtype=numbers)
-ceil = _unary(unary(np.ceil), check_dtype=numbers)
+floor = _unary(
+    unary(np.floor), check_dtype=numbers, instead="tf.grad_pass_through(tf.floor) (its true derivative is 0)"
+)
+ceil = _unary(
+    unary(np.ceil),
+    check_dtype=numbers,
+    instead="tf.grad_pass_through(tf.math.ceil) (its true derivative is 0)",
+)
 
 
-@primitive(elementwise=True, check_dtype=numbers, name="round")
+@primitive(
+    elementwise=True,
+    check_dtype=numbers,
+    name="round",
+    instead="tf.grad_pass_through(tf.round) (its true derivative is 0)",
+)
 def rint(x):
     return x if x.dtype.kind in "iu" else xp(x).rint(x)
 

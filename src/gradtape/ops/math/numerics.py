@@ -21,7 +21,7 @@ def not_finite(array: Any) -> str:
     return " and ".join(found)
 
 
-@primitive(linear=True, name="check_numerics")
+@primitive(linear=True, name="check_numerics", moves=True)
 def check_numerics_(x, *, message):
     if not_finite(x):
         raise _error(message, x)

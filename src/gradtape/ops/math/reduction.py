@@ -128,12 +128,12 @@ def largest(x: Any, axis: Any) -> Any:
     return _max(x, axis, None, None, True, -np.inf)
 
 
-@primitive(linear=True, check_dtype=numbers, name="sum")
+@primitive(linear=True, check_dtype=numbers, name="sum", public="reduce_sum")
 def sum_(x, *, axis, keepdims):
     return total(x, axis, keepdims)
 
 
-@primitive(linear=True)
+@primitive(linear=True, moves=True)
 def spread(x, *, axis, keepdims, shape):
     """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
     if not x.ndim:
@@ -201,7 +201,7 @@ def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple
 Primitive.unbroadcast = staticmethod(unbroadcast)
 
 
-@primitive(wide="rules", linear=True, check_dtype=numbers)
+@primitive(wide="rules", linear=True, check_dtype=numbers, public="reduce_mean")
 def mean(x, *, axis, keepdims):
     count = count_along(x.shape, axis)
     if x.dtype.char not in "fdFD":
@@ -236,7 +236,7 @@ def count_along(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 # Extremes
 
 
-@primitive(wide="rules", check_dtype=numbers, name="max")
+@primitive(wide="rules", check_dtype=numbers, name="max", public="reduce_max")
 def max_(x, *, axis, keepdims):
     _ordered("reduce_max", x)
     return (
@@ -246,7 +246,7 @@ def max_(x, *, axis, keepdims):
     )
 
 
-@primitive(wide="rules", check_dtype=numbers, name="min")
+@primitive(wide="rules", check_dtype=numbers, name="min", public="reduce_min")
 def min_(x, *, axis, keepdims):
     _ordered("reduce_min", x)
     return (
@@ -287,7 +287,7 @@ for _extreme in (max_, min_):
     _extreme.rules(x=_to_the_extreme)
 
 
-@primitive(name="any")
+@primitive(name="any", discrete=True, public="reduce_any")
 def any_(x, *, axis, keepdims):
     return (
         x.any(axis, keepdims=keepdims)
@@ -296,7 +296,7 @@ def any_(x, *, axis, keepdims):
     )
 
 
-@primitive(name="all")
+@primitive(name="all", discrete=True, public="reduce_all")
 def all_(x, *, axis, keepdims):
     return (
         x.all(axis, keepdims=keepdims)
@@ -305,12 +305,17 @@ def all_(x, *, axis, keepdims):
     )
 
 
-@primitive(name="argmax")
+@primitive(
+    name="argmax", instead="tf.reduce_max for the value, tf.nn.softmax for weights that tell which is largest"
+)
 def argmax_(x, *, axis, dtype):
     return x.argmax(axis).astype(dtype)
 
 
-@primitive(name="argmin")
+@primitive(
+    name="argmin",
+    instead="tf.reduce_min for the value, tf.nn.softmax of the negative for weights that tell which is smallest",
+)
 def argmin_(x, *, axis, dtype):
     return x.argmin(axis).astype(dtype)
 

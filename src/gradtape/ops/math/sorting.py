@@ -62,7 +62,7 @@ def _downwards(x: Any) -> Any:
     return -x if x.dtype.kind in "fV" else ~x
 
 
-@primitive(name="argsort")
+@primitive(name="argsort", instead="tf.sort, through which gradients pass")
 def argsort_(x, *, axis, descending, dtype):
     """The order that sorts each row; equal elements keep theirs."""
     return np.argsort(_downwards(x) if descending else x, axis, stable=True).astype(dtype)
@@ -103,7 +103,9 @@ def _unsort(g: Any, x: Any, x_shape: tuple[int, ...], axis: int, descending: boo
 sort_.rules(x=_unsort)
 
 
-@primitive(name="top_k")
+@primitive(
+    name="top_k", instead="tf.math.top_k's values, through which gradients pass: its indices are integers"
+)
 def top_k_(x, *, k, dtype):
     """The indices of the k largest elements of each row, largest first; of equals, those that come first."""
     n = x.shape[-1]
@@ -163,7 +165,7 @@ def _bisected(sequence: Any, values: Any, *, side: str, dtype: Any) -> Any:
 searchsorted_.compiled(_bisected)
 
 
-@primitive(mixed=True, name="in_top_k")
+@primitive(mixed=True, name="in_top_k", discrete=True)
 def in_top_k_(predictions, targets, *, k):
     """Return whether fewer than k predictions of the row are larger than the target's, and all are finite."""
     m, n = xp(predictions, targets), predictions.shape[1]

@@ -35,7 +35,12 @@ _SCALE = 1.0507009873554805  # with these, selu keeps mean 0 and variance 1 from
 _ALPHA = 1.6732632423543772
 
 
-@primitive(elementwise=True, check_dtype=floats, name="relu6")
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    name="relu6",
+    flat="all its inputs are where relu6 is flat: try leaky_relu, or other initial values",
+)
 def relu6_(x):
     return xp(x).minimum(xp(x).maximum(x, zero_like(x)), number(6, x))
 

@@ -19,7 +19,12 @@ from ..math.elementwise import exp
 from ..math.reduction import largest, one_axis, sum_, total
 
 
-@primitive(wide="rules", check_dtype=floats, name="softmax")
+@primitive(
+    wide="rules",
+    check_dtype=floats,
+    name="softmax",
+    flat="it is saturated, or the target sums over all of it, and that sum is always 1",
+)
 def softmax_(x, *, axis):
     if x.dtype.char in HALF:
         return rounded(softmax_.forward, x, axis=axis)
