@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # A Python named on the command line has its own environment: .venv-3.13 for PYTHON=python3.13.
 VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
-# What `make bench` compares with; `make bench PEERS=` compares with nothing. torch comes first: see its rule.
+# The libraries that `make bench` compares with; none for PEERS=. torch comes first: see its rule.
 PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
