@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import gradtape as tf
+from gradtape.ops.math.elementwise import multiply
+
 from .test_imports import LAYERS, PACKAGE
 
 ROOT = Path(__file__).parents[1]
@@ -106,8 +109,6 @@ def test_how_it_works_shows_code_that_runs_or_is_quoted():
 
 def test_the_functions_of_a_plan_are_those_shown(monkeypatch):
     """How it works shows what the plan of `multiply`, for two inputs, is compiled from."""
-    from gradtape.ops.math.elementwise import multiply
-
     shown = re.findall(r"^\w+: +(lambda .*)", HOW_IT_WORKS.read_text(), re.MULTILINE)
     sources = []
     evaluate = builtins.eval
@@ -116,7 +117,10 @@ def test_the_functions_of_a_plan_are_those_shown(monkeypatch):
         sources.append(ast.unparse(ast.parse(source, mode="eval")))
         return evaluate(source, *scopes)
 
+    x, y = tf.constant(2.0), tf.constant(3.0)
     monkeypatch.setattr(builtins, "eval", spy)
     monkeypatch.setattr(multiply, "plans", {})
-    multiply.plan(0b1110)
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        x * y
     assert sources == shown
