@@ -1,7 +1,9 @@
-# Every target does its own set-up: a fresh clone needs nothing but Python 3.11 and make.
+# Every target does its own set-up: a fresh clone needs nothing but make and Python 3.11, 3.12 or 3.13.
 
 PYTHON ?= python3
-# What `make bench` compares with; `make bench PEERS=` compares with nothing. torch comes first: see its rule.
+# A Python named on the command line has its own environment: .venv-3.13 for PYTHON=python3.13.
+VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
+# The libraries that `make bench` compares with; none for PEERS=. torch comes first: see its rule.
 PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
@@ -13,41 +15,41 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 21
 
-demo: .venv/.installed-plot ## take the tour: programs, their gradients, and a picture
-	@.venv/bin/python examples/tour.py
+demo: $(VENV)/.installed-plot ## take the tour: programs, their gradients, and a picture
+	@$(VENV)/bin/python examples/tour.py
 
 EXAMPLES := regression fluid influence digits sequence generate second_order
 
-examples: .venv/.installed-examples ## run the example programs; their pictures go to pictures/
+examples: $(VENV)/.installed-examples ## run the example programs; their pictures go to pictures/
 	@mkdir -p pictures
 	@set -e; for name in $(EXAMPLES); do \
 	    printf '\n%s\n' "== $$name =="; \
-	    .venv/bin/python examples/$$name.py --out pictures/$$name.png; \
+	    $(VENV)/bin/python examples/$$name.py --out pictures/$$name.png; \
 	done
 
-test: .venv/.installed-dev ## tests, doctests, snippets, ruff, mypy
-	.venv/bin/ruff check
-	.venv/bin/ruff format --check
-	.venv/bin/mypy
-	.venv/bin/pytest
+test: $(VENV)/.installed-dev ## tests, doctests, snippets, ruff, mypy
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pytest
 
-fuzz: .venv/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager
-	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) .venv/bin/pytest tests/fuzz
+fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager
+	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) $(VENV)/bin/pytest tests/fuzz
 
-bench: .venv/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
-	.venv/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
+	$(VENV)/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
-bench-compiled: .venv/.installed-plot .venv/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
-	.venv/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
+	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.*
+	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.*
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for one extra (or one peer) installed into one environment.
 
-.venv/.installed-%: pyproject.toml | .venv/.made
-	.venv/bin/python $(PIP_INSTALL) --editable '.[$*]'
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
+	$(VENV)/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
 # torch goes in by itself, so that no other peer has a say in which of its builds is chosen.
@@ -60,9 +62,9 @@ clean: ## remove everything that make has made
 	.venv-bench/bin/python $(PIP_INSTALL) $* numpy
 	@touch $@
 
-.venv/.made .venv-bench/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	    echo 'gradtape needs Python 3.11 or newer, and $(PYTHON) is not. Name another: make PYTHON=python3.12' >&2; \
+$(VENV)/.made .venv-bench/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }
 	$(PYTHON) -m venv --clear $(@D)
 	@touch $@

@@ -1,7 +1,7 @@
-"""A convolutional network that reads digits, and can be killed at any moment and go on as if it had not been.
+"""A convolutional network that reads digits, and resumes exactly after it was killed at any moment.
 
-With `--folder`, everything that the rest of the training depends on is saved there every few steps: the network, the
-optimizer, the place in the shuffled data, the generator of the dropout. Started again, it goes on from there, and ends
+With `--folder`, the whole state of the training is saved there every few steps: the network, the optimizer, the
+position in the shuffled data, the generator of the dropout. Started again, the program continues from there, and ends
 with the same numbers, bit for bit.
 Run it with `python examples/digits.py --out picture.png`; it needs scikit-learn, for the digits, and matplotlib.
 """
@@ -17,7 +17,7 @@ BATCH = 32
 
 
 def load_digits():
-    """1437 images to learn from and 360 to be tested on, of 8x8 pixels, with what they show."""
+    """Load 1437 images for training and 360 for testing, of 8x8 pixels, with their labels."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -49,7 +49,7 @@ class Reader(tf.Module):
 
 
 def train(model, images, labels, steps, folder, every):
-    """Train up to a number of steps, from the start or from what is in the folder; returns the losses of all steps."""
+    """Train up to a number of steps, from the start or from the last checkpoint; return the losses of all steps."""
     optimizer = tf.optimizers.Adam(tf.optimizers.schedules.CosineDecay(0.005, steps))
     examples = tf.data.Dataset.from_tensor_slices((images, labels))
     batches = iter(examples.shuffle(len(labels), seed=0).repeat().batch(BATCH))
@@ -78,7 +78,7 @@ def train(model, images, labels, steps, folder, every):
 
 
 def fingerprint(model):
-    """A few letters that change if a single bit of the parameters does."""
+    """A short hash of all bits of the parameters."""
     return hashlib.sha256(b"".join(v.numpy().tobytes() for v in model.variables)).hexdigest()[:16]
 
 

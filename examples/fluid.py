@@ -1,7 +1,7 @@
-"""A flow that must neither swell nor shrink: the pressure that makes it so, found by the gradient of the violation.
+"""An incompressible flow: the pressure that removes its divergence, found by the gradient of the violation.
 
-Fields are rank-3 tensors on a periodic grid; a velocity is three of them. Under the flow lies a whirl without
-divergence, and on it a push of known pressure: so what comes out can be compared with what went in.
+Fields are rank-3 tensors on a periodic grid; a velocity is three of them. The flow is the sum of a whirl without
+divergence and a push of known pressure, so the result can be compared with the whirl.
 Run it with `python examples/fluid.py --out picture.png`; the picture needs matplotlib.
 """
 
@@ -21,12 +21,12 @@ def backward(field, axis):
 
 
 def slopes(field):
-    """How a field rises along each of its axes."""
+    """The slope of a field along each of its axes."""
     return tf.stack([forward(field, axis) for axis in range(3)])
 
 
 def divergence(velocity):
-    """How much more leaves each cell than enters it."""
+    """The flow out of each cell minus the flow into it."""
     return tf.add_n([backward(velocity[axis], axis) for axis in range(3)])
 
 

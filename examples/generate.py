@@ -1,4 +1,4 @@
-"""Digits that nobody wrote: an autoencoder goes from one to another, a forger learns by fooling a judge.
+"""Generated digits: an autoencoder interpolates between digits, a forger learns by fooling a judge.
 
 Run it with `python examples/generate.py --out picture.png`; it needs scikit-learn, for the digits, and matplotlib.
 """
@@ -14,7 +14,7 @@ CODE, NOISE, BATCH = 8, 16, 64
 
 
 def load_digits():
-    """1797 digits as rows of 64 pixels from 0 to 1, and what they show."""
+    """Load 1797 digits as rows of 64 pixels from 0 to 1, and their labels."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -22,7 +22,7 @@ def load_digits():
 
 
 class Layers(tf.Module):
-    """Dense layers with leaky corners between them."""
+    """Dense layers with leaky ReLUs between them."""
 
     def __init__(self, *widths, seed=0):
         super().__init__()
@@ -43,7 +43,7 @@ def batches(images, steps):
 
 
 def train_autoencoder(images, steps):
-    """An encoder to a few numbers and a decoder back; returns both."""
+    """Train an encoder to a few numbers and a decoder back; return both."""
     encoder, decoder = Layers(64, 128, CODE, seed=1), Layers(CODE, 128, 64, seed=2)
     variables = encoder.trainable_variables + decoder.trainable_variables
     optimizer = tf.optimizers.Adam(0.002)
@@ -60,7 +60,7 @@ def train_autoencoder(images, steps):
 
 
 def train_gan(images, steps):
-    """A forger that makes digits from noise, and a judge that tells them from real ones; returns the forger."""
+    """Train a forger that makes digits from noise against a judge of real digits; return the forger."""
     forger, judge = Layers(NOISE, 128, 128, 64, seed=3), Layers(64, 128, 128, 1, seed=4)
     forging, judging = (tf.optimizers.Adam(0.0005, beta_1=0.5) for _ in range(2))
     make = lambda noise: tf.sigmoid(forger(noise))
@@ -91,13 +91,13 @@ def train_gan(images, steps):
 
 
 def nearest(samples, images):
-    """How far each sample is from the nearest image, and which that is."""
+    """The distance of each sample to the nearest image, and the index of that image."""
     squares = (samples**2).sum(1)[:, None] + (images**2).sum(1) - 2 * samples @ images.T
     return np.sqrt(squares.min(1)), squares.argmin(1)
 
 
 def draw(out, parts):
-    """Rows of twelve digits, under a title each."""
+    """Draw rows of twelve digits, each under a title."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 5.8), layout="constrained")

@@ -1,7 +1,7 @@
-"""Which pixels of an image move one element of a network's output: a segmentation network looked into by its gradients.
+"""The gradient of one element of a network's output by the pixels of the image, for a segmentation network.
 
-The network learns to tell discs from squares, pixel by pixel. To know what a pixel in the middle of a shape belongs to,
-it must look at the edges; the gradient of that one output shows where it looks.
+The network learns to tell discs from squares, pixel by pixel. To classify a pixel in the middle of a shape, it must
+look at the edges; the gradient of that one output shows where it looks.
 Run it with `python examples/influence.py --out picture.png`; the picture needs matplotlib.
 """
 
@@ -33,7 +33,7 @@ def noisy_shapes(rng, count):
 
 
 class Segmenter(tf.Module):
-    """A convolution, more of them on the image at half its size, and a score for each class at every pixel."""
+    """A convolution, four more at half the size, and a score for each class at every pixel."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -53,7 +53,7 @@ class Segmenter(tf.Module):
 
 
 def receptive_field(place):
-    """The first and the last row (or column) that an output in this row can see, from how the network is built."""
+    """The first and the last row (or column) of the receptive field of an output in this row."""
     half = place // 2
     return max(2 * (half - DEPTH) - 1, 0), min(2 * (half + DEPTH) + 2, SIZE - 1)
 
@@ -75,7 +75,7 @@ def train(model, steps):
 
 
 def influence(model, image, places):
-    """For each place (row, column, class) of the output, its gradient with respect to every pixel: a Jacobian."""
+    """The gradient of each given output (row, column, class) by every pixel: a Jacobian."""
     with tf.GradientTape() as tape:
         tape.watch(image)
         scores = tf.gather_nd(model(image[None])[0], places)
@@ -83,7 +83,7 @@ def influence(model, image, places):
 
 
 def report(place, gradient):
-    """Print where a gradient is not zero, and on how few pixels half of it lies."""
+    """Print where a gradient is not zero, and how few pixels make up half of it."""
     row, column, kind = place
     rows, columns = np.nonzero(gradient)
     touched = (rows.min(), rows.max()), (columns.min(), columns.max())

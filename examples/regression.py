@@ -1,4 +1,4 @@
-"""A line through noisy points: two ways down the same loss, drawn on the surface they descend.
+"""A line through noisy points, by gradient descent with and without momentum, drawn on the loss surface.
 
 Run it with `python examples/regression.py --out picture.png`; the picture needs matplotlib.
 """
@@ -25,7 +25,7 @@ def mean_squared_error(w, b, x, y):
 
 
 def descend(optimizer, x, y, steps):
-    """Where (w, b) has been on its way, the start included: an array of steps + 1 rows."""
+    """The path of (w, b), with the start: an array of steps + 1 rows."""
     w, b = (tf.Variable(value) for value in START)
     path = [START]
     for _ in range(steps):

@@ -1,6 +1,6 @@
 """Derivatives of derivatives: Newton's method, a Hessian times a vector, gradients of examples and of gradients.
 
-Each is checked against what is known by other means.
+Each is compared with an independent result.
 Run it with `python examples/second_order.py --out picture.png`; the picture needs matplotlib.
 """
 
@@ -12,12 +12,12 @@ import gradtape as tf
 
 
 def rosenbrock(x):
-    """A bent valley; its lowest point is (1, 1)."""
+    """Rosenbrock's function: a bent valley with its minimum at (1, 1)."""
     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 
 
 def newton(f, x, steps):
-    """Go, again and again, to where the gradient would vanish if the function were quadratic. Returns the way."""
+    """Newton's method: step to the minimum of the quadratic approximation. Return the path."""
     way = [x]
     for _ in range(steps):
         with tf.GradientTape() as outer:
@@ -33,7 +33,7 @@ def newton(f, x, steps):
 
 
 def descend(f, x, steps, rate=0.001):
-    """Go downhill. Returns the way."""
+    """Gradient descent. Return the path."""
     way = [x]
     for _ in range(steps):
         with tf.GradientTape() as tape:
@@ -63,7 +63,7 @@ def gradient_of_each(w, x, y):
 
 
 def gradient_penalty(critic, points):
-    """How far the lengths of a critic's gradients are from 1, squared. Itself made of gradients."""
+    """The mean squared distance of the lengths of a critic's gradients from 1."""
     with tf.GradientTape() as tape:
         tape.watch(points)
         scores = critic(points)
@@ -72,7 +72,7 @@ def gradient_penalty(critic, points):
 
 
 def train_critic(penalty, steps):
-    """A network on the line that is to be low at -1 and high at 1, with its gradients penalized. Returns it."""
+    """Train a network on the line to be low at -1 and high at 1, with a gradient penalty; return it."""
     rng = np.random.default_rng(0)
     # Rising from the start: to the penalty, a slope of -1 is as good as one of 1.
     ranges = (0, 3, (1, 32)), (-3, 3, 32), (0, 0.05, (32, 1))

@@ -1,7 +1,7 @@
-"""Learning to look something up: a recurrent network and a self-attention block on the same task, compared.
+"""Learning to look up a value: a recurrent network and a self-attention block on the same task.
 
-A sequence is a list of pairs, a key and a value each, and at the end a key alone: what was its value? The recurrent
-network has to carry all pairs along in its state; attention can look back.
+A sequence is a list of pairs, a key and a value each, and at the end a key, whose value is asked for. The recurrent
+network must hold all pairs in its state; attention can look back.
 Run it with `python examples/sequence.py --out picture.png`; the picture needs matplotlib.
 """
 
@@ -29,7 +29,7 @@ def batches(seed):
 
 
 class Network(tf.Module):
-    """What both share: embedded pairs go in, scores for the value come out."""
+    """Base class of both networks: from embedded pairs to scores of the value."""
 
     def __init__(self, seed=0):
         super().__init__()
@@ -66,7 +66,7 @@ class Recurrent(Network):
 
 
 class Attention(Network):
-    """Every pair asks all others, and takes from them by how well they answer."""
+    """A self-attention block over the pairs."""
 
     def __init__(self):
         super().__init__()
@@ -81,7 +81,7 @@ class Attention(Network):
 
 
 def train(network, steps):
-    """Train, and return the share of right answers in the batch of each step."""
+    """Train, and return the accuracy in the batch of each step."""
     optimizer = tf.optimizers.Adam(0.005)
     variables = network.trainable_variables
 

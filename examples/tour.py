@@ -1,4 +1,4 @@
-"""A tour of the tape: small programs, their gradients, why they are what they are, and a picture at the end.
+"""A tour of the tape: small programs, their gradients with explanations, and a picture at the end.
 
 Run it with `make demo`, or with `python examples/tour.py --out picture.png`; the picture needs matplotlib.
 """
@@ -152,31 +152,31 @@ def jacobian():
 TOUR = {
     "A tensor becomes a scalar": {
         sum_of_a_tensor: "Every element enters the sum once, with weight 1.",
-        mean_of_a_tensor: "Each of the four elements has a quarter of the say.",
-        one_element: "Only the element that was picked can move the loss.",
+        mean_of_a_tensor: "Each of the four elements has weight 1/4.",
+        one_element: "The loss depends on the selected element only.",
     },
     "The gradient of one element": {
-        element_of_a_constant: "A constant is followed once it is watched; an element depends on itself alone.",
-        element_of_a_product: "z[0, 0] is row 0 of x times column 0 of y: that column, and nothing for row 1.",
+        element_of_a_constant: "A constant must be watched; an element depends on itself only.",
+        element_of_a_product: "z[0, 0] is row 0 of x times column 0 of y: that column in row 0, and 0 in row 1.",
     },
     "With respect to a matrix": {
-        product_of_matrices: "A target that is no scalar counts as its sum: the row sums of other, in every row.",
-        square_of_each_element: "Elements do not meet, so each has its own derivative, 2x.",
-        matrix_times_its_own_sums: "The result adds up to sums . sums, and its derivative is 2 sums in every row.",
+        product_of_matrices: "A target that is not a scalar is summed first: the row sums of other, in every row.",
+        square_of_each_element: "The elements are independent, so each has its own derivative, 2x.",
+        matrix_times_its_own_sums: "The sum of the result is sums . sums, and its derivative is 2 sums in every row.",
     },
     "A scalar times a tensor": {
-        scalar_times_tensor: "s moves every element of the output, so its gradient adds up: 1 + 2 + 3 + 4.",
-        gradient_descent: "At s = 2 the loss is at its minimum and nothing moves; from elsewhere s comes to 2.",
+        scalar_times_tensor: "Every element of the output depends on s, so its gradient is a sum: 1 + 2 + 3 + 4.",
+        gradient_descent: "At s = 2 the loss has its minimum and s stays; from another start s converges to 2.",
     },
     "The tape": {
-        linear_regression: "The line y = 2x + 1 fits these points exactly: there is no slope to descend.",
-        result_in_between: "Any result on the way may be asked for: dz/dy is 1, and dz/dx takes both paths, 2x + 1.",
-        watched_constant: "Variables are followed by themselves, constants when watched: 2x at 2.",
+        linear_regression: "The line y = 2x + 1 fits these points exactly, so both gradients are 0.",
+        result_in_between: "An intermediate result can be a source: dz/dy is 1, and dz/dx adds both paths, 2x + 1.",
+        watched_constant: "Variables are watched automatically, constants on request: 2x at 2.",
     },
-    "Further": {
-        no_gradient: "None is no zero: y never met unused, and nobody watched the constant.",
+    "None, higher orders, Jacobians": {
+        no_gradient: "None is not zero: y does not depend on unused, and the constant is not watched.",
         second_derivative: "A gradient is a computation like any other; an outer tape records it: 3x^2, 6x.",
-        jacobian: "One row for each output, one column for each input, in a single sweep.",
+        jacobian: "One row for each output, one column for each input, computed in one sweep.",
     },
 }
 
@@ -191,7 +191,7 @@ def print_program(program):
 
 
 def show(program, why):
-    """Print a program, what it returns, and one sentence on it."""
+    """Print a program, its results, and one sentence about it."""
     print_program(program)
     results = program()
     margin = max(map(len, results))
@@ -203,7 +203,7 @@ def show(program, why):
 
 
 def stirred(field, flow, steps):
-    """A square field after a time of being carried along by a flow, spreading, and reacting with itself."""
+    """Simulate a square field that a flow transports, that diffuses, and that reacts with itself."""
     size = field.shape[0]
     next_to = np.eye(size, k=1, dtype=np.float32)
     slope = tf.constant((next_to - next_to.T) / 2)
@@ -224,7 +224,7 @@ def gradient_of_one_element(start, flow, place):
 
 
 def draw(path):
-    """Draw a heat map of how one element of a stirred field depends on each element of the field it came from."""
+    """Draw a heat map of the gradient of one element of a stirred field by the initial field."""
     from matplotlib.figure import Figure
 
     y, x = np.mgrid[-1:1:96j, -1:1:96j].astype(np.float32)
