@@ -1,15 +1,9 @@
 """The public namespace `gradtape.bitwise`: integers bit by bit."""
 
 from .names.missing import closed
-from .ops.math.functions import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift
+from .ops.math import bits
+from .ops.math.bits import *  # noqa: F403
 
-__all__ = [
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "invert",
-    "left_shift",
-    "right_shift",
-]
+__all__ = bits.__all__
 
 closed(__name__)

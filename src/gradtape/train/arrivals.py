@@ -1,8 +1,8 @@
-"""Variables that are made while a checkpoint waits for some: told of when they are first used.
+"""New variables while a checkpoint waits for some: a callback when one is first used.
 
-A list or dictionary tells nobody what is put into it. So the value of a new variable is kept aside until somebody reads
-or assigns it: by then the variable is in its place, where `look` may find it. Python asks `Variable.__getattr__` for
-the value that is missing; as that makes every attribute slower, it is there only as long as a value is aside.
+Lists and dictionaries do not report what is put into them. So the value of a new variable is kept aside until it is
+read or assigned: by then the variable is in its place, where `look` may find it. Python calls `Variable.__getattr__`
+for the missing value; as that method makes every attribute slower, it exists only as long as a value is aside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _aside: dict[int, tuple[weakref.ref[Variable], Tensor]] = {}  # by the variable'
 _look: Callable[[], None]
 _here = threading.local()  # `looks` is True in a thread that looks, and uses variables for it
 
-# What is asked of a variable before it is in its place, and does not depend on its value.
+# Attributes that are read before a variable is in its place, and do not depend on its value.
 _ABOUT = {
     getattr(what, "fget", what).__code__
     for what in (Variable.dtype, Variable.ndim, Variable.device, Variable.__len__, Variable.__dlpack_device__)
@@ -30,14 +30,14 @@ _ABOUT = {
 
 
 def expect(look: Callable[[], None]) -> None:
-    """Call `look` when a variable that is made from now on is first used."""
+    """Call `look` when a variable that is created from now on is first used."""
     global _look
     _look = look
     variables.when_new = _keep_aside
 
 
 def expect_none() -> None:
-    """Nothing waits for variables any more."""
+    """Stop: no checkpoint waits for variables any more."""
     variables.when_new = None
 
 
@@ -62,7 +62,7 @@ def _keep_aside(variable: Variable) -> None:
 
 
 def _first_use(self: Variable, name: str) -> Any:
-    """A variable has no value: put it in, and look where the variable is."""
+    """Give a variable its value back, and look where the variable is."""
     known = _aside.get(id(self))
     if name != "_tensor" or known is None:
         return object.__getattribute__(self, name)  # says what is missing; or another thread has put it in

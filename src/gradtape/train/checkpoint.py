@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.errors import NotFoundError
+from ..core.types import PathLike
 from ..core.variable import Variable
 from . import files, latest
 from .graph import children, is_trackable, walk
@@ -20,12 +21,15 @@ class Checkpoint:
     """The variables of objects, to be saved and restored.
 
     Objects are given by keyword. Their variables are found in attributes, lists, tuples and dictionaries, however deep;
-    iterators of datasets are saved with their positions. What a name led to when it was saved, the same name gets when
-    it is restored: the objects themselves may be new.
+    iterators of datasets are saved with their positions. A value is restored to the variable that is found under the
+    same names as when it was saved: the objects themselves may be new.
 
     Args:
         root: an object whose own parts are saved under their names.
         kwargs: the other objects to save, by their names.
+
+    Raises:
+        ValueError: for an object that cannot be restored into, or a name that is taken.
 
     >>> import gradtape as tf, tempfile
     >>> v = tf.Variable(1.0)
@@ -37,7 +41,7 @@ class Checkpoint:
     1.0
     """
 
-    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+    def __init__(self, root: object = None, **kwargs: object) -> None:
         self._root = root
         self._save_counter: Variable | None = None
         if root is not None:
@@ -52,7 +56,7 @@ class Checkpoint:
             setattr(self, name, value)
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
-        """What is saved: parts of the root, what was given by name, and the count of savings."""
+        """The objects to save: parts of the root, those given by name, and `save_counter`."""
         own = {name: value for name, value in vars(self).items() if name not in ("_root", "_save_counter")}
         inside = {} if self._root is None else dict(children(self._root))
         counter = {} if self._save_counter is None else {"save_counter": self._save_counter}
@@ -60,13 +64,17 @@ class Checkpoint:
 
     @property
     def save_counter(self) -> Variable:
-        """How often `save` was called: a variable, which is saved too."""
+        """The number of calls of `save`: a variable, which is itself saved."""
         if self._save_counter is None:
             self._save_counter = Variable(np.int64(0), trainable=False, name="save_counter")
         return self._save_counter
 
-    def save(self, file_prefix: Any, options: Any = None) -> str:
-        """Save under `file_prefix` and a number that counts up, and make it the latest of its directory.
+    def save(self, file_prefix: PathLike, options: object = None) -> str:
+        """Save under a name with a number that counts up, and make this the latest checkpoint of its directory.
+
+        Args:
+            file_prefix: the path of the file but for the number.
+            options: accepted; no effect.
 
         Returns:
             The path to give to `restore`. The file itself ends in '.safetensors'.
@@ -79,7 +87,7 @@ class Checkpoint:
         return self._counted(lambda number: f"{prefix}-{number}", is_latest)
 
     def _counted(self, name: Callable[[int], str], then: Callable[[str], None]) -> str:
-        """Count one more, write, and do what is to be done then; if any of it fails the count is as it was."""
+        """Add one to the count, write, and call `then`; if any of this fails the count is restored."""
         counter = self.save_counter
         before = counter._array.copy()
         counter.assign_add(1)
@@ -91,8 +99,19 @@ class Checkpoint:
             raise
         return path
 
-    def write(self, file_prefix: Any, options: Any = None) -> str:
-        """Save under this very name, without counting."""
+    def write(self, file_prefix: PathLike, options: object = None) -> str:
+        """Save under this very name, without counting.
+
+        Args:
+            file_prefix: the path of the file but for '.safetensors'.
+            options: accepted; no effect.
+
+        Returns:
+            The path to give to `restore` or `read`.
+
+        Raises:
+            InvalidArgumentError: if a variable holds strings.
+        """
         prefix = os.fspath(file_prefix)
         nodes, tensors = [], {}
         for node in walk(self):
@@ -106,14 +125,25 @@ class Checkpoint:
         files.save(prefix, files.Saved(nodes, tensors))
         return prefix
 
-    def restore(self, save_path: Any, options: Any = None) -> CheckpointLoadStatus | InitializationOnlyStatus:
-        """Restore what `save` or `write` wrote; None, as `latest_checkpoint` may give it, restores nothing.
+    def restore(
+        self, save_path: PathLike | None, options: object = None
+    ) -> CheckpointLoadStatus | InitializationOnlyStatus:
+        """Restore what `save` or `write` wrote.
 
-        The file is checked as a whole first: if it is damaged, or a value does not fit its variable, nothing changes.
-        Variables that come to the objects later get their values when they come.
+        All or nothing: if the file is damaged, or a value does not fit its variable, nothing changes. Variables that
+        are added to the objects later get their values then.
+
+        Args:
+            save_path: what `save` or `latest_checkpoint` returned; None restores nothing.
+            options: accepted; no effect.
 
         Returns:
-            A status that can be asked whether all found its place: `assert_consumed()`, ...
+            A status that can be asked whether every value was used: `assert_consumed()`, ...
+
+        Raises:
+            NotFoundError: if there is no such file.
+            DataLossError: if it is damaged.
+            InvalidArgumentError: if a value does not fit its variable.
         """
         if save_path is None:
             return InitializationOnlyStatus()
@@ -121,12 +151,15 @@ class Checkpoint:
         self.save_counter  # noqa: B018  so that it is there to be restored
         return CheckpointLoadStatus(Restoration(saved), self)
 
-    def read(self, save_path: Any, options: Any = None) -> CheckpointLoadStatus:
-        """Restore, but for the count of savings."""
+    def read(self, save_path: PathLike, options: object = None) -> CheckpointLoadStatus:
+        """Restore what `write` wrote to `save_path`, as `restore` does, but leave `save_counter` alone.
+
+        `options` are accepted and have no effect.
+        """
         return CheckpointLoadStatus(Restoration(files.load(save_path)), self)
 
     def sync(self) -> None:
-        """Nothing is under way: `save` returns when all is on the disk."""
+        """Do nothing: `save` returns when all is on the disk."""
 
 
 def _check(name: str, value: Any, named: bool = True) -> None:
@@ -140,7 +173,7 @@ def _check(name: str, value: Any, named: bool = True) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Looking into a checkpoint
+# Reading a checkpoint
 
 
 class CheckpointReader:
@@ -158,11 +191,15 @@ class CheckpointReader:
         return {name: dtypes.of(array) for name, array in self._tensors.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Is there a value of this name?"""
+        """Return whether there is a value of this name."""
         return _own_name(tensor_str) in self._tensors
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """A value, as a NumPy array. TensorFlow's longer names do too."""
+        """A value, as a NumPy array. TensorFlow's longer names work as well.
+
+        Raises:
+            NotFoundError: if there is no value of this name.
+        """
         if not self.has_tensor(tensor_str):
             raise NotFoundError(
                 f"the checkpoint has no value {tensor_str!r}; it has {', '.join(sorted(self._tensors))}"
@@ -174,8 +211,14 @@ def _own_name(name: str) -> str:
     return name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
 
 
-def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
-    """The values of a checkpoint, or of the latest in a directory, to look at.
+def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
+    """The values of a checkpoint, for reading.
+
+    Args:
+        ckpt_dir_or_file: the path that `save` returned, or a directory, of which the latest checkpoint is read.
+
+    Raises:
+        NotFoundError: if there is none.
 
     >>> import gradtape as tf, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -192,8 +235,8 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     return CheckpointReader(path)
 
 
-def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of the values in a checkpoint.
+def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
+    """The names and shapes of the values in a checkpoint; `ckpt_dir_or_file` is as for `load_checkpoint`.
 
     >>> import gradtape as tf, tempfile
     >>> list_variables(tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/best"))
@@ -202,8 +245,8 @@ def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
-def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
-    """One value of a checkpoint, as a NumPy array.
+def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
+    """One value of a checkpoint, as a NumPy array; `ckpt_dir_or_file` is as for `load_checkpoint`.
 
     >>> import gradtape as tf, tempfile
     >>> load_variable(tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(tempfile.mkdtemp() + "/best"), "v")

@@ -16,7 +16,7 @@ CHECKPOINT = storage.Kind("checkpoint", "Nothing was restored")
 
 
 class Saved(NamedTuple):
-    """What a checkpoint holds. A node has `children`, and perhaps the name of a `tensor`, or a `state`."""
+    """Contents of a checkpoint. A node has `children`, and perhaps the name of a `tensor`, or a `state`."""
 
     nodes: list[dict[str, Any]]
     tensors: dict[str, np.ndarray]
@@ -40,7 +40,7 @@ def save(prefix: str, saved: Saved) -> None:
 
 
 def load(prefix: str | os.PathLike[str]) -> Saved:
-    """Read a checkpoint, all of it, and see that it is what was written."""
+    """Read a whole checkpoint, and verify that it is what was written."""
     path = file_of(prefix)
     try:
         contents, tensors, _ = storage.read(path, CHECKPOINT)
@@ -62,7 +62,7 @@ def _missing(path: Path) -> Exception:
 
 
 def _makes_sense(nodes: Any, tensors: dict[str, np.ndarray]) -> bool:
-    """Do the nodes name nodes and tensors that there are?"""
+    """Return whether all nodes and tensors that the nodes name exist."""
     return (
         bool(nodes)
         and all(

@@ -1,7 +1,7 @@
-"""What a checkpoint saves: the variables that can be reached from an object, and the way to each.
+"""The object graph of a checkpoint: the variables that can be reached from an object, and the path to each.
 
-Objects are walked along their attributes, lists, tuples and dictionaries, breadth first. Values are variables, and
-objects that say what is to be saved of them (`_save_state`, as iterators of datasets do). The rest only leads there.
+Attributes, lists, tuples and dictionaries are searched breadth first. Values are variables, and objects with a state of
+their own (`_save_state`, as iterators of datasets have). All other objects only lead to values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 
-# Classes of these modules hold no variables of the user's, and lead far away. Containers are treated before.
+# Objects of these modules hold no variables of the user's, and lead far away. Containers are handled before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}
 _WORKINGS = (
     "gradtape.core.",
@@ -25,7 +25,7 @@ _WORKINGS = (
 
 
 def is_value(thing: Any) -> bool:
-    """Is this something that is saved itself?"""
+    """Return whether this is saved itself."""
     return isinstance(thing, Variable) or hasattr(type(thing), "_save_state")
 
 
@@ -45,7 +45,7 @@ def children(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_trackable(thing: Any) -> bool:
-    """Is this saved, or could it lead to what is?"""
+    """Return whether this is saved, or may lead to what is."""
     if is_value(thing) or isinstance(thing, (Mapping, list, tuple, SimpleNamespace)):
         return True
     if isinstance(thing, (type, Tensor, enum.Enum)) or not hasattr(thing, "__dict__"):

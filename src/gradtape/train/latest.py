@@ -1,4 +1,4 @@
-"""The file `checkpoint` of a directory: which checkpoints it holds, and which is the latest. JSON."""
+"""The file `checkpoint` of a directory, in JSON: which checkpoints there are, and which is the latest."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..core import storage
 from ..core.errors import DataLossError
+from ..core.types import PathLike
 from . import files
 
 
 @dataclass
 class State:
-    """What the file says. Paths are relative to its directory, so that it can be moved."""
+    """Contents of the file. Paths are relative to its directory, so that it can be moved."""
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ class State:
             self.all_model_checkpoint_paths = [self.model_checkpoint_path]
 
     def times(self) -> dict[str, float]:
-        """When each checkpoint was saved; now, where nothing is said about it."""
+        """The time at which each checkpoint was saved; the current time where that is not recorded."""
         missing = len(self.all_model_checkpoint_paths) - len(self.all_model_checkpoint_timestamps)
         times = [*self.all_model_checkpoint_timestamps, *[time.time()] * missing]
         return dict(zip(self.all_model_checkpoint_paths, times))
@@ -41,8 +41,8 @@ def update(directory: str, state: State) -> None:
     storage.replace(path, json.dumps(asdict(state), indent=1).encode())
 
 
-def read(directory: Any, latest_filename: str | None = None) -> State | None:
-    """What the file says; None if there is no such file."""
+def read(directory: PathLike, latest_filename: str | None = None) -> State | None:
+    """Read the file; None if there is no such file."""
     path = Path(os.fspath(directory)) / (latest_filename or "checkpoint")
     try:
         content = path.read_bytes()
@@ -64,8 +64,15 @@ def read(directory: Any, latest_filename: str | None = None) -> State | None:
     return said
 
 
-def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> State | None:
-    """What is known of the checkpoints of a directory, with full paths; None if nothing is.
+def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None = None) -> State | None:
+    """The checkpoints of a directory, with full paths; None if there are none.
+
+    Args:
+        checkpoint_dir: the directory.
+        latest_filename: the name of the file there that lists them; 'checkpoint' by default.
+
+    Raises:
+        DataLossError: if that file is damaged.
 
     >>> import gradtape as tf, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -81,8 +88,15 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     return said
 
 
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """The path of the latest checkpoint of a directory, for `Checkpoint.restore`; None if there is none.
+
+    Args:
+        checkpoint_dir: the directory.
+        latest_filename: the name of the file there that lists the checkpoints; 'checkpoint' by default.
+
+    Raises:
+        DataLossError: if that file is damaged.
 
     >>> import gradtape as tf, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -98,15 +112,18 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def checkpoints_iterator(
-    checkpoint_dir: Any,
+    checkpoint_dir: PathLike,
     min_interval_secs: float = 0,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
     """The latest checkpoint of a directory, and each new one when it comes.
 
-    It waits for the next up to `timeout` seconds (without end if that is None), and then ends, unless there is a
-    `timeout_fn` and it returns False.
+    Args:
+        checkpoint_dir: the directory.
+        min_interval_secs: the least number of seconds between two checkpoints that are yielded.
+        timeout: how many seconds to wait for the next; None to wait without end.
+        timeout_fn: called after a timeout; the iterator goes on if it returns False, and ends without it.
 
     >>> import tempfile
     >>> list(checkpoints_iterator(tempfile.mkdtemp(), timeout=0))
@@ -124,7 +141,7 @@ def checkpoints_iterator(
         time.sleep(max(0.0, shown + min_interval_secs - time.monotonic()))
 
 
-def _next_checkpoint(directory: Any, last: str | None, timeout: float | None) -> str | None:
+def _next_checkpoint(directory: PathLike, last: str | None, timeout: float | None) -> str | None:
     """A checkpoint that is not the last one, waited for up to `timeout` seconds."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:

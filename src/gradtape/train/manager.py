@@ -9,24 +9,29 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import DataLossError
+from ..core.types import IntLike, PathLike
 from . import files, latest
 from .checkpoint import Checkpoint
 
 
 class CheckpointManager:
-    """Saves checkpoints into a directory and removes the older ones; goes on where an earlier one stopped.
+    """Saves checkpoints into a directory and removes older ones; goes on where an earlier manager stopped.
 
-    It removes only checkpoints that it, or an earlier manager of the same directory and name, has made.
+    Only checkpoints that this or an earlier manager of the same directory and name has saved are removed.
 
     Args:
         checkpoint: what to save.
-        directory: where; it is made if need be.
+        directory: where; it is created if need be.
         max_to_keep: how many to keep; None for all.
         keep_checkpoint_every_n_hours: of those to be removed, keep one for every so many hours.
-        checkpoint_name: the files are named so, with a number behind.
+        checkpoint_name: the name of the files, to which a number is added.
         step_counter: a variable that counts steps, for `checkpoint_interval`.
         checkpoint_interval: `save` does nothing until so many steps have passed since the last time.
-        init_fn: what `restore_or_initialize` calls where there is no checkpoint.
+        init_fn: called by `restore_or_initialize` where there is no checkpoint.
+        last_checkpoint_step: the step at which the last checkpoint was saved, for `checkpoint_interval`.
+
+    Raises:
+        ValueError: if `max_to_keep` is not positive, or a `checkpoint_interval` is given without a `step_counter`.
 
     >>> import gradtape as tf, tempfile
     >>> manager = CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), tempfile.mkdtemp(), max_to_keep=2)
@@ -39,11 +44,11 @@ class CheckpointManager:
     def __init__(
         self,
         checkpoint: Checkpoint,
-        directory: Any,
+        directory: PathLike,
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: float | None = None,
         checkpoint_name: str = "ckpt",
-        step_counter: Any = None,
+        step_counter: IntLike | None = None,
         checkpoint_interval: int | None = None,
         init_fn: Callable[[], Any] | None = None,
         last_checkpoint_step: int | None = None,
@@ -94,12 +99,12 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How many steps there are between two checkpoints."""
+        """The number of steps between two checkpoints."""
         return self._interval
 
     @property
@@ -113,12 +118,20 @@ class CheckpointManager:
         return [self._full(path) for path in self._times]
 
     def save(
-        self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
+        self,
+        checkpoint_number: IntLike | None = None,
+        check_interval: bool = True,
+        options: object = None,
     ) -> str | None:
-        """Save, and remove what is older than the last `max_to_keep`.
+        """Save, and remove all but the last `max_to_keep` checkpoints.
 
-        `checkpoint_number` takes the place of the number that counts up. With a `checkpoint_interval`, and unless
-        `check_interval` is False, it returns None, and does nothing, where too few steps have passed.
+        Args:
+            checkpoint_number: takes the place of the number that counts up.
+            check_interval: False to save even if fewer than `checkpoint_interval` steps have passed.
+            options: accepted; no effect.
+
+        Returns:
+            The path of the checkpoint; None if it was not time for one.
         """
         if check_interval and not self._is_due():
             return None
@@ -130,7 +143,7 @@ class CheckpointManager:
         )
 
     def _enter(self, path: str) -> None:
-        """Enter a new checkpoint in the books, first those on the disk; then remove what is too old."""
+        """Record a new checkpoint, first on the disk; then remove those that are too old."""
         newest = os.path.basename(path)
         times = {old: saved for old, saved in self._times.items() if old != newest} | {newest: time.time()}
         surplus, preserved = self._surplus(times)
@@ -147,14 +160,14 @@ class CheckpointManager:
                 files.file_of(self._full(old)).unlink()
 
     def _is_due(self) -> bool:
-        if self._interval is None or self._last_step is None:
+        if self._interval is None or self._last_step is None or self._step_counter is None:
             return True
         return int(self._step_counter) - self._last_step >= self._interval
 
     def _surplus(self, times: dict[str, float]) -> tuple[list[str], float]:
         """Take the oldest beyond `max_to_keep` out of `times`.
 
-        Returns those that are to be removed, and when the last one was saved that stays for its hour.
+        Returns the checkpoints to remove, and when the last one was saved that is kept for its hour.
         """
         surplus, preserved = [], self._last_preserved
         while self._max_to_keep is not None and len(times) > self._max_to_keep:
@@ -167,7 +180,7 @@ class CheckpointManager:
         return surplus, preserved
 
     def _others(self) -> dict[str, float]:
-        """The checkpoints that somebody else keeps in the directory, under another name."""
+        """The checkpoints that another manager keeps in the directory, under another name."""
         try:
             said = latest.read(self._directory)
         except DataLossError:
@@ -187,4 +200,4 @@ class CheckpointManager:
         return None
 
     def sync(self) -> None:
-        """Nothing is under way: `save` returns when all is on the disk."""
+        """Do nothing: `save` returns when all is on the disk."""

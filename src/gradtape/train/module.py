@@ -13,13 +13,16 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Module:
-    """What has variables: a layer, a model. Subclass it, call `super().__init__()`, and put variables in attributes.
+    """Base class for layers and models. Call `super().__init__()` in a subclass, and put variables in attributes.
 
     Variables and modules are found in attributes, and in lists, tuples and dictionaries there: those of the module
     itself in the order of the attributes' names, then those of its modules. What occurs twice counts once.
 
     Args:
         name: a name, such as a Python variable could have; the default is made from the class's.
+
+    Raises:
+        ValueError: for another kind of name.
 
     >>> import gradtape as tf
     >>> class Line(tf.Module):

@@ -16,6 +16,8 @@ from itertools import count
 from time import perf_counter
 from typing import Any, Generic, TextIO, TypeVar
 
+from ..core.types import TensorLike
+
 T = TypeVar("T")
 
 _BETWEEN_FRAMES = 0.05  # seconds between two pictures of a bar
@@ -64,8 +66,8 @@ class progress(Generic[T]):
             raise TypeError("the number of elements is not known: give progress(..., total=...)")
         return self._total
 
-    def update(self, **values: Any) -> None:
-        """Show these from now on: numbers, tensors of one element, or texts."""
+    def update(self, **values: TensorLike) -> None:
+        """Show `values` from now on: numbers, tensors of one element, or texts, by their names."""
         self._values.update(values)
 
     def __iter__(self) -> Iterator[T]:
@@ -231,7 +233,7 @@ class _Bar:
 
 
 def _terminal(file: TextIO) -> Any:
-    """What draws bars in a terminal: no thread does, the loop itself says when."""
+    """Create what draws bars in a terminal. There is no thread: the loop says when to draw."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 

@@ -1,9 +1,8 @@
-"""Restoring: which saved value belongs to which object, now and for objects that come later.
+"""Restoring: match saved values with objects, now and when more objects are created later.
 
-All is found and checked before the first value changes. What nobody has claimed yet waits: when an attribute is set on
-an object that is known to lack something, it is looked at again. Python tells that through `__setattr__`, which the
-object's class is given for as long as something waits. Of lists and dictionaries `arrivals` tells, when a new variable
-is first used.
+All values are matched and checked before the first one changes. Values without an object wait: when an attribute is set
+on an object that lacks a value, it is matched again. For this its class gets a `__setattr__` as long as a value waits.
+For lists and dictionaries `arrivals` calls back, when a new variable is first used.
 """
 
 from __future__ import annotations
@@ -33,7 +32,10 @@ class Restoration:
         self._lacking = self._incomplete()
 
     def match(self, thing: Any, number: int) -> None:
-        """Give the values at this node and beyond to the objects found in `thing`. If one does not fit, none is."""
+        """Give the values at this node and below to the objects found in `thing`.
+
+        All or nothing: if any value does not fit, nothing changes.
+        """
         trace = local.here.trace
         with (
             _one_at_a_time,
@@ -45,7 +47,7 @@ class Restoration:
                     trace.restored(found)
 
     def _match(self, thing: Any, number: int) -> list[Any]:
-        """The same; returns the objects that got a value."""
+        """Do the work of `match`, and return the objects that got a value."""
         changes: dict[int, tuple[Any, Callable[[], None]]] = {}
         waiting, seen, incomplete = [(thing, number)], set(), []
         while waiting:
@@ -75,7 +77,7 @@ class Restoration:
         return [thing for thing, _ in changes.values()]
 
     def _change(self, thing: Any, node: dict[str, Any], number: int) -> Callable[[], None]:
-        """What will put a saved value into its object; it is known to fit."""
+        """A function that puts a saved value into its object, after checking that it fits."""
         try:
             if isinstance(thing, Variable) and "tensor" in node:
                 tensor = thing._fitting(wrap(self._saved.tensors[node["tensor"]].copy()), "restore")
@@ -90,7 +92,7 @@ class Restoration:
         )
 
     def _incomplete(self) -> set[int]:
-        """The nodes that lead to values nobody has claimed."""
+        """The nodes that lead to values without an object."""
         return leading([node["children"] for node in self._saved.nodes], self._values - self._bound.keys())
 
     def _wait(self, incomplete: list[tuple[Any, int]]) -> None:
@@ -100,7 +102,7 @@ class Restoration:
                 if (self, number) not in waiting:
                     waiting.append((self, number))
 
-    # -- what a status asks -------------------------------------------------------------------------------------------
+    # -- for statuses -------------------------------------------------------------------------------------------
 
     def unclaimed(self) -> list[str]:
         """The names of the values in the checkpoint that no object has."""
@@ -116,7 +118,7 @@ class Restoration:
         ]
 
     def any(self) -> bool:
-        """Has any object got a value?"""
+        """Return whether any object got a value."""
         return bool(self._bound)
 
 
@@ -134,11 +136,11 @@ def _names(nodes: list[dict[str, Any]]) -> dict[int, str]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Objects that lack something
+# Objects that lack values
 
 
 class _Lacking(NamedTuple):
-    """An object that lacks something, and what is to be tried again when it is given an attribute."""
+    """An object that lacks values, and the nodes to match again when an attribute is set on it."""
 
     thing: weakref.ref[Any]
     tries: list[tuple[Restoration, int]]
@@ -146,17 +148,17 @@ class _Lacking(NamedTuple):
 
 _lacking: dict[int, _Lacking] = {}  # by the object's id
 _one_at_a_time = threading.RLock()
-# Of classes whose objects tell us of attributes: how many lack something, and how.
+# Classes with our `__setattr__`: the number of objects that lack values, ours, and what was there before.
 _told: dict[type, list[Any]] = {}
 
 
 def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
-    """The list of what is to be tried again when the object is given an attribute."""
+    """The nodes to match again when an attribute is set on the object."""
     known = _lacking.get(id(thing))
     if known is None:
         try:
             weakref.finalize(thing, _forget, id(thing), type(thing)).atexit = False
-        except TypeError:  # no weak references: nothing could tell us when it is gone
+        except TypeError:  # no weak references: we would not know when it is gone
             return []
         known = _lacking[id(thing)] = _Lacking(weakref.ref(thing), [])
         _tell(type(thing))
@@ -165,7 +167,7 @@ def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
 
 
 def _tell(cls: Any) -> None:
-    """Have the objects of a class tell us when they are given an attribute."""
+    """Make the objects of a class report when an attribute is set on them."""
     if cls in _told:
         _told[cls][0] += 1
         return
@@ -181,7 +183,7 @@ def _tell(cls: Any) -> None:
 
 
 def _forget(number: int, cls: Any) -> None:
-    """An object lacks nothing any more; if none of its class does, the class is what it was."""
+    """Note that an object lacks nothing any more; restore its class if no other of its objects does."""
     if _lacking.pop(number, None) is None:
         return
     if not _lacking:
@@ -191,7 +193,7 @@ def _forget(number: int, cls: Any) -> None:
     if not count:
         del _told[cls]
         if cls.__dict__.get("__setattr__") is not ours:
-            return  # somebody has put theirs around ours, which does no harm
+            return  # another wraps ours, which does no harm
         if before is None:
             del cls.__setattr__
         else:
@@ -212,7 +214,7 @@ def _try_again(thing: Any) -> None:
 
 
 def _try_all() -> None:
-    """There are new variables, some of them perhaps in lists and dictionaries, which tell nobody."""
+    """Match all waiting objects again: there are new variables, perhaps in lists and dictionaries."""
     for lacking in list(_lacking.values()):
         thing = lacking.thing()
         if thing is not None:
@@ -223,11 +225,11 @@ when_made.append(_try_all)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What `restore` returns
+# Results of `restore`
 
 
 class CheckpointLoadStatus:
-    """What became of a checkpoint that was restored."""
+    """Status of a restored checkpoint."""
 
     def __init__(self, restoration: Restoration, root: Any) -> None:
         self._restoration, self._root = restoration, root
@@ -256,12 +258,12 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Say that not all values will be used. (Nothing complains here unless asked.)"""
+        """State that not all values will be used. Nothing warns of unused values here."""
         return self
 
 
 class InitializationOnlyStatus:
-    """What `restore(None)` returns: there was no checkpoint."""
+    """Status of `restore(None)`: there was no checkpoint."""
 
     def assert_consumed(self) -> InitializationOnlyStatus:
         """Raise AssertionError."""
@@ -270,7 +272,7 @@ class InitializationOnlyStatus:
     assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
 
     def expect_partial(self) -> InitializationOnlyStatus:
-        """Nothing was expected."""
+        """Do nothing: no value was expected."""
         return self
 
 

@@ -92,6 +92,8 @@ def non_max_suppression(
 ) -> Tensor:
     """The indices of the boxes, best score first, that overlap none before them too much.
 
+    The shape of the result depends on values: a `@function` that calls this runs operation by operation.
+
     Args:
         boxes: (n, 4), each (y1, x1, y2, x2).
         scores: n numbers.
@@ -101,7 +103,6 @@ def non_max_suppression(
 
     Raises:
         InvalidArgumentError: if the shapes do not match, or `iou_threshold` is not in [0, 1].
-        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
     >>> non_max_suppression(boxes, [0.8, 0.9, 0.5], 10).numpy()

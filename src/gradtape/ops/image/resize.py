@@ -268,7 +268,7 @@ def crop_and_resize(
 
     Raises:
         InvalidArgumentError: if the shapes do not match, or there is no such image or method.
-        DTypeError: if boxes are not float32.
+        DTypeError: if boxes are a tensor of another dtype than float32.
 
     >>> crop_and_resize([[[[1.0], [3.0]]]], [[0.0, 0.0, 0.0, 1.0]], [0], (1, 3)).numpy()[0, 0, :, 0]
     array([1., 2., 3.], dtype=float32)

@@ -1,4 +1,7 @@
-"""Public functions that take tensors alone: each is its primitive, applied."""
+"""Public functions that take tensors alone: each is its primitive, applied.
+
+`__all__` is what the namespace `tf.math` offers of them: adding a function here and its name there makes it public.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,81 @@ from ...core.types import TensorLike
 from ..array.movement import together
 from ..known import shape_known
 from . import elementwise, special
+
+__all__ = [
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "betainc",
+    "ceil",
+    "conj",
+    "cos",
+    "cosh",
+    "digamma",
+    "divide",
+    "divide_no_nan",
+    "equal",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
+    "exp",
+    "expm1",
+    "floor",
+    "floordiv",
+    "floormod",
+    "greater",
+    "greater_equal",
+    "igamma",
+    "igammac",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "less",
+    "less_equal",
+    "lgamma",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "multiply_no_nan",
+    "ndtri",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "polygamma",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "softsign",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "truediv",
+    "where",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Arithmetic
@@ -98,7 +176,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """What truncatediv leaves over, with the sign of x.
+    """The remainder of `truncatediv`, with the sign of x.
 
     >>> int(truncatemod(-7, 2))
     -1
@@ -523,7 +601,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Both, element by element.
+    """x and y, element by element.
 
     >>> bool(logical_and(True, False))
     False
@@ -532,7 +610,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Either, element by element.
+    """x or y, element by element.
 
     >>> bool(logical_or(True, False))
     True
@@ -541,7 +619,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """One and not the other.
+    """x or y but not both, element by element.
 
     >>> bool(logical_xor(True, False))
     True
@@ -550,7 +628,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Not, element by element.
+    """not x, element by element.
 
     >>> bool(logical_not(True))
     False
@@ -559,7 +637,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Which elements are nan?
+    """Whether each element is nan.
 
     >>> bool(is_nan(float('nan')))
     True
@@ -568,7 +646,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Which elements are infinite?
+    """Whether each element is infinite.
 
     >>> bool(is_inf(float('inf')))
     True
@@ -577,7 +655,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Which elements are finite?
+    """Whether each element is finite.
 
     >>> bool(is_finite(1.0))
     True
@@ -671,7 +749,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """How likely a number of gamma distribution a is below x.
+    """The probability that a number of the gamma distribution with shape a is below x.
 
     >>> print(f"{float(igamma(1.0, 1.0)):.4f}")
     0.6321
@@ -689,7 +767,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """How likely a number of beta distribution (a, b) is below x.
+    """The probability that a number of the beta distribution with shapes a and b is below x.
 
     >>> float(betainc(1.0, 1.0, 0.5))
     0.5
@@ -697,10 +775,19 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     return apply(special.betainc, (a, b, x))
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Choosing
+
+
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """`x` where the condition holds, `y` elsewhere; of a condition alone, the indices at which it holds, one a row.
+    """`x` where the condition holds, `y` elsewhere; for a condition alone, the indices at which it holds, one a row.
+
+    Raises:
+        ValueError: If one of `x` and `y` is missing.
+        DTypeError: If the condition is not boolean, or `x` and `y` have different dtypes.
+        NotCompilableError: If a condition alone is computed in a `@function`: its values decide the shape.
 
     >>> where([True, False], 1.0, 2.0).numpy()
     array([1., 2.], dtype=float32)
@@ -723,218 +810,3 @@ def where(
             f"where: x and y must have one dtype, not {taken.dtype.name} and {other.dtype.name}: cast one"
         )
     return apply(elementwise.select, (chosen, taken, other))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Bits
-
-
-def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits set in both.
-
-    >>> int(bitwise_and(6, 3))
-    2
-    """
-    return apply2(elementwise.bitwise_and, x, y)
-
-
-def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits set in either.
-
-    >>> int(bitwise_or(6, 3))
-    7
-    """
-    return apply2(elementwise.bitwise_or, x, y)
-
-
-def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits set in one and not the other.
-
-    >>> int(bitwise_xor(6, 3))
-    5
-    """
-    return apply2(elementwise.bitwise_xor, x, y)
-
-
-def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """Every bit turned.
-
-    >>> int(invert(6))
-    -7
-    """
-    return apply1(elementwise.invert, x)
-
-
-def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x with its bits y places further up.
-
-    >>> int(left_shift(3, 2))
-    12
-    """
-    return apply2(elementwise.left_shift, x, y)
-
-
-def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x with its bits y places further down; the sign stays.
-
-    >>> int(right_shift(-8, 1))
-    -4
-    """
-    return apply2(elementwise.right_shift, x, y)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# More special functions
-
-
-def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
-    """Dawson's integral: exp(-x^2) times the integral of exp(t^2) from 0 to x.
-
-    >>> print(f"{float(dawsn(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.dawsn, x)
-
-
-def expint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential integral Ei(x).
-
-    >>> print(f"{float(expint(1.0)):.4f}")
-    1.8951
-    """
-    return apply1(special.expint, x)
-
-
-def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The integral of cos(pi t^2 / 2) from 0 to x.
-
-    >>> print(f"{float(fresnel_cos(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.fresnel_cos, x)
-
-
-def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The integral of sin(pi t^2 / 2) from 0 to x.
-
-    >>> print(f"{float(fresnel_sin(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.fresnel_sin, x)
-
-
-def spence(x: TensorLike, name: str | None = None) -> Tensor:
-    """Spence's integral of log(t) / (1 - t) from 1 to x.
-
-    >>> print(f"{float(spence(1.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.spence, x)
-
-
-def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind and order 0.
-
-    >>> print(f"{float(bessel_i0(0.0)):.4f}")
-    1.0000
-    """
-    return apply1(special.bessel_i0, x)
-
-
-def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) bessel_i0(x).
-
-    >>> print(f"{float(bessel_i0e(0.0)):.4f}")
-    1.0000
-    """
-    return apply1(special.bessel_i0e, x)
-
-
-def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the first kind and order 1.
-
-    >>> print(f"{float(bessel_i1(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.bessel_i1, x)
-
-
-def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) bessel_i1(x).
-
-    >>> print(f"{float(bessel_i1e(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.bessel_i1e, x)
-
-
-def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind and order 0.
-
-    >>> print(f"{float(bessel_k0(1.0)):.4f}")
-    0.4210
-    """
-    return apply1(special.bessel_k0, x)
-
-
-def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) bessel_k0(x).
-
-    >>> print(f"{float(bessel_k0e(1.0)):.4f}")
-    1.1445
-    """
-    return apply1(special.bessel_k0e, x)
-
-
-def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of the second kind and order 1.
-
-    >>> print(f"{float(bessel_k1(1.0)):.4f}")
-    0.6019
-    """
-    return apply1(special.bessel_k1, x)
-
-
-def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) bessel_k1(x).
-
-    >>> print(f"{float(bessel_k1e(1.0)):.4f}")
-    1.6362
-    """
-    return apply1(special.bessel_k1e, x)
-
-
-def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind and order 0.
-
-    >>> print(f"{float(bessel_j0(0.0)):.4f}")
-    1.0000
-    """
-    return apply1(special.bessel_j0, x)
-
-
-def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the first kind and order 1.
-
-    >>> print(f"{float(bessel_j1(0.0)):.4f}")
-    0.0000
-    """
-    return apply1(special.bessel_j1, x)
-
-
-def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind and order 0.
-
-    >>> print(f"{float(bessel_y0(1.0)):.4f}")
-    0.0883
-    """
-    return apply1(special.bessel_y0, x)
-
-
-def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Bessel function of the second kind and order 1.
-
-    >>> print(f"{float(bessel_y1(1.0)):.4f}")
-    -0.7812
-    """
-    return apply1(special.bessel_y1, x)

@@ -202,13 +202,12 @@ def compute_accidental_hits(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The places where classes drawn are true ones: rows, positions in the sample, and the lowest number for each.
 
+    The shape of the result depends on values: a `@function` that calls this runs operation by operation.
+
     Args:
         true_classes: (batch, num_true).
         sampled_candidates: the classes drawn.
         seed: not used.
-
-    Raises:
-        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> [t.numpy().tolist() for t in compute_accidental_hits([[1, 2], [3, 4]], [4, 1], 2)[:2]]
     [[0, 1], [1, 0]]

@@ -199,6 +199,8 @@ def ctc_greedy_decoder(
 ) -> tuple[list[Sparse], Tensor]:
     """The labels of the best path, and minus the sum of its logits.
 
+    The shape of the result depends on values: a `@function` that calls this runs operation by operation.
+
     Args:
         inputs: logits, (time, batch, classes).
         sequence_length: how many time steps each sequence has.
@@ -208,7 +210,6 @@ def ctc_greedy_decoder(
     Raises:
         InvalidArgumentError: if `inputs` is of another shape or dtype, or there is no class `blank_index`.
         FailedPreconditionError: if `sequence_length` does not match it.
-        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> decoded, _ = ctc_greedy_decoder([[[9.0, 0.0, 1.0]], [[9.0, 0.0, 1.0]], [[0.0, 9.0, 1.0]]], [3])
     >>> decoded[0].values.numpy()
@@ -332,11 +333,11 @@ def collapse_repeated(
 ) -> tuple[Tensor, Tensor]:
     """The labels of each row without repetitions of the one before, padded with 0; and how many are left.
 
-    `seq_length` says how many labels of each row count.
+    `seq_length` says how many labels of each row count. The shape of the result depends on values: a `@function` that
+    calls this runs operation by operation.
 
     Raises:
         InvalidArgumentError: if `labels` is not a matrix, or `seq_length` not one number a row.
-        NotCompilableError: inside a `@function`, because the shape of the result depends on values.
 
     >>> [t.numpy().tolist() for t in collapse_repeated([[1, 1, 2, 2, 1]], [5])]
     [[[1, 2, 1]], [3]]

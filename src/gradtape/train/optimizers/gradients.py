@@ -1,4 +1,4 @@
-"""What optimizers do to gradients before they use them: check them, add up rows of the same place, clip them.
+"""Preparation of gradients for an update: check them, add up rows of the same place, clip them.
 
 A gradient here is an array, or `IndexedSlices` of arrays.
 """

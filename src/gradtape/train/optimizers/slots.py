@@ -26,9 +26,9 @@ CHUNK = 1 << 16  # elements whose temporaries stay in the processor's cache
 
 
 class Slot(Variable):
-    """A variable of an optimizer's own state. Its array is private: what is read is a copy.
+    """A variable of an optimizer's own state. Its array is private: reading gives a copy.
 
-    So an update may write into it without asking who else holds it, and it may be a part of a larger buffer.
+    So an update may write into the array without counting references, and it may be a part of a larger buffer.
     """
 
     __slots__ = ("_given", "_home")
