@@ -152,6 +152,7 @@ def dropout(
     if (keep_prob is None) == (rate is None):
         raise ValueError("compat.v1.nn.dropout: give one of keep_prob and rate")
     dropped = rate if keep_prob is None else 1 - keep_prob
+    assert dropped is not None
     return gradtape.nn.dropout(x, dropped, noise_shape, seed, name)
 
 
@@ -167,6 +168,8 @@ def softmax_cross_entropy_with_logits(
     >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
     0.6931
     """
+    if labels is None or logits is None:
+        raise ValueError("compat.v1.nn.softmax_cross_entropy_with_logits: give both labels and logits")
     constant = gradtape.stop_gradient(labels)
     return gradtape.nn.softmax_cross_entropy_with_logits(
         constant, logits, dim if axis is None else axis, name

@@ -259,9 +259,11 @@ def _by_engine(
 ) -> Callable[..., Any]:
     """Dispatch by the arrays: `forward` for NumPy's, `compiled` if one is JAX's."""
     parameters, arguments = _signature(inputs, attributes)
+    all_numpys = " and ".join(f"type({name}) is ndarray" for name in inputs)  # written out: 0.05 us
     dispatch = eval(
-        f"lambda {parameters}: (forward if xp({', '.join(inputs)}) is np else compiled)({arguments})",
-        {"forward": forward, "compiled": compiled, "xp": xp, "np": np},
+        f"lambda {parameters}: "
+        f"(forward if {all_numpys} or xp({', '.join(inputs)}) is np else compiled)({arguments})",
+        {"forward": forward, "compiled": compiled, "xp": xp, "np": np, "ndarray": ndarray},
     )
     dispatch.__wrapped__ = forward
     return dispatch

@@ -94,7 +94,7 @@ def sampler(seed: int | None) -> Callable[..., Tensor]:
 
 def stateless_sampler(seed: TensorLike | None) -> Callable[..., Tensor]:
     """`random.stateless_uniform` of this seed."""
-    return functools.partial(stateless.stateless_uniform, seed=seed)
+    return functools.partial(stateless.stateless_uniform, seed=seed)  # type: ignore[arg-type]  # None is refused there
 
 
 def _random_flip(name: str, image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tensor:
