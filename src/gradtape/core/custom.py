@@ -14,7 +14,8 @@ from ..engine.arrays import as_array
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, Primitive, apply, local
+from .primitive import Listener, apply, local, primitive
+from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .variable import Variable
@@ -54,7 +55,7 @@ def no_recording() -> Iterator[None]:
 
 
 class CustomPlan:
-    """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
+    """A plan (see `plan.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
     def __init__(
         self,
@@ -91,18 +92,16 @@ class CustomPlan:
             self._call(tuple(None if g is None else g[index] for g in gradients))
             for index in np.ndindex(*front)
         ]
-        stack, reshape = Primitive.registry["stack"], Primitive.registry["reshape"]
         results: list[Any] = []
         for parts in zip(*rows, strict=True):
             if any(part is None for part in parts):
                 results.append(None)
             else:
-                stacked = stack(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
-                results.append(reshape(stacked, shape=front + tuple(stacked.shape)[1:]))
+                stacked = stack_(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
+                results.append(reshape_(stacked, shape=front + tuple(stacked.shape)[1:]))
         return results
 
     def _call(self, gradients: tuple[Any, ...]) -> list[Any]:
-        conj = Primitive.registry["conj"]
         given = [
             wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
             for g, (shape, dtype) in zip(gradients, self._like, strict=True)
@@ -283,8 +282,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         def grad(*upstream: Any, variables: Any = ()) -> Any:
             # A tensor that is given twice has a gradient for each place.
-            identity = Primitive.registry["identity"]
-            given = nest.map_structure(lambda x: identity(x) if type(x) is Tensor else x, args)
+            given = nest.map_structure(lambda x: identity_(x) if type(x) is Tensor else x, args)
             sources = [x for x in nest.flatten(given) if is_tensor(x)]
             with GradientTape() as tape, draws.repeated():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
@@ -338,6 +336,12 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     return _with_gradient(passing, f)
 
 
+@primitive(name="stop_gradient")
+def stop_gradient_(x: Any) -> Any:
+    """The same value. There is no rule: listeners learn that the path ends here on purpose."""
+    return x
+
+
 def stop_gradient(input: Any, name: str | None = None) -> Any:
     """The same value, as a constant: no gradient passes.
 
@@ -353,4 +357,4 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
         given._key = input._key
     else:
         given = convert(input)
-    return apply(Primitive.registry["stop_gradient"], (given,))
+    return apply(stop_gradient_, (given,))

@@ -11,7 +11,9 @@ from typing import Any
 
 from ..engine.arrays import xp
 from . import dtypes, nest
+from .plan import plan_for
 from .primitive import Listener, Primitive, local
+from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
@@ -170,12 +172,11 @@ def _push(
     if primitive.elementwise:
         terms = []
         for i, t in tangents.items():
-            plan = primitive.plan((2 << i) + (2 << len(inputs)))
+            plan = plan_for(primitive, (2 << i) + (2 << len(inputs)))
             terms += plan.tensors(t, plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
         shape = out._array.shape
-        spread = Primitive.registry["broadcast_to"]
-        return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
-    plan = primitive.plan(sum(2 << i for i in tangents) + (2 << len(inputs)))
+        return (_total([t if tuple(t.shape) == shape else broadcast_to_(t, shape=shape) for t in terms]),)
+    plan = plan_for(primitive, sum(2 << i for i in tangents) + (2 << len(inputs)))
     kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
     outputs = list(out) if primitive.multiple else [out]
     return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
@@ -208,7 +209,6 @@ def _transpose(
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     if not pairs:
         return (None,) * len(outputs)
-    conj = Primitive.registry["conj"]
     plain = [
         conj(t) if t.dtype.is_complex else t for _, t in pairs
     ]  # the tape conjugates at its edges; undo it

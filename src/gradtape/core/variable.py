@@ -1,7 +1,6 @@
 """Variable: a named, mutable cell that holds a value.
 
-Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it. Operations on slices
-of a variable are lent by `ops.indexing`.
+Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from .indexed_slices import IndexedSlices
-from .primitive import Primitive, apply, local, outside, quietly, rounded
+from .indexed_slices import IndexedSlices, rows_at
+from .primitive import apply1, local, outside, quietly, rounded
 from .shapes import TensorShape
+from .structural import identity_
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .trace_errors import no_value
+from .types import TensorLike
 
 # What is called when a @function has made variables, before they get initial values that it computes.
 when_made: list[Callable[[], None]] = []
@@ -129,14 +130,21 @@ class Variable(Operators):
 
     def value(self) -> Tensor:
         """The value now, as a tensor."""
-        result: Tensor = apply(Primitive.registry["identity"], (self,))
-        return result
+        return apply1(identity_, self)
 
     def read_value(self) -> Tensor:
         """The value now, as a tensor."""
         return self.value()
 
     _as_tensor = value
+
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at `indices`, as `gather` gives them.
+
+        >>> Variable([1.0, 2.0, 3.0]).sparse_read([2, 0]).numpy()
+        array([3., 1.], dtype=float32)
+        """
+        return rows_at(self._read(), indices)
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array."""

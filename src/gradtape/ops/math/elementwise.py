@@ -604,9 +604,6 @@ def rint(x):
 nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, check_dtype=floats)
 nextafter.rules(x1=lambda g: g, x2=lambda g: zeros(g, g.shape))
 
-conj = _unary(unary(np.conj), "conj", check_dtype=numbers)
-conj.rules(x=lambda g: conj(g))
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Python's operators
 

@@ -11,9 +11,10 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, rounded
+from ...core.structural import reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import xp
-from ..array.movement import cast, reshape, reshape_, together
+from ..array.movement import cast, reshape, together
 from ..math.elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
 from ..math.reduction import axes as axes_of
 from ..math.reduction import mean as mean_

@@ -15,10 +15,11 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, primitive
+from ...core.slicing import gather_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..array.movement import gather_, identity, static_number, static_shape
+from ..array.movement import identity, static_number, static_shape
 from ..known import afford
 from ..math.elementwise import add, divide, maximum, multiply, subtract
 from ..math.special import gamma_density, igamma_by_shape

@@ -11,9 +11,10 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.structural import reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import xp
-from ..array.movement import concat, reshape_, transpose
+from ..array.movement import concat, transpose
 from ..array.padding import pad
 from ..known import afford
 from ..math.cumulative import cumsum
