@@ -20,6 +20,7 @@ from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
 blank = object.__new__
@@ -161,20 +162,9 @@ def set_apart(variables: list[Variable], tensors: list[Tensor], arrays: list[Any
     They keep the tensor, with its array in it; the variable has another tensor, and a copy is to be written into.
     """
     for i in range(len(arrays)):
-        if getrefcount(tensors[i]) + getrefcount(arrays[i]) > ALONE:
+        if getrefcount(tensors[i]) + getrefcount(arrays[i]) > UNSHARED_ITEMS:
             other, copy = blank(Tensor), _copied(arrays[i])
             other._key = variables[i]._key
             set_device(tensors[i], arrays[i])
             arrays[i], tensors[i] = copy, other
             variables[i]._tensor = other
-
-
-def _alone() -> int:
-    """The references to a tensor that a variable and a list have, and to its array, that only a list has."""
-    variable = [from_device(np.zeros(1))]
-    tensors, arrays = list(variable), [variable[0]._device]
-    do(map(drop_device, tensors))
-    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
-
-
-ALONE = _alone()

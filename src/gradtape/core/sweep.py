@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ..engine.reference_counts import UNSHARED_ITEM
 from .deferred_products import Products
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
@@ -89,21 +90,13 @@ def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], f
     return None
 
 
-def _references(gradients: dict[Any, Any], key: Any) -> int:
-    total = gradients[key]
-    return getrefcount(total)
-
-
-_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
-
-
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
-    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    """Add `part` to the gradient under `key`, in place if the array is not shared."""
     total = gradients[key]
     if type(total) is Products and type(part) is Products:
         total.add(part)
     elif (
-        getrefcount(total) == _SOLE
+        getrefcount(total) == UNSHARED_ITEM
         and type(total) is ndarray
         and total.base is None
         and type(part) is ndarray

@@ -6,13 +6,13 @@ Assigning puts a new array in the cell; it never writes into one, because a tape
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
+from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, references
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
@@ -225,14 +225,17 @@ class Variable(Operators):
         return self
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
-        """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
+        """Put `function(value, delta)`, into an existing array if its reference count says that it is not shared.
+
+        A training step then allocates no array the size of each parameter.
+        """
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
         trace = local.here.trace
         tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
-        # While a function is traced the variable may hold its array on other ways through the program, too.
+        # While a function is traced the variable may hold its array on other ways through the program.
         if (
             type(array) is ndarray
             and type(operand) is ndarray
@@ -243,12 +246,12 @@ class Variable(Operators):
             if (
                 operand.size >= _LARGE
                 and computed
-                and references(delta, operand) == _PASSED_ON
+                and references(delta, operand) == UNSHARED_ARGUMENT
                 and _is_whole(operand)
             ):
-                # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
+                # A temporary, as `rate * gradient` is. It is in the processor's cache, and the variable's value is not.
                 self._put(quietly(function, array, operand, operand))
-            elif array.base is None and references(tensor, array) == ALONE:
+            elif array.base is None and references(tensor, array) == UNSHARED_VALUE:
                 quietly(function, array, operand, array)
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
@@ -257,10 +260,10 @@ class Variable(Operators):
             self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:
-        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
         tensor = self._tensor
         array = tensor._array
-        if type(array) is ndarray and array.base is None and references(tensor, array) == ALONE:
+        if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:
             return array
         array = np.array(array)
         self._put(array)
@@ -470,38 +473,7 @@ def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constra
     return variable
 
 
-def references(tensor: Tensor, array: Any) -> int:
-    """How many references there are to a variable's tensor and to its array, those of the asking code included."""
-    return getrefcount(tensor) + getrefcount(array)
-
-
-def _alone() -> int:
-    """What `references` says where nobody but the variable holds the two."""
-    scratch = Variable(np.zeros(1))  # of a Python number others may have the array, too
-    tensor = scratch._tensor
-    array = tensor._array
-    return references(tensor, array)
-
-
-# A training step writes its update over the old value, which saves an array the size of each parameter.
-ALONE = _alone()
-
-
-def _passed_on() -> int:
-    """What `references` says of a tensor that was computed as an argument, in the method that method calls."""
-
-    def assign(delta: Tensor) -> int:
-        return update(delta)
-
-    def update(delta: Tensor) -> int:
-        operand = delta._array
-        return references(delta, operand)
-
-    return assign(wrap(np.zeros(1)))
-
-
-_PASSED_ON = _passed_on()
-_LARGE = 1 << 14  # elements: fewer are quicker written where they are
+_LARGE = 1 << 14  # elements: below, writing into the variable's own array is quicker
 
 
 def _is_whole(array: Any) -> bool:
