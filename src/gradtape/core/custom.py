@@ -14,7 +14,7 @@ from ..engine.arrays import as_array
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, apply, local, primitive
+from .primitive import Listener, apply, local, no_recording, primitive
 from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
@@ -41,17 +41,6 @@ def _listening(*listeners: Any) -> Iterator[None]:
         yield
     finally:
         here.tapes = [tape for tape in here.tapes if tape not in listeners]
-
-
-@contextmanager
-def no_recording() -> Iterator[None]:
-    """A block that no tape of this thread hears."""
-    here = local.here
-    before, here.tapes = here.tapes, []
-    try:
-        yield
-    finally:
-        here.tapes = before
 
 
 class CustomPlan:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -78,16 +77,37 @@ class _Local(threading.local):
 local = _Local()
 
 
-@contextmanager
-def outside() -> Iterator[None]:
-    """A block outside of any @function that is being traced, which no tape hears."""
-    here = local.here
-    before = here.tapes, here.trace
-    here.tapes, here.trace = [], None
-    try:
-        yield
-    finally:
-        here.tapes, here.trace = before
+_SAME: Any = object()
+
+
+class listeners:
+    """A block whose operations only these listeners are told of; `trace`, if given, replaces the trace."""
+
+    __slots__ = ("_before", "_here", "_tapes", "_trace")
+
+    def __init__(self, tapes: list[Listener], trace: Any = _SAME) -> None:
+        self._tapes = tapes
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._here = here = local.here
+        self._before = here.tapes, here.trace
+        here.tapes = self._tapes
+        if self._trace is not _SAME:
+            here.trace = self._trace
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.tapes, self._here.trace = self._before
+
+
+def no_recording() -> listeners:
+    """A block that no tape of this thread records."""
+    return listeners([])
+
+
+def outside() -> listeners:
+    """A block outside of any @function that is being traced, which no tape records."""
+    return listeners([], None)
 
 
 class Primitive:

@@ -21,6 +21,7 @@ from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphError
 from .shapes import TensorShape
 from .trace_errors import NoArrayError, NoNumpyError, no_value
+from .types import TensorLike
 
 if TYPE_CHECKING:
 
@@ -691,6 +692,15 @@ def convert_to_tensor(
         None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
     )
     return _fresh(tensor, value)
+
+
+def floating_tensor(name: str, value: TensorLike, *, allow_complex: bool = False) -> Tensor:
+    """A value as a tensor of a floating dtype, for the operation `name`; DTypeError if it has another."""
+    tensor = convert(value)
+    if tensor.dtype.is_floating or (allow_complex and tensor.dtype.is_complex):
+        return tensor
+    wanted = "floating or complex" if allow_complex else "floating"
+    raise DTypeError(f"{name} takes {wanted} tensors, not {tensor.dtype.name}: use cast(x, 'float32')")
 
 
 def _fresh(tensor: Tensor, value: Any) -> Tensor:

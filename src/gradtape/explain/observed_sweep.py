@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.custom import no_recording
 from ..core.deferred_products import settled
 from ..core.indexed_slices import IndexedSlices
+from ..core.primitive import no_recording
 from ..core.sweep import Pull, walk
 
 

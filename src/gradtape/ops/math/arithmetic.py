@@ -11,7 +11,7 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import Primitive, apply, apply1, apply2, rounded
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.tensor import Tensor, convert, convert_to_tensor, floating_tensor
 from ..array.movement import identity, reshape, together
 from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power, raise_to
 from .elementwise import reciprocal as reciprocal_
@@ -35,16 +35,7 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
     >>> float(reciprocal(4.0))
     0.25
     """
-    return apply1(reciprocal_, _floating("reciprocal", x))
-
-
-def _floating(name: str, x: Any) -> Tensor:
-    value = convert(x)
-    if not (value.dtype.is_floating or value.dtype.is_complex):
-        raise DTypeError(
-            f"{name} takes floating or complex tensors, not {value.dtype.name}: use cast(x, 'float32')"
-        )
-    return value
+    return apply1(reciprocal_, floating_tensor("reciprocal", x, allow_complex=True))
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
@@ -53,7 +44,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     >>> reciprocal_no_nan([2.0, 0.0]).numpy()
     array([0.5, 0. ], dtype=float32)
     """
-    value = _floating("reciprocal_no_nan", x)
+    value = floating_tensor("reciprocal_no_nan", x, allow_complex=True)
     return apply(divide_no_nan, (number(1, value), value))
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import HALF, as_dtype, is_differentiable
+from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, convert, floating_tensor, wrap
 from ...engine.arrays import xp
 from ..known import known
 from .elementwise import (
@@ -395,7 +395,7 @@ def reduce_variance(
     >>> float(reduce_variance([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_variance", input_tensor)
+    x = floating_tensor("reduce_variance", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_variance, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_variance", axis, x._array.ndim)
@@ -416,20 +416,13 @@ def reduce_std(
     >>> float(reduce_std([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_std", input_tensor)
+    x = floating_tensor("reduce_std", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_std, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_std", axis, x._array.ndim)
     root = math.sqrt(count_along(x._array.shape, over))
     length = apply1(euclidean_norm, _centred(x, over), {"axis": over, "keepdims": bool(keepdims)})
     return apply2(divide, length, root)
-
-
-def _floating(name: str, value: Any) -> Tensor:
-    x = convert(value)
-    if not is_differentiable(x._array):
-        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    return x
 
 
 def _centred(x: Tensor, over: tuple[int, ...]) -> Any:
