@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -45,6 +45,9 @@ class Here:
 
 class Listener:
     """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
+
+    # The keys of variables that are watched already: of reads outside of a trace it need not be told again.
+    _watched: Container[int] = ()
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
@@ -376,7 +379,7 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
     if type(x) is not Tensor:
-        (x,) = as_tensors(primitive, (x,))
+        x = convert(x)
     array = x._array
     here = local.here
     try:
@@ -509,15 +512,16 @@ def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
 
 
 def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
-    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python number."""
     if type(x) is Tensor:
-        if type(y) is float and x._array.dtype.kind == "f":
-            return x, scalar(y, x._array.dtype)
+        dtype = x._array.dtype
+        if (type(y) is float or type(y) is int) and dtype.kind == "f":
+            return x, scalar(y, dtype)
         if hasattr(type(y), "_read"):
             return x, y._read()
     elif type(y) is Tensor:
         dtype = y._array.dtype
-        if type(x) is float and dtype.kind == "f":
+        if (type(x) is float or type(x) is int) and dtype.kind == "f":
             return scalar(x, dtype), y
         if hasattr(type(x), "_read"):
             return x._read(), y

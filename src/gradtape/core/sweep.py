@@ -31,8 +31,8 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) is not ndarray:
-                g = dense(g)
+            if type(g) in _SPARSE_OR_DEFERRED:
+                g = g.dense()
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
@@ -109,7 +109,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 def add(total: Any, part: Any) -> Any:
     """The sum of two gradients of any kind."""
-    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+    if isinstance(total, _PLAIN) and isinstance(part, _PLAIN) and total.itemsize > 2:
         return total + part
     if type(total) is IndexedSlices:
         return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
@@ -122,7 +122,7 @@ def add(total: Any, part: Any) -> Any:
 
 def dense(g: Any) -> Any:
     """A gradient of some rows, or one that was put off, as an array; others as they are."""
-    return g.dense() if type(g) in (IndexedSlices, Products, HalfSum) else g
+    return g.dense() if type(g) in _SPARSE_OR_DEFERRED else g
 
 
 class HalfSum:
@@ -145,6 +145,10 @@ class HalfSum:
     def dense(self) -> Any:
         """The sum, rounded."""
         return recast(self._total, np.float32, self._half)
+
+
+_PLAIN: Any = (ndarray, np.generic)  # NumPy makes scalars of arrays without axes
+_SPARSE_OR_DEFERRED = (IndexedSlices, Products, HalfSum)
 
 
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:

@@ -114,9 +114,14 @@ class Variable(Operators):
     def _read(self) -> Tensor:
         """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
         here = local.here
+        if here.trace is not None:
+            for tape in here.tapes:
+                tape._on_read(self)
+            return here.trace.read(self)
         for tape in here.tapes:
-            tape._on_read(self)
-        return self._tensor if here.trace is None else here.trace.read(self)
+            if self._key not in tape._watched:
+                tape._on_read(self)
+        return self._tensor
 
     @property
     def _now(self) -> Tensor:
