@@ -93,8 +93,10 @@ UPWARDS = {
     ("__main__", "command.cli"): "`python -m gradtape` is the command",
 }
 
-# Files that know each other. `compiled`: a trace makes blocks, which are traces and programs.
+# Files that know each other. `core`: a list that holds tensors is stacked, an operation, and operations convert their
+# inputs. `compiled`: a trace makes blocks, which are traces and programs.
 CIRCLES = [
+    {"core.primitive", "core.slicing", "core.structural", "core.tensor"},
     {"compiled.autograph.lowering", "compiled.autograph.syntax"},
     {"compiled.autograph.conversion", "compiled.autograph.operators"},
     {

@@ -391,7 +391,7 @@ def record(name: str, inputs: Tensors, outputs: Tensors, pull: Pull, kept: Tenso
 
 
 class BlockPlan:
-    """A plan (see `primitive.Plan`) for a choice, a loop or a block as a whole."""
+    """A plan (see `plan.Plan`) for a choice, a loop or a block as a whole."""
 
     def __init__(
         self, name: str, pull: Pull, outputs: Tensors, watched: tuple[int, ...], kept: tuple[Tensor, ...]

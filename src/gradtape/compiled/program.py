@@ -33,9 +33,9 @@ from ..core.trace_errors import OtherInputs, escape, no_value
 from ..core.variable import Variable, when_made
 from ..engine.arrays import is_traced
 from ..engine.host import python_errors
+from ..engine.reference_counts import UNSHARED_ITEMS
 from ..ops.known import afford
 from .buffers import (
-    ALONE,
     blank,
     cell_of,
     do,
@@ -637,7 +637,7 @@ class Values:
         """It is given the arrays of variables to be written into. If it fails, all is as it was; if interrupted, all is
         as it was, or done. (`held` is for pure programs, which write nothing.)"""
         compiled, packed, kept = self.compiled, self.packed, self.kept
-        alone = ALONE * len(donated)
+        unshared = UNSHARED_ITEMS * len(donated)
 
         def execute(inputs: list[Any], held: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:
@@ -652,7 +652,7 @@ class Values:
                         emptied[:] = map(cell_of, donated)
                         arrays[:] = map(device_of, emptied)
                     do(map(drop_device, emptied))  # who looks for one in another thread now waits
-                    if sum(map(getrefcount, emptied)) + sum(map(getrefcount, arrays)) != alone:
+                    if sum(map(getrefcount, emptied)) + sum(map(getrefcount, arrays)) != unshared:
                         set_apart(donated, emptied, arrays)
                     given = values_of(kept) + inputs if kept else inputs
                     done += starmap(compiled, (arrays + given,))

@@ -275,7 +275,7 @@ def _tensor(g: Any) -> Any:
 
 
 class _Pull:
-    """A plan (see `primitive.Plan`) that runs the compiled gradient of one call."""
+    """A plan (see `plan.Plan`) that runs the compiled gradient of one call."""
 
     kept = ()
 

@@ -14,7 +14,8 @@ from ..engine.arrays import as_array
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, Primitive, apply, local
+from .primitive import Listener, apply, local, no_recording, primitive
+from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
 from .types import TensorLike
@@ -46,19 +47,8 @@ def _listening(*listeners: Any) -> Iterator[None]:
         here.tapes = [tape for tape in here.tapes if tape not in listeners]
 
 
-@contextmanager
-def no_recording() -> Iterator[None]:
-    """A block that no tape of this thread hears."""
-    here = local.here
-    before, here.tapes = here.tapes, []
-    try:
-        yield
-    finally:
-        here.tapes = before
-
-
 class CustomPlan:
-    """A plan (see `primitive.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
+    """A plan (see `plan.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
     def __init__(
         self,
@@ -95,18 +85,16 @@ class CustomPlan:
             self._call(tuple(None if g is None else g[index] for g in gradients))
             for index in np.ndindex(*front)
         ]
-        stack, reshape = Primitive.registry["stack"], Primitive.registry["reshape"]
         results: list[Any] = []
         for parts in zip(*rows, strict=True):
             if any(part is None for part in parts):
                 results.append(None)
             else:
-                stacked = stack(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
-                results.append(reshape(stacked, shape=front + tuple(stacked.shape)[1:]))
+                stacked = stack_(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
+                results.append(reshape_(stacked, shape=front + tuple(stacked.shape)[1:]))
         return results
 
     def _call(self, gradients: tuple[Any, ...]) -> list[Any]:
-        conj = Primitive.registry["conj"]
         given = [
             wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
             for g, (shape, dtype) in zip(gradients, self._like, strict=True)
@@ -293,8 +281,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
         def grad(*upstream: Any, variables: Any = ()) -> Any:
             # A tensor that is given twice has a gradient for each place.
-            identity = Primitive.registry["identity"]
-            given = nest.map_structure(lambda x: identity(x) if type(x) is Tensor else x, args)
+            given = nest.map_structure(lambda x: identity_(x) if type(x) is Tensor else x, args)
             sources = [x for x in nest.flatten(given) if is_tensor(x)]
             with GradientTape() as tape, draws.repeated():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
@@ -348,6 +335,12 @@ def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
     return _with_gradient(passing, f)
 
 
+@primitive(name="stop_gradient")
+def stop_gradient_(x: Any) -> Any:
+    """The same value. There is no rule: listeners learn that the path ends here on purpose."""
+    return x
+
+
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value, as a constant: no gradient passes.
 
@@ -363,4 +356,4 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
         given._key = input._key
     else:
         given = convert(input)
-    return apply(Primitive.registry["stop_gradient"], (given,))
+    return apply(stop_gradient_, (given,))

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .errors import DTypeError
+
 
 class DType:
     """The type of a tensor's elements. There is one object for each; compare freely with names and NumPy dtypes.
@@ -228,6 +230,14 @@ def as_dtype(type_value: Any) -> DType:
             "and NumPy's dtypes of the same names"
         )
     return found
+
+
+def floating(name: str, dtype: Any) -> np.dtype[Any]:
+    """NumPy's dtype for the floating dtype that an argument of the operation `name` asks for; else DTypeError."""
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise DTypeError(f"{name}: dtype must be floating, not {wanted.name}")
+    return wanted.numpy_dtype
 
 
 def _from_numpy(type_value: Any) -> DType | None:

@@ -11,7 +11,9 @@ from typing import Any
 
 from ..engine.arrays import xp
 from . import dtypes, nest
-from .primitive import Listener, Primitive, local
+from .plan import plan_for
+from .primitive import Listener, Primitive, listeners, local
+from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
@@ -109,7 +111,7 @@ class ForwardAccumulator(Listener):
         }
         if not tangents:
             return
-        with _Heard(self):
+        with _tangents_of(self):
             results = _push(primitive, inputs, attributes or {}, out, tangents)
         for o, tangent in zip(out if primitive.multiple else (out,), results, strict=True):
             if tangent is not None and dtypes.is_differentiable(o._array):
@@ -119,7 +121,7 @@ class ForwardAccumulator(Listener):
         watched = tuple(i for i, x in enumerate(inputs) if x._key in self._tangents)
         if not watched:
             return
-        with _Heard(self):
+        with _tangents_of(self):
             tangents = [self._tangents[inputs[i]._key] for i in watched]
             results = _transpose(plan.only(watched).tensors, (), outputs, tangents, True)
         for o, tangent in zip(outputs, results, strict=True):
@@ -127,26 +129,15 @@ class ForwardAccumulator(Listener):
                 self._tangents[key_of(o)] = tangent
 
 
-class _Heard:
-    """While tangents are computed, tapes hear it, and accumulators opened before this one: never itself."""
-
-    def __init__(self, accumulator: ForwardAccumulator) -> None:
-        self._accumulator = accumulator
-
-    def __enter__(self) -> None:
-        self._here = local.here
-        self._before = self._here.tapes
-        if self._accumulator not in self._before:
-            return
-        position = self._before.index(self._accumulator)
-        self._here.tapes = [
-            listener
-            for i, listener in enumerate(self._before)
-            if i < position or not isinstance(listener, ForwardAccumulator)
-        ]
-
-    def __exit__(self, *exception: object) -> None:
-        self._here.tapes = self._before
+def _tangents_of(accumulator: ForwardAccumulator) -> listeners:
+    """A block that computes tangents: recorded by tapes and by accumulators opened before this one, never by itself."""
+    tapes = local.here.tapes
+    if accumulator not in tapes:
+        return listeners(tapes)
+    position = tapes.index(accumulator)
+    return listeners(
+        [tape for i, tape in enumerate(tapes) if i < position or not isinstance(tape, ForwardAccumulator)]
+    )
 
 
 def _push(
@@ -170,12 +161,11 @@ def _push(
     if primitive.elementwise:
         terms = []
         for i, t in tangents.items():
-            plan = primitive.plan((2 << i) + (2 << len(inputs)))
+            plan = plan_for(primitive, (2 << i) + (2 << len(inputs)))
             terms += plan.tensors(t, plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
         shape = out._array.shape
-        spread = Primitive.registry["broadcast_to"]
-        return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
-    plan = primitive.plan(sum(2 << i for i in tangents) + (2 << len(inputs)))
+        return (_total([t if tuple(t.shape) == shape else broadcast_to_(t, shape=shape) for t in terms]),)
+    plan = plan_for(primitive, sum(2 << i for i in tangents) + (2 << len(inputs)))
     kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
     outputs = list(out) if primitive.multiple else [out]
     return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
@@ -208,7 +198,6 @@ def _transpose(
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     if not pairs:
         return (None,) * len(outputs)
-    conj = Primitive.registry["conj"]
     plain = [
         conj(t) if t.dtype.is_complex else t for _, t in pairs
     ]  # the tape conjugates at its edges; undo it

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from .dtypes import DType
-from .errors import DTypeError
-from .primitive import Primitive
+from .errors import DTypeError, IndexOutOfBoundsError
+from .primitive import apply, primitive
 from .shapes import TensorShape
+from .slicing import as_indices, bounds, gather_, scatter_along
+from .structural import concat_, reshape_
 from .tensor import Tensor, convert
 
 
@@ -78,18 +81,15 @@ class IndexedSlices:
         if self._dense_shape is None:
             raise ValueError("these IndexedSlices have no dense_shape, so they cannot be made dense")
         shape = self._dense_shape
-        return Primitive.registry["scatter_along"](
-            self._values, self._indices, axis=-len(shape), size=shape[0]
-        )
+        return scatter_along(self._values, self._indices, axis=-len(shape), size=shape[0])
 
     def plus(self, other: Any) -> Any:
         """The sum with other slices, as slices; with anything else, dense."""
         if type(other) is not IndexedSlices:
             return self.dense() + other
-        concat = Primitive.registry["concat"]
         return IndexedSlices(
-            concat(self._values, other._values, axis=0),
-            concat(self._indices, other._indices, axis=0),
+            concat_(self._values, other._values, axis=0),
+            concat_(self._indices, other._indices, axis=0),
             self._dense_shape,
         )
 
@@ -119,3 +119,29 @@ class IndexedSlices:
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
+
+
+@primitive(mixed=True, linear=True, moves=True, public="gather")
+def gather_rows(x: Any, indices: Any) -> Any:
+    """Gather along the first axis, as from a table of embeddings: the gradient is `IndexedSlices`."""
+    return gather_.forward(x, indices, axis=-x.ndim)
+
+
+def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if g.ndim > len(out_shape):
+        return scatter_along(g, indices, axis=-len(x_shape), size=x_shape[0])
+    count = prod(indices.shape)
+    return IndexedSlices(reshape_(g, shape=(count, *x_shape[1:])), reshape_(indices, shape=(count,)), x_shape)
+
+
+gather_rows.rules(x=_ungather)
+
+
+def rows_at(x: Tensor, indices: Any) -> Tensor:
+    """The rows of a tensor at `indices`, which are validated."""
+    at = as_indices("gather", indices)
+    if not x.ndim:
+        raise IndexOutOfBoundsError("gather: axis 0 is out of range: a scalar has no axes")
+    bounds("gather", at._array, x._array.shape[0])
+    result: Tensor = apply(gather_rows, (x, at))
+    return result

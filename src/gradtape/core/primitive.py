@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Container, Iterable
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy import asarray, generic, ndarray
@@ -48,6 +47,9 @@ class Here:
 class Listener:
     """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
 
+    # The keys of variables that are watched already: of reads outside of a trace it need not be told again.
+    _watched: Container[int] = ()
+
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
     ) -> None:
@@ -79,16 +81,37 @@ class _Local(threading.local):
 local = _Local()
 
 
-@contextmanager
-def outside() -> Iterator[None]:
-    """A block outside of any @function that is being traced, which no tape hears."""
-    here = local.here
-    before = here.tapes, here.trace
-    here.tapes, here.trace = [], None
-    try:
-        yield
-    finally:
-        here.tapes, here.trace = before
+_SAME: Any = object()
+
+
+class listeners:
+    """A block whose operations only these listeners are told of; `trace`, if given, replaces the trace."""
+
+    __slots__ = ("_before", "_here", "_tapes", "_trace")
+
+    def __init__(self, tapes: list[Listener], trace: Any = _SAME) -> None:
+        self._tapes = tapes
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._here = here = local.here
+        self._before = here.tapes, here.trace
+        here.tapes = self._tapes
+        if self._trace is not _SAME:
+            here.trace = self._trace
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.tapes, self._here.trace = self._before
+
+
+def no_recording() -> listeners:
+    """A block that no tape of this thread records."""
+    return listeners([])
+
+
+def outside() -> listeners:
+    """A block outside of any @function that is being traced, which no tape records."""
+    return listeners([], None)
 
 
 class Primitive:
@@ -129,7 +152,6 @@ class Primitive:
         "wide",
     )
 
-    unbroadcast: Callable[..., Any]  # lent by ops.reduction: the transpose of broadcasting
     registry: ClassVar[dict[str, Primitive]] = {}
 
     def __init__(
@@ -166,7 +188,7 @@ class Primitive:
         if self._widens:
             self.forward = _in_float32(forward, inputs, attributes)
         self.rule: dict[str, Callable[..., Any]] = {}
-        self.plans: dict[int, Plan | None] = {}
+        self.plans: dict[int, Any] = {}  # filled by `plan_for`
         if name in Primitive.registry:
             raise ValueError(f"there is a primitive {name!r} already")
         if elementwise and len(inputs) > 3:
@@ -214,23 +236,15 @@ class Primitive:
         """The rule of the input at a position, if it has one."""
         return self.rule.get(self.inputs[0 if self.variadic else position])
 
-    def plan(self, code: int) -> Plan | None:
-        """The plan for recording an operation; None if no rule applies.
-
-        Bit 0 of `code` says that the inputs broadcast, bit i + 1 that input i is listened to; one more bit ends them.
-        """
-        if code not in self.plans:
-            count = code.bit_length() - 2
-            watched = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
-            broadcast = bool(code & 1)
-            self.plans[code] = Plan(self, watched, _Parts(self, watched, broadcast)) if watched else None
-        return self.plans[code]
-
 
 def _primitive_named(name: str) -> Primitive:
     return Primitive.registry[name]
 
 
+@overload
+def primitive(forward: Callable[..., Any]) -> Primitive: ...
+@overload
+def primitive(**options: Any) -> Callable[[Callable[..., Any]], Primitive]: ...
 def primitive(forward: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a primitive of a function on arrays. Its signature tells inputs from attributes."""
     if forward is None:
@@ -293,23 +307,6 @@ def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any
     return recast(forward(*recast(arrays, half, np.float32), **attributes), np.float32, half)
 
 
-def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The gradients that `pull` gives for `g` and what was kept, computed in float32 and rounded."""
-    one = next(part for part in g if part is not None) if type(g) is tuple else g
-    watched = type(one) is Tensor
-    half = one._array.dtype if watched else one.dtype
-    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, watched))
-    return recast(pulled, np.float32, half)
-
-
-def is_half(gs: tuple[Any, ...]) -> bool:
-    """Are the gradients of several outputs in half precision? None, for those that nobody used, says nothing."""
-    for g in gs:
-        if g is not None:
-            return (g._array if type(g) is Tensor else g).dtype.char in dtypes.HALF
-    return False
-
-
 def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
     """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
 
@@ -323,8 +320,23 @@ def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
         return value
     if not watched:
         return wrap(value._array.astype(dtype))
-    names = {"dtype": np.dtype(dtype).name, "source": np.dtype(source).name}
-    return Primitive.registry["cast"](value, **names)
+    return cast_(value, dtype=np.dtype(dtype).name, source=np.dtype(source).name)
+
+
+@primitive(linear=True, name="cast", moves=True)
+def cast_(x: Any, *, dtype: str, source: str) -> Any:
+    """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
+    return cast_array(x, dtype)
+
+
+cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
+
+
+def cast_array(x: Any, dtype: str) -> Any:
+    """An array in the dtype of this name; of complex numbers, real dtypes take the real part."""
+    if x.dtype.kind == "c" and not dtype.startswith("complex"):
+        x = x.real
+    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -374,7 +386,7 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
     if type(x) is not Tensor:
-        (x,) = as_tensors(primitive, (x,))
+        x = convert(x)
     array = x._array
     here = local.here
     try:
@@ -507,15 +519,16 @@ def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
 
 
 def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
-    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python number."""
     if type(x) is Tensor:
-        if type(y) is float and x._array.dtype.kind == "f":
-            return x, scalar(y, x._array.dtype)
+        dtype = x._array.dtype
+        if (type(y) is float or type(y) is int) and dtype.kind == "f":
+            return x, scalar(y, dtype)
         if hasattr(type(y), "_read"):
             return x, y._read()
     elif type(y) is Tensor:
         dtype = y._array.dtype
-        if type(x) is float and dtype.kind == "f":
+        if (type(x) is float or type(x) is int) and dtype.kind == "f":
             return scalar(x, dtype), y
         if hasattr(type(x), "_read"):
             return x._read(), y
@@ -599,141 +612,3 @@ def _broadcast(arrays: list[Any]) -> bool:
     except ValueError:
         return False
     return True
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Plans: what a tape keeps, and how it pulls a gradient back
-
-
-class Plan:
-    """For one primitive and one choice of inputs that are listened to: what to keep, and how to pull back.
-
-    `record(plan, key, inputs, attributes, out)` gives what the tape notes: the key of the output, the plan, the keys of
-    the inputs listened to, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of
-    those inputs, computed on arrays or (so that it is recorded in turn) on tensors.
-
-    The three are small functions written out for the case at hand: reading rules' parameters while recording would
-    cost more than recording does.
-    """
-
-    __slots__ = ("_only", "_parts", "arrays", "primitive", "record", "tensors", "watched")
-
-    def __init__(self, primitive: Primitive, watched: tuple[int, ...], parts: _Parts) -> None:
-        self.primitive = primitive
-        self.watched = watched  # positions of the inputs that get a gradient
-        self._parts = parts
-        self._only: dict[tuple[int, ...], Plan] = {}
-        self.record = parts.record
-        self.arrays = parts.puller(watched, arrays=True)
-        self.tensors = parts.puller(watched, arrays=False)
-
-    def keep(self, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> tuple[Any, ...]:
-        """What the rules named, alone."""
-        return self.record(self, 0, inputs, attributes, out)[-1]
-
-    def only(self, positions: tuple[int, ...]) -> Plan:
-        """The plan that pulls back to these inputs alone, from what this one has kept."""
-        if positions not in self._only:
-            self._only[positions] = Plan(self.primitive, positions, self._parts)
-        return self._only[positions]
-
-
-class _Parts:
-    """The source of a plan's functions: each kept value by name, and each rule's call."""
-
-    def __init__(self, primitive: Primitive, watched: tuple[int, ...], broadcast: bool) -> None:
-        self.primitive = primitive
-        self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
-        self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
-        self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
-        self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
-        for i in watched:
-            self.calls[i] = self._call(i, broadcast)
-        keys = "".join(f"inputs[{i}]._key, " for i in watched)
-        kept = "".join(e + ", " for e in self.kept.values())
-        self.record = eval(f"lambda plan, key, inputs, attributes, out: (key, plan, ({keys}), ({kept}))")
-
-    def _call(self, i: int, broadcast: bool) -> tuple[str, list[str]]:
-        primitive = self.primitive
-        rule = primitive.rule_of(i)
-        assert rule is not None
-        self.names[f"rule{i}"] = rule
-        arguments = [self._keep(name, i) for name in inspect.signature(rule).parameters]
-        call = f"rule{i}({', '.join(['{}'] * len(arguments))})"
-        if broadcast:
-            call = f"unbroadcast({call}, {{}}, {{}})"
-            arguments += [self._keep(f"{primitive.inputs[i]}_shape", i), self._keep("out_shape", i)]
-        return call, arguments
-
-    def _keep(self, name: str, i: int) -> str:
-        """Note that a rule wants `name`; returns the name under which the pulling function has it."""
-        primitive = self.primitive
-        if name == "gs":
-            return "g"
-        if name == "g":
-            if primitive.multiple:
-                self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
-            return name
-        if name == "position":
-            return str(i)
-        if name in self.kept:
-            return name
-        inputs = {x: f"inputs[{k}]" for k, x in enumerate(primitive.inputs)}
-        if primitive.variadic and name == primitive.inputs[0]:
-            self.kept[name], self.held[name] = "inputs", "tuple([x._array for x in {}])"
-        elif primitive.variadic and name == f"{primitive.inputs[0]}_shapes":
-            self.kept[name] = "tuple([x._array.shape for x in inputs])"
-        elif name == "out" and primitive.multiple:
-            self.kept[name], self.held[name] = "out", "tuple([o._array for o in {}])"
-        elif name == "out_shape":
-            shapes = "tuple([o._array.shape for o in out])" if primitive.multiple else "out._array.shape"
-            self.kept[name] = shapes
-        elif name == "out" or name in inputs:
-            self.kept[name], self.held[name] = inputs.get(name, "out"), "{}._array"
-        elif name in primitive.attributes:
-            self.kept[name] = f"attributes[{name!r}]"
-        elif name.removesuffix("_shape") in inputs:
-            self.kept[name] = f"{inputs[name.removesuffix('_shape')]}._array.shape"
-        else:
-            raise ValueError(
-                f"a rule of {primitive.name} asks for {name!r}, which is neither input, attribute nor out"
-            )
-        return name
-
-    def puller(self, watched: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
-        """The function from `g` and what was kept to the gradients of the inputs in `watched`."""
-        value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
-        if arrays:
-            value |= {name: form.format(value[name]) for name, form in self.held.items()}
-        body = ""
-        for call, arguments in (self.calls[i] for i in watched):
-            body += call.format(*[value.get(name, name) for name in arguments]) + ", "
-        if "out_like" in self.kept:
-            body = f"*(lambda g: ({body}))(fill_in(g, {value['out_like']})),"
-        pull = eval(f"lambda g, kept: ({body})", self.names)
-        if not self.primitive.wide:
-            return pull
-        half = (
-            "{}.itemsize == 2" if arrays else "{}._array.itemsize == 2"
-        )  # half the time of looking at the dtype
-        if self.primitive.multiple:
-            half = f"({half.format('g[0]')} if g[0] is not None else is_half(g))"
-        names = self.names | {"pull": pull, "is_half": is_half, "rounded_pull": rounded_pull}
-        return eval(f"lambda g, kept: rounded_pull(pull, g, kept) if {half.format('g')} else ({body})", names)
-
-
-def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
-    for g in gradients:
-        if g is None:
-            break
-    else:
-        return gradients
-    position = next(i for i, g in enumerate(gradients) if g is not None)
-    given = gradients[position]
-    array = given._array if type(given) is Tensor else given
-    shape = array.shape
-    lead = shape[: len(shape) - len(like[position][0])]
-    return tuple(
-        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
-    )

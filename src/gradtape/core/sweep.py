@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ..engine.reference_counts import UNSHARED_ITEM
 from .deferred_products import Products, settled
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
@@ -32,8 +33,8 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) is not ndarray:
-                g = dense(g)
+            if type(g) in _SPARSE_OR_DEFERRED:
+                g = g.dense()
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
@@ -117,21 +118,13 @@ def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], f
     return None
 
 
-def _references(gradients: dict[Any, Any], key: Any) -> int:
-    total = gradients[key]
-    return getrefcount(total)
-
-
-_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
-
-
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
-    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    """Add `part` to the gradient under `key`, in place if the array is not shared."""
     total = gradients[key]
     if type(total) is Products and type(part) is Products:
         total.add(part)
     elif (
-        getrefcount(total) == _SOLE
+        getrefcount(total) == UNSHARED_ITEM
         and type(total) is ndarray
         and total.base is None
         and type(part) is ndarray
@@ -144,7 +137,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 def add(total: Any, part: Any) -> Any:
     """The sum of two gradients of any kind."""
-    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+    if isinstance(total, _PLAIN) and isinstance(part, _PLAIN) and total.itemsize > 2:
         return total + part
     if type(total) is IndexedSlices:
         return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
@@ -157,7 +150,7 @@ def add(total: Any, part: Any) -> Any:
 
 def dense(g: Any) -> Any:
     """A gradient of some rows, or one that was put off, as an array; others as they are."""
-    return g.dense() if type(g) in (IndexedSlices, Products, HalfSum) else g
+    return g.dense() if type(g) in _SPARSE_OR_DEFERRED else g
 
 
 class HalfSum:
@@ -180,6 +173,10 @@ class HalfSum:
     def dense(self) -> Any:
         """The sum, rounded."""
         return recast(self._total, np.float32, self._half)
+
+
+_PLAIN: Any = (ndarray, np.generic)  # NumPy makes scalars of arrays without axes
+_SPARSE_OR_DEFERRED = (IndexedSlices, Products, HalfSum)
 
 
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:

@@ -21,7 +21,9 @@ from . import dtypes, nest
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
+from .plan import plan_for
 from .primitive import Listener, Primitive, local
+from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .types import Gradient
@@ -115,7 +117,7 @@ class GradientTape(Listener):
     ) -> None:
         """Record an operation if it depends on anything known."""
         known = self._known
-        # The code of the plan: see `Primitive.plan`. Most operations have one input or two.
+        # The code of the plan: see `plan_for`. Most operations have one input or two.
         if len(inputs) == 2:
             x, y = inputs
             code = 10 if x._key in known else 8
@@ -133,7 +135,7 @@ class GradientTape(Listener):
             code = _code(primitive, inputs, known)
             if not code:
                 return
-        plan = primitive.plans.get(code) or primitive.plan(code)
+        plan = primitive.plans.get(code) or plan_for(primitive, code)
         if plan is None:
             self._note_dead_end(primitive, inputs, out)
             return
@@ -406,8 +408,8 @@ class GradientTape(Listener):
         result = None
         if stack is not None:
             # (rows, batch, source...) -> (batch, target..., source...)
-            by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
-            result = _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
+            by_example = transpose_(stack, perm=(1, 0, *range(2, 1 + by.ndim)))
+            result = _as_tensor(_conjugate(reshape_(by_example, shape=array.shape + by.shape[1:])))
         elif unconnected is UnconnectedGradients.ZERO:
             result = wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
         self._tell_gradients([target], [source], [result])
@@ -549,7 +551,7 @@ class GradientTape(Listener):
 
 
 def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> int:
-    """Which of three or more inputs are known, as `Primitive.plan` takes it; 0 if none is."""
+    """Which of three or more inputs are known, as `plan_for` takes it; 0 if none is."""
     code = 0
     bit = 2
     for x in inputs:
@@ -651,7 +653,7 @@ def _weight(weight: Any, array: Any) -> Any:
             "they must agree"
         )
     if given.shape != array.shape:
-        tensor = _broadcast_to(tensor, array.shape)
+        tensor = broadcast_to_(tensor, shape=array.shape)
     if local.here.tapes:
         return _conjugate(tensor)
     return _conjugate(tensor._array)
@@ -678,7 +680,7 @@ def _arrange(
         if unconnected is UnconnectedGradients.NONE:
             return None
         return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
-    return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
+    return _as_tensor(_conjugate(reshape_(stack, shape=target_shape + array.shape)))
 
 
 def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
@@ -699,23 +701,11 @@ def _dense(g: Any) -> Any:
     return g.dense() if type(g) is IndexedSlices else g
 
 
+def _concat(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else concat_(*values, axis=0)
+
+
 def _conjugate(value: Any) -> Any:
     """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
     array = value._array if type(value) is Tensor else value
-    return Primitive.registry["conj"](value) if array.dtype.kind == "c" else value
-
-
-def _reshape(value: Any, shape: tuple[int, ...]) -> Any:
-    return Primitive.registry["reshape"](value, shape=shape)
-
-
-def _transpose(value: Any, perm: tuple[int, ...]) -> Any:
-    return Primitive.registry["transpose"](value, perm=perm)
-
-
-def _concat(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else Primitive.registry["concat"](*values, axis=0)
-
-
-def _broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
-    return Primitive.registry["broadcast_to"](value, shape=shape)
+    return conj(value) if array.dtype.kind == "c" else value

@@ -1,7 +1,7 @@
 """Tensor: an immutable value, and how Python and NumPy values become one.
 
-Nothing here computes: operators and methods that do are put on the class by `ops`, which also lends `pack`, the
-differentiable way to make one tensor of a list that holds tensors.
+Nothing here computes: Python's operators are put on the class by `ops`, and a list that holds tensors is stacked by
+`structural`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphE
 from .observers import Observer, exported, imported, observers
 from .shapes import TensorShape
 from .trace_errors import NoArrayError, NoNumpyError, no_value
+from .types import TensorLike
 
 if TYPE_CHECKING:
 
@@ -97,9 +98,9 @@ class Tensor(Operators):
 
     # _array: the value. _key: what tapes know this tensor by; 0 until a tape has a reason to know it.
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
-    # _device: the value as compiled code has it. What a @function returns has this alone: _array is a view of it, made
-    # when somebody looks (by `cells`); what a @function is given has both; everything else has _array alone.
-    # _both: _device once more where there is _array, too, so that the number of references to it tells.
+    # _device: the value as compiled code has it. A result of a @function has _device alone, and `_array`, a view of it,
+    # is created on first access (see `create_missing_by`); an argument of one has both; all else has _array alone.
+    # _both: a second reference to _device where there is also _array, so that its reference count differs.
     __slots__ = ("__weakref__", "_array", "_both", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
 
@@ -316,7 +317,18 @@ def array_of(tensor: Tensor) -> Any:
         return tensor._array
 
 
-device_of = Tensor.__dict__["_device"].__get__  # does not ask `cells` where there is none
+device_of = Tensor.__dict__[
+    "_device"
+].__get__  # raises where there is none, whatever `create_missing_by` was given
+
+
+def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
+    """Have `create(tensor, name)` give the attributes that a tensor lacks, as `__getattr__` would.
+
+    Called by `compiled` when it is first imported. A class with `__getattr__` loses CPython's quick path to attributes:
+    0.02 us for each, or 12 % of `x * x` under a tape (1.59 to 1.77 us), which only programs that compile something pay.
+    """
+    Tensor.__getattr__ = create  # type: ignore[attr-defined]
 
 
 def key_of(thing: Any) -> int:
@@ -385,12 +397,6 @@ def _unpickle(array: ndarray) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------------
 # Conversion
 
-
-def _no_pack(values: Any, dtype: Any) -> Tensor:
-    raise RuntimeError("gradtape.ops is not imported")
-
-
-pack: Callable[[Any, Any], Tensor] = _no_pack  # ops.array lends the real one
 
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
@@ -513,6 +519,8 @@ def _too_many_bits(value: Any) -> InvalidArgumentError:
 def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     """A tensor for a nested list. NumPy values in it count as numbers: int64 ones become int32, as in TensorFlow."""
     if _holds_tensors(value):
+        from .structural import pack  # stacking is an operation, and operations convert their inputs
+
         return pack(value, dtype or hint)
     try:
         array = np.array(value)
@@ -733,6 +741,15 @@ def convert_to_tensor(
         None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
     )
     return _fresh(tensor, value)
+
+
+def floating_tensor(name: str, value: TensorLike, *, allow_complex: bool = False) -> Tensor:
+    """A value as a tensor of a floating dtype, for the operation `name`; DTypeError if it has another."""
+    tensor = convert(value)
+    if tensor.dtype.is_floating or (allow_complex and tensor.dtype.is_complex):
+        return tensor
+    wanted = "floating or complex" if allow_complex else "floating"
+    raise DTypeError(f"{name} takes {wanted} tensors, not {tensor.dtype.name}: use cast(x, 'float32')")
 
 
 def _fresh(tensor: Tensor, value: Any) -> Tensor:

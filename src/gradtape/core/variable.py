@@ -1,28 +1,29 @@
 """Variable: a named, mutable cell that holds a value.
 
-Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it. Operations on slices
-of a variable are lent by `ops.indexing`.
+Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
+from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, references
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from .indexed_slices import IndexedSlices
+from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
-from .primitive import Primitive, apply, local, outside, quietly, rounded
+from .primitive import apply1, local, outside, quietly, rounded
 from .shapes import TensorShape
+from .structural import identity_
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .trace_errors import no_value
+from .types import TensorLike
 
 # What is called when a @function has made variables, before they get initial values that it computes.
 when_made: list[Callable[[], None]] = []
@@ -116,9 +117,14 @@ class Variable(Operators):
     def _read(self) -> Tensor:
         """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
         here = local.here
+        if here.trace is not None:
+            for tape in here.tapes:
+                tape._on_read(self)
+            return here.trace.read(self)
         for tape in here.tapes:
-            tape._on_read(self)
-        return self._tensor if here.trace is None else here.trace.read(self)
+            if self._key not in tape._watched:
+                tape._on_read(self)
+        return self._tensor
 
     @property
     def _now(self) -> Tensor:
@@ -132,14 +138,21 @@ class Variable(Operators):
 
     def value(self) -> Tensor:
         """The value now, as a tensor."""
-        result: Tensor = apply(Primitive.registry["identity"], (self,))
-        return result
+        return apply1(identity_, self)
 
     def read_value(self) -> Tensor:
         """The value now, as a tensor."""
         return self.value()
 
     _as_tensor = value
+
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at `indices`, as `gather` gives them.
+
+        >>> Variable([1.0, 2.0, 3.0]).sparse_read([2, 0]).numpy()
+        array([3., 1.], dtype=float32)
+        """
+        return rows_at(self._read(), indices)
 
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array."""
@@ -230,14 +243,17 @@ class Variable(Operators):
             observer._on_assign(self, method, value)
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
-        """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
+        """Put `function(value, delta)`, into an existing array if its reference count says that it is not shared.
+
+        A training step then allocates no array the size of each parameter.
+        """
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
         trace = local.here.trace
         tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
-        # While a function is traced the variable may hold its array on other ways through the program, too.
+        # While a function is traced the variable may hold its array on other ways through the program.
         if (
             type(array) is ndarray
             and type(operand) is ndarray
@@ -248,12 +264,12 @@ class Variable(Operators):
             if (
                 operand.size >= _LARGE
                 and computed
-                and references(delta, operand) == _PASSED_ON
+                and references(delta, operand) == UNSHARED_ARGUMENT
                 and _is_whole(operand)
             ):
-                # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
+                # A temporary, as `rate * gradient` is. It is in the processor's cache, and the variable's value is not.
                 self._put(quietly(function, array, operand, operand))
-            elif array.base is None and references(tensor, array) == ALONE:
+            elif array.base is None and references(tensor, array) == UNSHARED_VALUE:
                 quietly(function, array, operand, array)
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
@@ -262,10 +278,10 @@ class Variable(Operators):
             self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:
-        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
         tensor = self._tensor
         array = tensor._array
-        if type(array) is ndarray and array.base is None and references(tensor, array) == ALONE:
+        if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:
             return array
         array = np.array(array)
         self._put(array)
@@ -479,38 +495,7 @@ def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constra
     return variable
 
 
-def references(tensor: Tensor, array: Any) -> int:
-    """How many references there are to a variable's tensor and to its array, those of the asking code included."""
-    return getrefcount(tensor) + getrefcount(array)
-
-
-def _alone() -> int:
-    """What `references` says where nobody but the variable holds the two."""
-    scratch = Variable(np.zeros(1))  # of a Python number others may have the array, too
-    tensor = scratch._tensor
-    array = tensor._array
-    return references(tensor, array)
-
-
-# A training step writes its update over the old value, which saves an array the size of each parameter.
-ALONE = _alone()
-
-
-def _passed_on() -> int:
-    """What `references` says of a tensor that was computed as an argument, in the method that method calls."""
-
-    def assign(delta: Tensor) -> int:
-        return update(delta)
-
-    def update(delta: Tensor) -> int:
-        operand = delta._array
-        return references(delta, operand)
-
-    return assign(wrap(np.zeros(1)))
-
-
-_PASSED_ON = _passed_on()
-_LARGE = 1 << 14  # elements: fewer are quicker written where they are
+_LARGE = 1 << 14  # elements: below, writing into the variable's own array is quicker
 
 
 def _is_whole(array: Any) -> bool:

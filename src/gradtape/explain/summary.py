@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.primitive import Plan
+from ..core.plan import Plan
 from ..core.tape import GradientTape
 from .not_finite import tensors_in
 from .origins import Event, history_of, name_of

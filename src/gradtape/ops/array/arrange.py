@@ -13,7 +13,9 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import apply, apply1, primitive
+from ...core.primitive import apply, apply1, apply2, primitive
+from ...core.slicing import Index, along, gather_, getitem
+from ...core.structural import broadcast_to_, reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
@@ -22,18 +24,8 @@ from ..known import afford, is_computed, known, shape_known, static_number, stat
 from ..math.elementwise import less
 from ..math.reduction import one_axis
 from ..scalars import choice
-from .indexing import Index, block, getitem, masked, take
-from .movement import (
-    along,
-    broadcast_to_,
-    cast,
-    expand_dims,
-    gather_,
-    identity,
-    reshape,
-    reshape_,
-    transpose,
-)
+from .indexing import block, masked, take
+from .movement import cast, expand_dims, identity, reshape, transpose
 from .padding import pad
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -471,7 +463,7 @@ def sequence_mask(
     kind = dtypes.bool if dtype is None else dtypes.as_dtype(dtype)
     afford("sequence_mask", (max(values.size, 8), math.ceil(limit._array)), 1 + kind.size)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
-    mask = apply(less, (positions, expand_dims(given, -1)))
+    mask = apply2(less, positions, expand_dims(given, -1))
     return mask if dtype is None else cast(mask, dtype)
 
 

@@ -15,147 +15,30 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core import tensor as tensor_module
-from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import Primitive, apply, apply1, primitive, read_tensors
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.indexed_slices import rows_at
+from ...core.primitive import apply, apply1, cast_, primitive, read_tensors
+from ...core.slicing import along, as_indices, bounds, gather_, getitem
+from ...core.structural import (
+    broadcast_to_,
+    cast_without_gradient,
+    concat_,
+    conj,
+    identity_,
+    lead,
+    reshape_,
+    stack_,
+    sum_,
+    transpose_,
+)
 from ...core.tensor import Tensor, convert, wrap
-from ...core.variable import Variable
-from ...engine.arrays import is_traced, xp
+from ...engine.arrays import xp
 from ..known import afford, static_number, static_shape
 from ..math.elementwise import install
-from ..math.reduction import broadcast, one_axis, sum_, unbroadcast
-from .indexing import Index, getitem
-
-
-def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The extra axes in front of a gradient."""
-    return tuple(g.shape)[: g.ndim - len(out_shape)]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Shape
-
-
-@primitive(linear=True, name="reshape", moves=True)
-def reshape_(x, *, shape):
-    if type(x) is np.ndarray and x.size >= 8192 and not x.flags.c_contiguous:
-        return _moved(x, shape)
-    return x.reshape(shape)
-
-
-def _moved(x: Any, shape: tuple[int, ...]) -> Any:
-    """A large array out of order in another shape: a view where that is possible.
-
-    Transposing often leaves the last axis in place, as when heads of attention are put side by side. Its short rows
-    are moved as one item each: 60 us instead of 115 for 16384 rows of 16, 160 instead of 860 for rows of two.
-    """
-    try:
-        return x.reshape(shape, copy=False)
-    except ValueError:
-        row = x.shape[-1] * x.itemsize
-        if x.shape[-1] == 1 or x.strides[-1] != x.itemsize or row > 256 or x.dtype.kind not in "biufc":
-            return x.reshape(shape)
-        return np.ascontiguousarray(x.view(np.dtype((np.void, row)))).view(x.dtype).reshape(shape)
-
-
-reshape_.rules(x=lambda g, x_shape, out_shape: reshape_(g, shape=lead(g, out_shape) + x_shape))
-
-
-@primitive(linear=True, name="transpose", moves=True)
-def transpose_(x, *, perm):
-    return x.transpose(perm)
-
-
-@functools.lru_cache(maxsize=1000)
-def _inverse(perm: tuple[int, ...], extra: int) -> tuple[int, ...]:
-    """The order that undoes `perm`, behind axes that stay in front."""
-    return (*range(extra), *[extra + perm.index(i) for i in range(len(perm))])
-
-
-transpose_.rules(x=lambda g, perm: transpose_(g, perm=_inverse(perm, g.ndim - len(perm))))
-
-
-@primitive(linear=True, name="broadcast_to", moves=True)
-def broadcast_to_(x, *, shape):
-    return broadcast(x, shape)
-
-
-broadcast_to_.rules(x=lambda g, x_shape, out_shape: unbroadcast(g, x_shape, out_shape))
-
-
-@primitive(linear=True, name="identity", moves=True)
-def identity_(x):
-    return x
-
-
-identity_.rules(x=lambda g: g)
-
-
-@primitive
-def stop_gradient(x):
-    """The same value, and no rule: what hears of it knows that the path ends here on purpose."""
-    return x
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Dtype
-
-
-@primitive(linear=True, name="cast", moves=True)
-def cast_(x, *, dtype, source):
-    """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
-    if x.dtype.kind == "c" and not dtype.startswith("complex"):
-        x = x.real
-    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
-
-
-cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
-
-
-@primitive(discrete=True, public="cast")
-def cast_without_gradient(x, *, dtype):
-    """From or to a dtype that has no derivatives."""
-    if x.dtype.kind == "c" and not dtype.startswith("complex"):
-        x = x.real
-    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
-
+from ..math.reduction import one_axis
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Joining and splitting
-
-
-def along(axis: int, what: Any) -> Index:
-    """The index that takes `what` along `axis` (negative) and everything along the others."""
-    return Index((..., what, *[slice(None)] * (-axis - 1)))
-
-
-@primitive(linear=True, name="concat", moves=True)
-def concat_(*xs, axis):
-    return xp(*xs).concatenate(xs, axis)
-
-
-@functools.lru_cache(maxsize=1000)
-def _part(position: int, shapes: tuple[tuple[int, ...], ...], axis: int) -> Index:
-    """Where the tensor at a position among those of these shapes is, once they are joined."""
-    start = sum(shape[axis] for shape in shapes[:position])
-    axis = axis if axis < 0 else axis - len(shapes[position])
-    return along(axis, slice(start, start + shapes[position][axis]))
-
-
-concat_.rules(xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)))
-
-
-@primitive(linear=True, name="stack")
-def stack_(*xs, axis):
-    m = xp(*xs)
-    first = xs[0]
-    if m is not np or axis != -first.ndim - 1 or not first.ndim:
-        return m.stack(xs, axis)
-    return np.concatenate(xs).reshape(len(xs), *first.shape)  # the same, in a third of the time
-
-
-stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
 
 
 @primitive(linear=True, multiple=True, name="split", moves=True)
@@ -201,76 +84,6 @@ def _untile(g: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], multip
 
 
 tile_.rules(x=_untile)
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Gathering, and its transpose
-
-
-@primitive(mixed=True, linear=True, name="gather", moves=True)
-def gather_(x, indices, *, axis):
-    m = xp(x, indices)
-    if m is np:
-        return x.take(indices, axis)
-    at = m.asarray(x).at[(..., indices, *[slice(None)] * (-axis - 1))]
-    return at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
-
-
-@primitive(wide=True, mixed=True, linear=True)
-def scatter_along(x, indices, *, axis, size):
-    """Add the slices of `x` up where `indices` say, along an axis of length `size`: the transpose of gathering."""
-    behind = -axis - 1
-    front = x.ndim - behind - indices.ndim
-    shape = (*x.shape[:front], size, *x.shape[x.ndim - behind :])
-    m = xp(x, indices)
-    if not x.size:
-        return m.zeros(shape, x.dtype)
-    if m is not np:
-        at = m.zeros(shape, x.dtype).at[(..., indices, *[slice(None)] * behind)]
-        return at.add(x, mode="drop", wrap_negative_indices=False)
-    rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1).transpose(1, 0, 2)
-    flat = indices.reshape(-1)
-    total = np.zeros((size, *rows.shape[1:]), x.dtype)
-    if distinct(flat):
-        total[flat] = rows
-    else:
-        # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
-        order = np.argsort(flat, kind="stable")
-        ordered = flat[order]
-        starts = run_starts(ordered)
-        total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
-    return total.transpose(1, 0, 2).reshape(shape)
-
-
-def run_starts(ordered: Any) -> Any:
-    """Where each stretch of equal numbers begins."""
-    begins = np.ones(len(ordered), bool)
-    np.not_equal(ordered[1:], ordered[:-1], begins[1:])
-    return begins.nonzero()[0]
-
-
-def distinct(indices: Any) -> bool:
-    """Are these numbers, one axis of them, all different? Of many it is not known, and False."""
-    return indices.size <= 256 and len(set(indices.tolist())) == indices.size
-
-
-gather_.rules(x=lambda g, indices, x_shape, axis: scatter_along(g, indices, axis=axis, size=x_shape[axis]))
-scatter_along.rules(x=lambda g, indices, axis: gather_(g, indices, axis=axis))
-
-
-@primitive(mixed=True, linear=True, moves=True, public="gather")
-def gather_rows(x, indices):
-    """What users gather along the first axis, as of a table of embeddings: its gradient is `IndexedSlices`."""
-    return gather_.forward(x, indices, axis=-x.ndim)
-
-
-def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    if g.ndim > len(out_shape):
-        return scatter_along(g, indices, axis=-len(x_shape), size=x_shape[0])
-    count = math.prod(indices.shape)
-    return IndexedSlices(reshape_(g, shape=(count, *x_shape[1:])), reshape_(indices, shape=(count,)), x_shape)
-
-
-gather_rows.rules(x=_ungather)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The public functions
@@ -319,7 +132,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     x = convert(a)
     order = _order(None if perm is None else static_shape("transpose", perm), x._array.shape)
     x = apply1(transpose_, x, {"perm": order})
-    return apply(Primitive.registry["conj"], (x,)) if conjugate and x.dtype.is_complex else x
+    return apply1(conj, x) if conjugate and x.dtype.is_complex else x
 
 
 @functools.lru_cache(maxsize=1000)
@@ -544,12 +357,8 @@ def gather(
     array([30, 10], dtype=int32)
     """
     x = convert(params)
-    at = convert(indices)
+    at = as_indices("gather", indices)
     ndim = x._array.ndim
-    if at._array.dtype.kind not in "iu":
-        if at._array.size:
-            raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
-        at = convert(at._array.astype(np.int32))
     batch = static_number("gather: batch_dims", batch_dims)
     batch += at.ndim if batch < 0 else 0
     if not 0 <= batch <= min(at._array.ndim, ndim):
@@ -561,9 +370,9 @@ def gather(
         raise InvalidArgumentError(
             f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}"
         )
-    bounds("gather", at._array, x._array.shape[a])
     if a == -ndim:
-        return apply(gather_rows, (x, at))
+        return rows_at(x, at)
+    bounds("gather", at._array, x._array.shape[a])
     if not batch:
         return apply(gather_, (x, at), {"axis": a})
     return _gather_in_batches(x, at, a + ndim, batch)
@@ -592,34 +401,6 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
 
 
-def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
-    """The rows at `indices`, as `gather` gives them."""
-    return gather(self, indices)
-
-
-Variable.sparse_read = _sparse_read  # type: ignore[attr-defined]
-
-
-_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-
-
-def bounds(name: str, indices: Any, size: int) -> None:
-    """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest.
-
-    Of traced indices nothing is known: what gathers gives 0 where they are out of bounds, what scatters does nothing.
-    """
-    if is_traced(indices) or not indices.size:
-        return
-    if indices.size <= 16:  # 0.8 us instead of 1.9
-        numbers = indices.ravel().tolist()
-        inside = min(numbers) >= 0 and max(numbers) < size
-    else:
-        inside = np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) < size
-    if not inside:
-        wrong = indices[(indices < 0) | (indices >= size)].flat[0]
-        raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Lists that hold tensors, and tensors as lists
 
@@ -640,34 +421,4 @@ def _rows(x: Tensor, at_once: int = 1000) -> Iterator[Tensor]:
         yield from apply(unstack_, (part,), {"axis": -x._array.ndim})
 
 
-def _pack(values: Any, dtype: Any) -> Tensor:
-    """Nested lists with tensors in them as one tensor, differentiably."""
-    found = _first_dtype(values) if dtype is None else dtype
-    parts = [_pack(v, found) if isinstance(v, (list, tuple)) else convert(v, None, found) for v in values]
-    for part in parts:
-        if part._array.dtype != found:
-            raise DTypeError(
-                f"a list that mixes tensors of dtype {part.dtype.name} and {dtypes.as_dtype(found).name} is no tensor: "
-                f"use cast(x, {dtypes.as_dtype(found).name!r})"
-            )
-    if len({part._array.shape for part in parts}) > 1:
-        raise ValueError(
-            "a list of tensors of different shapes is no tensor: "
-            + ", ".join(str(list(part._array.shape)) for part in parts)
-        )
-    return stack(parts)
-
-
-def _first_dtype(values: Any) -> Any:
-    for v in values:
-        if isinstance(v, (list, tuple)):
-            found = _first_dtype(v)
-            if found is not None:
-                return found
-        elif type(v) is Tensor or hasattr(type(v), "_read"):
-            return v.dtype.numpy_dtype
-    return None
-
-
-tensor_module.pack = _pack
 install({"__iter__": _iterate})

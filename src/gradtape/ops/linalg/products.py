@@ -12,11 +12,11 @@ from ...core.deferred_products import Products
 from ...core.dtypes import HALF
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply1, apply2, numbers, primitive, rounded
+from ...core.structural import conj, reshape_, unbroadcast
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, TensorLike
-from ..array.movement import cast, reshape, reshape_, together
-from ..math.elementwise import conj, install
-from ..math.reduction import unbroadcast
+from ..array.movement import cast, reshape, together
+from ..math.elementwise import install
 from .matrix import swap_last
 
 

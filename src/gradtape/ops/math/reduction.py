@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import HALF, as_dtype, is_differentiable
+from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals, rounded
-from ...core.tensor import Tensor, convert, wrap
+from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
+from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
+from ...core.tensor import Tensor, convert, floating_tensor, wrap
 from ...engine.arrays import xp
 from ..known import known
 from .elementwise import (
     cast_like,
-    conj,
     divide,
     divide_no_nan,
     equal,
     exp,
     isinf,
+    not_equal,
     number,
     select,
     square,
@@ -72,53 +73,7 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
     return int(a if a < 0 else a - ndim)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Sums, and their transpose
-
-
-_sum: Any = np.add.reduce
 _max: Any = np.maximum.reduce
-
-
-def total(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer.
-
-    In half precision the sum is one in float32, rounded: this is what `sum`, and all that undoes a broadcast, comes to.
-    """
-    if type(x) is not np.ndarray:
-        if x.dtype.char in HALF:
-            return rounded(total, x, axis=axis, keepdims=keepdims)
-        return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
-    if x.size >= 4096 and x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
-        by_blas = _total_by_blas(x, axis, keepdims)
-        if by_blas is not None:
-            return by_blas
-    if x.dtype.char in "fdFD":
-        # By position, and without a dtype that is not needed: 3 us of 5.6 for a small array.
-        return _sum(x, axis, None, None, keepdims)
-    if x.dtype.char in HALF:
-        return rounded(total, x, axis=axis, keepdims=keepdims)
-    return _sum(x, axis, x.dtype, None, keepdims)
-
-
-def _total_by_blas(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum along the last axis, or all but the last, as a product with ones: 10 us instead of 70 for 2048 x 64.
-
-    Only for short last axes, of which NumPy would sum no more than a few pairwise; None for any other.
-    """
-    width = x.shape[-1]
-    if axis in (-1, (-1,)) and 0 < width <= 128:
-        sums = np.dot(x.reshape(-1, width), _ones(width, x.dtype))
-        return sums.reshape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])
-    if type(axis) is tuple and len(axis) == x.ndim - 1 and axis[-1] == -2 and x.size <= width * 4096:
-        sums = np.dot(_ones(x.size // width, x.dtype), x.reshape(-1, width))
-        return sums.reshape((1,) * len(axis) + (width,)) if keepdims else sums
-    return None
-
-
-@functools.lru_cache(maxsize=256)
-def _ones(count: int, dtype: Any) -> Any:
-    return np.ones(count, dtype)
 
 
 def largest(x: Any, axis: Any) -> Any:
@@ -128,77 +83,8 @@ def largest(x: Any, axis: Any) -> Any:
     return _max(x, axis, None, None, True, -np.inf)
 
 
-@primitive(linear=True, check_dtype=numbers, name="sum", public="reduce_sum")
-def sum_(x, *, axis, keepdims):
-    return total(x, axis, keepdims)
-
-
-@primitive(linear=True, moves=True)
-def spread(x, *, axis, keepdims, shape):
-    """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
-    if not x.ndim:
-        return broadcast(x, shape)
-    kept = len(shape) if keepdims else len(shape) - len(axis)
-    lead = x.shape[: x.ndim - kept]
-    if not keepdims:
-        ones = tuple([1 if i - len(shape) in axis else n for i, n in enumerate(shape)])
-        x = x.reshape(lead + ones)
-    return broadcast(x, lead + shape)
-
-
-def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` with the given shape. Small results are copies, because making a view costs NumPy 4 us."""
-    if x.shape == shape:
-        return x
-    if type(x) is not np.ndarray and xp(x) is not np:
-        return xp(x).broadcast_to(x, shape)
-    if math.prod(shape) > 4096:
-        if x.ndim:
-            return np.broadcast_to(x, shape)
-        out = np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, 10 us sooner
-        out.flags.writeable = False
-        return out
-    out = np.empty(shape, x.dtype)
-    if x.ndim or x.dtype.kind == "O":
-        out[...] = x
-    else:
-        out.fill(x)
-    return out
-
-
-sum_.rules(x=lambda g, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape))
-spread.rules(x=lambda g, axis, keepdims: sum_(g, axis=axis, keepdims=keepdims))
-
-
-def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    """Sum `g`, of shape `out_shape` behind any axes in front, to `shape`, which had been broadcast to `out_shape`."""
-    if shape == out_shape:
-        return g
-    axis, squeezed = _broadcast_axes(shape, out_shape)
-    if not axis:
-        summed = g
-    elif type(g) is np.ndarray:
-        summed = total(g, axis, False)
-    else:
-        summed = sum_(g, axis=axis, keepdims=False)
-    if not squeezed:
-        return summed
-    return Primitive.registry["reshape"](summed, shape=tuple(g.shape)[: g.ndim - len(out_shape)] + shape)
-
-
-@functools.lru_cache(maxsize=10_000)
-def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """The axes along which `shape` was repeated, and whether it had any of length 1 there, which a sum takes away."""
-    missing = len(out_shape) - len(shape)
-    axis = [
-        i - len(out_shape)
-        for i, n in enumerate(out_shape)
-        if i < missing or (shape[i - missing] == 1 and n != 1)
-    ]
-    return tuple(axis), len(axis) != missing or missing < 0
-
-
-Primitive.unbroadcast = staticmethod(unbroadcast)
+# ---------------------------------------------------------------------------------------------------------------------
+# Means
 
 
 @primitive(wide="rules", linear=True, check_dtype=numbers, public="reduce_mean")
@@ -361,7 +247,7 @@ def _times_conj(g: Any, x: Any) -> Any:
     """g * conj(x), where g is real and x may be complex."""
     if (x._array if type(x) is Tensor else x).dtype.kind != "c":
         return g * x
-    return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
+    return cast_(g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
 @primitive(wide=True, check_dtype=floats)
@@ -514,7 +400,7 @@ def reduce_variance(
     >>> float(reduce_variance([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_variance", input_tensor)
+    x = floating_tensor("reduce_variance", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_variance, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_variance", axis, x._array.ndim)
@@ -523,7 +409,7 @@ def reduce_variance(
         squares = apply1(square, centred)
     else:
         kinds = {"dtype": "float32" if x.dtype.size == 8 else "float64", "source": x.dtype.name}
-        squares = apply(Primitive.registry["cast"], (centred * conj(centred),), kinds)
+        squares = apply1(cast_, centred * conj(centred), kinds)
     return apply1(mean, squares, {"axis": over, "keepdims": bool(keepdims)})
 
 
@@ -535,20 +421,13 @@ def reduce_std(
     >>> float(reduce_std([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_std", input_tensor)
+    x = floating_tensor("reduce_std", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_std, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_std", axis, x._array.ndim)
     root = math.sqrt(count_along(x._array.shape, over))
     length = apply1(euclidean_norm, _centred(x, over), {"axis": over, "keepdims": bool(keepdims)})
     return apply2(divide, length, root)
-
-
-def _floating(name: str, value: Any) -> Tensor:
-    x = convert(value)
-    if not is_differentiable(x._array):
-        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    return x
 
 
 def _centred(x: Tensor, over: tuple[int, ...]) -> Any:
@@ -565,10 +444,10 @@ def count_nonzero(
     """
     x = convert(input)
     zero = b"" if x.dtype.name == "string" else np.zeros((), x._array.dtype)
-    cast, kind = Primitive.registry["cast_without_gradient"], as_dtype(dtype).name
-    found = apply(cast, (apply(Primitive.registry["not_equal"], (x, zero)),), {"dtype": "int64"})
+    kind = as_dtype(dtype).name
+    found = apply1(cast_without_gradient, apply2(not_equal, x, zero), {"dtype": "int64"})
     total = _reduce(sum_, "count_nonzero", found, axis, keepdims)
-    return total if kind == "int64" else apply(cast, (total,), {"dtype": kind})
+    return total if kind == "int64" else apply1(cast_without_gradient, total, {"dtype": kind})
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from ...core.primitive import apply
+from ...core.structural import reshape_, transpose_
 from ...core.tensor import Tensor, convert
 from ...core.types import ShapeLike, TensorLike
-from ..array.movement import reshape_, static_shape, together, transpose_
+from ..array.movement import static_shape, together
 from ..known import afford
 from .convolve import convolve, deconvolve
 from .windows import Lengths, Padding, Windows, channels_come_first, spatial_rank, windows_of

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core import dtypes
 from ...core.primitive import primitive
-from ..array.movement import reshape_, transpose_
+from ...core.structural import reshape_, transpose_
 from .windows import Windows, taps
 
 # Elements copied before they are multiplied: copies that stay in the cache save a third of the time.

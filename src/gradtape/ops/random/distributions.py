@@ -16,11 +16,12 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, primitive
+from ...core.slicing import gather_
 from ...core.tensor import Tensor, convert, wrap
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..array.movement import gather_, identity
+from ..array.movement import identity
 from ..known import afford, static_number, static_shape
 from ..math.elementwise import add, divide, maximum, multiply, subtract
 from ..math.special import gamma_density, igamma_by_shape
@@ -52,13 +53,6 @@ def _numbers(name: str, what: str, value: Any) -> Any:
     return x._array.astype(np.float64)
 
 
-def _floating(name: str, dtype: Any) -> Any:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
-    return kind.numpy_dtype
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Normal, uniform
 
@@ -81,7 +75,7 @@ def _located(
     draw: Callable[..., Any], name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any
 ) -> Tensor:
     """Numbers that `draw` gives for mean 0 and deviation 1, scaled and shifted."""
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     size = sizes(name, shape)
     count = math.prod(size)
     centre, spread = _parameter(0, mean, kind), _parameter(1, stddev, kind)
@@ -221,7 +215,7 @@ def gamma(
     prepend: bool,
 ) -> Tensor:
     """Samples of gamma distributions. `shape` is the result's or, with `prepend`, goes in front of the parameters'."""
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     a, b = convert(alpha, kind), convert(1 if beta is None else beta, kind)
     parameters = _broadcast_shape(name, a._array.shape, b._array.shape)
     size = shape + parameters if prepend else _checked_shape(name, shape, parameters)

@@ -15,13 +15,13 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.slicing import Index, getitem, place
+from ...core.structural import conj
 from ...core.tensor import Tensor, convert
 from ...core.types import Axes, ShapeLike, TensorLike
 from ...engine.arrays import xp
-from ..array.indexing import Index, getitem, place
 from ..array.movement import concat, static_shape
 from ..known import afford
-from ..math.elementwise import conj
 from ..math.reduction import one_axis
 from ..math.segment import with_length
 from ..scalars import choice

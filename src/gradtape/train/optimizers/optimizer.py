@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 
 import numpy as np
 
-from ...core.custom import no_recording
 from ...core.indexed_slices import IndexedSlices
+from ...core.primitive import no_recording
 from ...core.scopes import snake_case
 from ...core.tensor import Tensor, convert, wrap
 from ...core.types import DTypeLike, Gradient, ShapeLike, TensorLike
