@@ -177,3 +177,8 @@ def test_a_metric_of_your_own():
 def test_what_cannot_be(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_an_unknown_option_is_an_error_when_a_metric_is_made():
+    with pytest.raises(TypeError, match="axis"):
+        metrics.MeanSquaredError(axis=1)
