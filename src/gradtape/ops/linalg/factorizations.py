@@ -7,7 +7,7 @@ computes the formula of the literature, and conjugates the result: for real matr
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -503,6 +503,18 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     return Qr(*apply(qr_, (x,), {"full": bool(full_matrices)}))
 
 
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool = ..., compute_uv: Literal[True] = ..., name: str | None = ...
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool = ..., *, compute_uv: Literal[False], name: str | None = ...
+) -> Tensor: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool = ..., compute_uv: bool = ..., name: str | None = ...
+) -> Any: ...
 def svd(
     tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:

@@ -99,7 +99,7 @@ def triu(x: Any, k: int = 0) -> Any:
 
 
 def _length(rows: int, columns: int, k: int) -> int:
-    """How many elements the diagonal `k` has."""
+    """The number of elements of the diagonal `k`."""
     return min(rows + min(k, 0), columns - max(k, 0))
 
 

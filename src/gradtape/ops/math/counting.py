@@ -41,7 +41,7 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each number from 0 on occurs in `arr`, or the sum of its `weights`, which have gradients.
+    """Count how often each number from 0 on occurs in `arr`, or sum its `weights`, which have gradients.
 
     Args:
         arr: Integers of at least 0.
@@ -184,7 +184,7 @@ def confusion_matrix(
     dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
-    """How often each label (the row) met each prediction (the column), or the sum of its `weights`.
+    """Count how often each label (the row) met each prediction (the column), or sum its `weights`.
 
     Args:
         labels: The classes of the samples, integers from 0 on.

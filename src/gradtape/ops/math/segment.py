@@ -186,7 +186,7 @@ def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
 
 @primitive(discrete=True, public="count_nonzero")
 def count(ids, *, size, dtype):
-    """How often each number from 0 on occurs; negative ones are left out."""
+    """Count how often each number from 0 on occurs; negative ones are left out."""
     return np.bincount(ids[ids >= 0], minlength=size).astype(dtype)
 
 
