@@ -1,5 +1,7 @@
 """Every public namespace names what it offers in `__all__`, has all of it, and shows nothing else."""
 
+import inspect
+import re
 import types
 
 import pytest
@@ -49,3 +51,43 @@ def test_a_star_brings_the_public_names_alone():
     found = {}
     exec("from gradtape import *", found)
     assert found.keys() - {"__builtins__"} == set(tf.__all__)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Docstrings
+
+# Parameters that need no word.
+OBVIOUS = {"self", "cls", "name", "x", "y", "a", "b", "args", "kwargs", "input", "input_tensor", "tensor", "tensors",
+           "value", "values", "dtype", "shape", "axis", "keepdims", "step"}  # fmt: skip
+# Rooms of which every other parameter is named in a docstring.
+DOCUMENTED = ("data", "train", "autograph", "config", "debugging", "experimental", "test")
+
+
+def documented():
+    """Public functions and methods of these rooms, each with the text that should name its parameters."""
+    found = {}
+    for space, module in NAMESPACES.items():
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value):
+                found[f"{space}.{name}"] = value, value.__doc__
+            elif inspect.isclass(value):
+                for method in vars(value).values():
+                    method = inspect.unwrap(getattr(method, "__func__", method))
+                    if inspect.isfunction(method) and re.fullmatch(r"[a-z]\w*|__init__", method.__name__):
+                        text = value.__doc__ if method.__name__ == "__init__" else method.__doc__
+                        found[f"{space}.{name}.{method.__name__}"] = method, text
+    ours = re.compile(rf"gradtape\.({'|'.join(DOCUMENTED)})\b")
+    return {path: pair for path, pair in found.items() if ours.match(pair[0].__module__)}
+
+
+def test_docstrings_name_their_parameters():
+    functions = documented()
+    assert len(functions) > 150
+    unnamed = [
+        f"{path}: {parameter}"
+        for path, (function, text) in functions.items()
+        for parameter in inspect.signature(function).parameters
+        if parameter not in OBVIOUS and not re.search(rf"(?m)^(?!\s*>>>).*\b{parameter}\b", text or "")
+    ]
+    assert unnamed == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .core.settings import settings
 from .names.missing import closed
@@ -33,6 +33,10 @@ from .ops.assertions import (
 from .ops.control.printing import Assert
 from .ops.math.numerics import check_numerics
 from .ops.numerics_checker import disable_check_numerics, enable_check_numerics
+
+if TYPE_CHECKING:
+    from .core.tape import GradientTape
+    from .explain import NanReport, Tracing
 
 __all__ = [
     "Assert",
@@ -71,13 +75,13 @@ __all__ = [
 ]
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Where things come from. The work is done in `explain`, which is imported when first used.
+# Origins of tensors and NaNs. The work is done in `explain`, which is imported when first used.
 
 
-def trace_origins() -> Any:
-    """From here on, remember the line of the code that each tensor comes from, so that `tape.explain` can tell it.
+def trace_origins() -> Tracing:
+    """Record the line of code that each tensor comes from, for `tape.explain`.
 
-    For a `with` block, or until `stop()` is called on what this returns. Costs some tens of microseconds an operation.
+    Lasts for a `with` block, or until `stop()` is called on the result. Costs some tens of microseconds an operation.
 
     >>> import gradtape as tf
     >>> x = tf.Variable(2.0)
@@ -92,10 +96,16 @@ def trace_origins() -> Any:
     return Tracing()
 
 
-def find_nan(tape: Any, target: Any, sources: Any) -> Any:
-    """The first operation that made a NaN or an infinity, on the way to `target` or back, and what usually helps.
+def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
+    """Find the first operation that produced a NaN or an infinity, and what usually helps.
 
-    Ask before `gradient`, or of a persistent tape. The answer is false if all is finite.
+    Args:
+        tape: the tape that recorded; ask before `gradient`, or of a persistent tape.
+        target: as for `tape.gradient`: searched forward, up to these tensors, and then backward.
+        sources: as for `tape.gradient`.
+
+    Returns:
+        A report, which is false if all is finite.
 
     >>> import gradtape as tf
     >>> x = tf.Variable([4.0, 0.0])
@@ -111,11 +121,11 @@ def find_nan(tape: Any, target: Any, sources: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Switches for what there is nothing of here
+# Switches without an effect
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Nothing is logged: everything runs on the one device.
+    """Store `enabled`. Nothing is logged: everything runs on the one device.
 
     >>> set_log_device_placement(False)
     """
@@ -123,7 +133,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 
 def get_log_device_placement() -> bool:
-    """What `set_log_device_placement` was told.
+    """The value given to `set_log_device_placement`.
 
     >>> get_log_device_placement()
     False
@@ -132,7 +142,7 @@ def get_log_device_placement() -> bool:
 
 
 def enable_traceback_filtering() -> None:
-    """Tracebacks show all frames here; only the switch is remembered.
+    """Store the choice, which has no effect: tracebacks show all frames.
 
     >>> enable_traceback_filtering()
     """
@@ -140,7 +150,7 @@ def enable_traceback_filtering() -> None:
 
 
 def disable_traceback_filtering() -> None:
-    """Tracebacks show all frames here anyway.
+    """Store the choice, which has no effect: tracebacks show all frames.
 
     >>> disable_traceback_filtering()
     """
@@ -148,7 +158,7 @@ def disable_traceback_filtering() -> None:
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """What was chosen last.
+    """Return whether filtering was enabled last.
 
     >>> is_traceback_filtering_enabled() in (True, False)
     True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from .core import dtypes
 from .core.tape import GradientTape, UnconnectedGradients
 from .core.tensor import Tensor, convert, convert_to_tensor, wrap
+from .core.types import TensorLike
 from .names.missing import closed
 from .ops.scalars import number
 
@@ -24,11 +25,22 @@ __all__ = [
 ]
 
 
-def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) -> Any:
-    """The Jacobians of `f` by each argument in the list `x`: those of the tape, and those by differences.
+def compute_gradient(
+    f: Callable[..., TensorLike], x: Sequence[TensorLike], delta: float | None = None
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The Jacobians of a function by each argument: those of the tape, and those by differences.
 
     Each is a matrix with a row for each number `f` returns and a column for each number of the argument; a complex
-    number counts as two. `delta` is the step of the differences, 1/1024 by default.
+    number counts as two.
+
+    Args:
+        f: a function of tensors that returns one tensor.
+        x: a list of its arguments.
+        delta: the step of the differences; 1/1024 by default.
+
+    Raises:
+        TypeError: if `f` is no function, or an argument is not floating.
+        ValueError: if `x` is no list, or `delta` is 0.
 
     >>> theoretical, numerical = compute_gradient(lambda x: x * x, [convert([1.0, 2.0])])
     >>> theoretical[0]
@@ -93,8 +105,10 @@ def _by_differences(f: Callable[..., Any], arguments: list[Tensor], which: int, 
     return np.stack(columns, axis=1) if columns else np.zeros((at(point).size, 0), point.dtype)
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """No: arrays are computed on the CPU.
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
+    """Return False: arrays are computed on the CPU, whatever `cuda_only` and `min_cuda_compute_capability` ask for.
 
     >>> is_gpu_available()
     False
@@ -112,7 +126,7 @@ def gpu_device_name() -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """No.
+    """Return False: gradtape is pure Python.
 
     >>> is_built_with_cuda()
     False
@@ -124,7 +138,7 @@ is_built_with_gpu_support = is_built_with_rocm = is_built_with_cuda
 
 
 def is_built_with_xla() -> bool:
-    """Is JAX, which brings XLA, installed?
+    """Return whether JAX, which brings XLA, is installed.
 
     >>> is_built_with_xla() in (True, False)
     True

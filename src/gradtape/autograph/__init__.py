@@ -1,8 +1,7 @@
-"""The public namespace `gradtape.autograph`: how the Python of a `function` becomes part of the program.
+"""The public namespace `gradtape.autograph`: how the control flow of a `function` becomes part of the program.
 
-`function` converts what it compiles, and what that calls: then `if`, `while` and `for` on tensors whose values are not
-known yet become choices and loops of the program. The work is done in
-`compiled.autograph`.
+`function` converts the functions it compiles, and those they call: then `if`, `while` and `for` on traced tensors
+become conditionals and loops of the program. The work is done in `compiled.autograph`.
 """
 
 from __future__ import annotations
@@ -17,9 +16,18 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 
 
 def to_graph(
-    entity: Any, recursive: bool = True, experimental_optional_features: Any = None
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: object = None
 ) -> Callable[..., Any]:
-    """The function as `function` calls it: converted. The arguments behind the first change nothing.
+    """Convert a function, as `function` does.
+
+    Args:
+        entity: a function written in Python, or what `function` made of one.
+        recursive: accepted; no effect.
+        experimental_optional_features: accepted; no effect.
+
+    Raises:
+        TypeError: if there is no Python to convert.
+        ValueError: if it cannot be converted.
 
     >>> import gradtape as tf
     >>> to_graph(tf.function(lambda x: x if x > 0 else -x))(-3)
@@ -36,8 +44,15 @@ def to_graph(
         raise ValueError(f"to_graph: {function.__qualname__} cannot be converted: {reason}") from error
 
 
-def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
-    """The converted code of a function, as text. The arguments behind the first change nothing.
+def to_code(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: object = None
+) -> str:
+    """The converted code of a function, as text.
+
+    Args:
+        entity: as for `to_graph`.
+        recursive: accepted; no effect.
+        experimental_optional_features: accepted; no effect.
 
     >>> print(to_code(lambda x: x if x > 0 else -x))
     lambda x: ag__...if_exp(x > 0, lambda: x, lambda: -x, 'x > 0')...
@@ -56,7 +71,11 @@ def _plain(name: str, entity: Any) -> Any:
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """From 1 on, the code of each function that is converted is logged; and printed, if you like.
+    """Choose whether converted code is shown.
+
+    Args:
+        level: from 1 on, the code of each function that is converted is logged.
+        alsologtostdout: whether it is printed as well.
 
     >>> set_verbosity(0)
     """
@@ -65,8 +84,8 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
     conversion.verbosity = (level, alsologtostdout)
 
 
-def trace(*args: Any) -> None:
-    """Python's `print`, which runs while a function is traced, and not when it is called again.
+def trace(*args: object) -> None:
+    """Call Python's `print`: while a function is traced, and not when it is called again.
 
     >>> trace("x:", 1)
     x: 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -47,7 +48,7 @@ __all__ = [
 
 
 def engine() -> str:
-    """What computes a `function`: 'xla', or 'numpy', as for all other code, where JAX is missing or not to be used.
+    """The engine that runs a `function`: 'xla', or 'numpy', as for all other code, if JAX is missing or not to be used.
 
     >>> engine() in ("xla", "numpy")
     True
@@ -56,7 +57,7 @@ def engine() -> str:
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Run what `function` decorates as plain Python, for debugging.
+    """Run functions that `function` decorates as plain Python if `run_eagerly`, for debugging.
 
     >>> run_functions_eagerly(False)
     """
@@ -64,7 +65,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """Does what `function` decorates run as plain Python?
+    """Return whether functions that `function` decorates run as plain Python.
 
     >>> functions_run_eagerly()
     False
@@ -77,7 +78,7 @@ experimental_functions_run_eagerly = functions_run_eagerly
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Remembered, and of no consequence: there is one device.
+    """Store `enabled`, which has no effect: there is one device.
 
     >>> set_soft_device_placement(True)
     """
@@ -85,7 +86,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """What `set_soft_device_placement` was told.
+    """The value given to `set_soft_device_placement`.
 
     >>> get_soft_device_placement()
     True
@@ -99,14 +100,22 @@ def experimental_connect_to_cluster(
     task_index: int = 0,
     protocol: str | None = None,
     make_master_device_default: bool = True,
-    cluster_device_filters: Any = None,
+    cluster_device_filters: object = None,
 ) -> None:
-    """Connect to a cluster. One of at most one task is this process, to which there is nothing to do.
+    """Connect to a cluster: a no-op for a cluster of one task, which is this process.
 
-    A cluster is a dict from jobs to the addresses of their tasks, or has `as_dict()`, or `cluster_spec()` which has.
+    Args:
+        cluster_spec_or_resolver: a dict from jobs to the addresses of their tasks; or an object with `as_dict()`, or
+            with `cluster_spec()`, which returns such an object.
+        job_name: accepted; no effect, as the following ones.
+        task_index: accepted; no effect.
+        protocol: accepted; no effect.
+        make_master_device_default: accepted; no effect.
+        cluster_device_filters: accepted; no effect.
 
     Raises:
-        ValueError: for what is no cluster. UnimplementedError: for one of several tasks, which gradtape has not.
+        ValueError: if this is no cluster.
+        UnimplementedError: if it has several tasks.
 
     >>> experimental_connect_to_cluster({"worker": ["localhost:2222"]})
     """
@@ -124,8 +133,19 @@ def experimental_connect_to_cluster(
         )
 
 
-def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
-    """Not here: gradtape runs in one process."""
+def experimental_connect_to_host(
+    remote_host: str | Sequence[str] | None = None, job_name: str = "worker"
+) -> None:
+    """Raise an error: gradtape runs in one process.
+
+    Args:
+        remote_host: an address, or several.
+        job_name: accepted; no effect.
+
+    Raises:
+        ValueError: without a `remote_host`.
+        UnimplementedError: with one.
+    """
     if not isinstance(remote_host, (str, list, tuple)) or not remote_host:
         raise ValueError("config.experimental_connect_to_host: give at least one remote_host")
     raise UnimplementedError(

@@ -44,18 +44,22 @@ __all__ = [
 
 
 def enable_op_determinism() -> None:
-    """Refuse to draw random numbers without a seed. Operations are deterministic here anyway."""
+    """Refuse to draw random numbers without a seed. Operations are deterministic in any case."""
     settings.op_determinism = True
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """For GPUs; a CPU's memory always grows as needed."""
+    """Raise an error: `enable` is for GPUs, and the memory of `device`, a CPU, always grows as needed.
+
+    Raises:
+        ValueError: always.
+    """
     check_known(device)
     raise ValueError("config.experimental.set_memory_growth: is for GPUs, and this is a CPU")
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Always: memory is taken as it is needed.
+    """Return True: memory of `device` is always allocated as it is needed.
 
     >>> get_memory_growth(list_physical_devices("CPU")[0])
     True
@@ -64,8 +68,11 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
     return True
 
 
-def get_device_details(device: Any) -> dict[str, Any]:
-    """Nothing is known of a CPU but that it is one.
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """Details of `device`: none for a CPU.
+
+    Raises:
+        ValueError: if it is no `PhysicalDevice`.
 
     >>> get_device_details(list_physical_devices("CPU")[0])
     {}
@@ -76,26 +83,26 @@ def get_device_details(device: Any) -> dict[str, Any]:
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Not kept for a CPU."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
     raise ValueError(
         f"config.experimental.get_memory_info: nothing is counted for {device!r}; there is the CPU only"
     )
 
 
 def get_memory_usage(device: str) -> int:
-    """Not kept for a CPU."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
     raise ValueError(
         f"config.experimental.get_memory_usage: nothing is counted for {device!r}; there is the CPU only"
     )
 
 
 def reset_memory_stats(device: str) -> None:
-    """Not kept for a CPU."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
     raise ValueError(f"config.experimental.reset_memory_stats: nothing is counted for {device!r}")
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Remembered; a CPU has no TensorFloat-32.
+    """Store `enabled`, which has no effect: a CPU has no TensorFloat-32.
 
     >>> enable_tensor_float_32_execution(True)
     """
@@ -103,7 +110,7 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was told.
+    """The value given to `enable_tensor_float_32_execution`.
 
     >>> tensor_float_32_execution_enabled()
     True
@@ -112,7 +119,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def get_synchronous_execution() -> bool:
-    """Always: an operation has run when its call returns.
+    """Return True: an operation has run when its call returns.
 
     >>> get_synchronous_execution()
     True
@@ -121,14 +128,14 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool) -> None:
-    """Of no consequence: execution is always synchronous.
+    """Accept `enable`, which has no effect: execution is always synchronous.
 
     >>> set_synchronous_execution(True)
     """
 
 
 def get_device_policy() -> str:
-    """Nothing is ever copied between devices: 'silent'.
+    """Return 'silent': nothing is ever copied between devices.
 
     >>> get_device_policy()
     'silent'
@@ -137,7 +144,10 @@ def get_device_policy() -> str:
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Of no consequence: nothing is ever copied between devices.
+    """Accept `device_policy`, which has no effect: nothing is ever copied between devices.
+
+    Raises:
+        InvalidArgumentError: for another value than None, 'silent', 'silent_for_int32', 'warn' and 'explicit'.
 
     >>> set_device_policy("silent")
     """

@@ -1,4 +1,4 @@
-"""The public namespace `gradtape.config.optimizer`. XLA optimizes what it compiles; this is remembered only."""
+"""The public namespace `gradtape.config.optimizer`. XLA optimizes what it compiles; these settings have no effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "s
 
 
 def set_jit(enabled: bool | str) -> None:
-    """Say that everything should be compiled. Only what `function` decorates is.
+    """Store `enabled`, which has no effect: XLA compiles functions that `function` decorates, and nothing else.
 
     >>> set_jit(False)
     """
@@ -19,7 +19,7 @@ def set_jit(enabled: bool | str) -> None:
 
 
 def get_jit() -> str:
-    """What `set_jit` was told: 'autoclustering' or ''.
+    """The setting of `set_jit`: 'autoclustering' or ''.
 
     >>> set_jit(False)
     >>> get_jit()
@@ -29,7 +29,10 @@ def get_jit() -> str:
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Remember options of TensorFlow's graph optimizer.
+    """Store `options` of TensorFlow's graph optimizer, which have no effect.
+
+    Raises:
+        TypeError: if they are no dict.
 
     >>> set_experimental_options({})
     """
@@ -39,7 +42,7 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """What `set_experimental_options` was told.
+    """The options given to `set_experimental_options`.
 
     >>> get_experimental_options()
     {}

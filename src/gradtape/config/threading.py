@@ -1,4 +1,4 @@
-"""The public namespace `gradtape.config.threading`. NumPy and its BLAS decide; what is set here is remembered only."""
+"""The public namespace `gradtape.config.threading`. NumPy and its BLAS decide; these settings have no effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """How many operations may run at once; 0 leaves it open.
+    """The number of operations that may run at once; 0 for any number.
 
     >>> get_inter_op_parallelism_threads()
     0
@@ -24,7 +24,7 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Say how many operations may run at once.
+    """Store `num_threads`, the number of operations that may run at once; 0 for any number.
 
     >>> set_inter_op_parallelism_threads(0)
     """
@@ -32,7 +32,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads one operation may use; 0 leaves it open.
+    """The number of threads that one operation may use; 0 for any number.
 
     >>> get_intra_op_parallelism_threads()
     0
@@ -41,7 +41,7 @@ def get_intra_op_parallelism_threads() -> int:
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Say how many threads one operation may use.
+    """Store `num_threads`, the number of threads that one operation may use; 0 for any number.
 
     >>> set_intra_op_parallelism_threads(0)
     """

@@ -11,13 +11,17 @@ import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.tensor import Tensor, convert
+from ..core.types import TensorLike
 from ..names.missing import closed
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
-def to_dlpack(tf_tensor: Any) -> Any:
-    """A DLPack capsule with a copy of the tensor: who takes it may write into it.
+def to_dlpack(tf_tensor: TensorLike) -> Any:
+    """A DLPack capsule with a copy of `tf_tensor`: its consumer may write into it.
+
+    Raises:
+        DTypeError: for strings and bfloat16, which DLPack does not have.
 
     >>> import gradtape as tf
     >>> from_dlpack(to_dlpack(tf.constant([1.0, 2.0]))).numpy()
@@ -29,13 +33,16 @@ def to_dlpack(tf_tensor: Any) -> Any:
     return x.__dlpack__()
 
 
-def from_dlpack(dlcapsule: Any) -> Tensor:
-    """The tensor for a DLPack capsule (which is used up), or for any object with `__dlpack__`.
+def from_dlpack(dlcapsule: object) -> Tensor:
+    """The tensor of a DLPack capsule, which is used up, or of any object with `__dlpack__`: `dlcapsule`.
+
+    Raises:
+        InvalidArgumentError: if it cannot be read.
 
     >>> from_dlpack(np.arange(3.0)).numpy()
     array([0., 1., 2.])
     """
-    held = dlcapsule if hasattr(type(dlcapsule), "__dlpack__") else _Capsule(dlcapsule)
+    held: Any = dlcapsule if hasattr(type(dlcapsule), "__dlpack__") else _Capsule(dlcapsule)
     try:
         return convert(np.from_dlpack(held))
     except (ValueError, BufferError, RuntimeError) as error:

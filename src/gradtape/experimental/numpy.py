@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import builtins
 import math as _math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .. import math as _tf
 from ..core import dtypes
 from ..core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
+from ..core.shapes import TensorShape
 from ..core.tensor import Tensor, convert, is_tensor
+from ..core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ..names.missing import closed
 from ..ops.array import movement as _movement
 from ..ops.array.arrange import repeat as _repeat
@@ -144,7 +146,7 @@ bool_, complex64, complex128 = np.bool_, np.complex64, np.complex128
 
 
 def _kind(x: Any) -> Any:
-    """What NumPy's promotion looks at: a dtype, or a plain Python number, which gives way."""
+    """The argument for NumPy's promotion: a dtype, or a plain Python number, which gives way."""
     if is_tensor(x):
         return x.dtype.numpy_dtype
     return x if type(x) in (bool, int, float, complex) else array(x).dtype.numpy_dtype
@@ -174,8 +176,11 @@ def _inexact(x: Any) -> Tensor:
     return _movement.cast(tensor, "float64") if exact else tensor
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: DTypeLike) -> Any:
     """The limits of a floating dtype.
+
+    Raises:
+        DTypeError: for another dtype.
 
     >>> float(finfo("float32").max) > 3e38
     True
@@ -188,8 +193,11 @@ def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(known.numpy_dtype)
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(dtype: DTypeLike) -> Any:
     """The limits of an integer dtype.
+
+    Raises:
+        DTypeError: for another dtype.
 
     >>> iinfo("int8").max
     127
@@ -200,8 +208,8 @@ def iinfo(dtype: Any) -> Any:
     return np.iinfo(known.numpy_dtype)
 
 
-def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that values of several become together.
+def result_type(*arrays_and_dtypes: TensorLike | DTypeLike) -> dtypes.DType:
+    """The dtype that several values or dtypes, `arrays_and_dtypes`, are promoted to.
 
     >>> result_type(convert(1.0), 1)
     tf.float32
@@ -210,14 +218,20 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Making
+# Creating
 
 
 _MOST_AXES = 64  # of a NumPy array
 
 
-def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
-    """A tensor of a value, in the dtype NumPy would give it.
+def array(val: TensorLike, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+    """Create a tensor, of the dtype that NumPy would choose.
+
+    Args:
+        val: a number, an array, a tensor, or nested lists.
+        dtype: another dtype.
+        copy: accepted; no effect, as tensors are immutable.
+        ndmin: the least number of axes: new ones come first.
 
     >>> array([1.0, 2.0]).dtype
     tf.float64
@@ -243,7 +257,7 @@ def _plain(value: Any) -> Any:
         return value
 
 
-def asarray(a: Any, dtype: Any = None) -> Tensor:
+def asarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """The same as `array`.
 
     >>> asarray([1, 2]).dtype
@@ -257,7 +271,7 @@ def _float64(dtype: Any) -> Any:
     return float64 if dtype is float else dtype
 
 
-def zeros(shape: Any, dtype: Any = float) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
     """Zeros, of float64 by default.
 
     >>> zeros(2).numpy()
@@ -266,7 +280,7 @@ def zeros(shape: Any, dtype: Any = float) -> Tensor:
     return _zeros(shape, _float64(dtype))
 
 
-def ones(shape: Any, dtype: Any = float) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = float) -> Tensor:
     """Ones, of float64 by default.
 
     >>> ones(2).numpy()
@@ -275,8 +289,8 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
     return _ones(shape, _float64(dtype))
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value over a shape.
+def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Repeat `fill_value` over a shape.
 
     >>> full(2, 3).numpy()
     array([3, 3])
@@ -284,8 +298,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     return _movement.broadcast_to(array(fill_value, dtype), shape)
 
 
-def zeros_like(a: Any, dtype: Any = None) -> Tensor:
-    """Zeros in the shape and dtype of another.
+def zeros_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Zeros of the shape and dtype of `a`.
 
     >>> zeros_like([1, 2]).numpy()
     array([0, 0])
@@ -294,8 +308,8 @@ def zeros_like(a: Any, dtype: Any = None) -> Tensor:
     return _zeros(like.shape, like.dtype if dtype is None else dtype)
 
 
-def ones_like(a: Any, dtype: Any = None) -> Tensor:
-    """Ones in the shape and dtype of another.
+def ones_like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Ones of the shape and dtype of `a`.
 
     >>> ones_like([1, 2]).numpy()
     array([1, 1])
@@ -304,8 +318,8 @@ def ones_like(a: Any, dtype: Any = None) -> Tensor:
     return _ones(like.shape, like.dtype if dtype is None else dtype)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value in the shape and dtype of another.
+def full_like(a: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Repeat `fill_value` over the shape of `a`, in its dtype.
 
     >>> full_like([1, 2], 3).numpy()
     array([3, 3])
@@ -314,8 +328,13 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     return full(like.shape, fill_value, like.dtype if dtype is None else dtype)
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
-    """Numbers from `start` (0 if only one is given) up to `stop`, not included.
+def arange(
+    start: TensorLike, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Numbers from `start` up to `stop`, which is not included, in steps of `step`; `arange(stop)` starts at 0.
+
+    Raises:
+        InvalidArgumentError: if `step` is 0, or a number is not finite.
 
     >>> arange(3).numpy()
     array([0, 1, 2])
@@ -336,7 +355,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     return array(made, dtype)
 
 
-def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = float) -> Tensor:
+def linspace(start: TensorLike, stop: TensorLike, num: int = 50, dtype: DTypeLike = float) -> Tensor:
     """`num` numbers from `start` to `stop`, both included.
 
     >>> linspace(0, 1, 3).numpy()
@@ -345,8 +364,14 @@ def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = float) -> Tensor
     return _movement.cast(_linspace(array(start, float64), array(stop, float64), num), _float64(dtype))
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = float) -> Tensor:
     """Ones on a diagonal.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; `N` by default.
+        k: which diagonal: positive above the main one, negative below.
+        dtype: float64 by default.
 
     >>> eye(2).numpy()
     array([[1., 0.], [0., 1.]])
@@ -358,8 +383,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
     return array(np.eye(rows, columns, builtins.max(builtins.min(diagonal, columns), -rows)), _float64(dtype))
 
 
-def identity(n: int, dtype: Any = float) -> Tensor:
-    """The unit matrix.
+def identity(n: int, dtype: DTypeLike = float) -> Tensor:
+    """The unit matrix of `n` rows.
 
     >>> identity(1).numpy()
     array([[1.]])
@@ -375,8 +400,8 @@ def _at_least(x: Tensor, ndim: int) -> Tensor:
     return _movement.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
 
 
-def concatenate(arys: Any, axis: int = 0) -> Tensor:
-    """Tensors joined along an axis they have.
+def concatenate(arys: Sequence[TensorLike], axis: int = 0) -> Tensor:
+    """Join the tensors in `arys` along an axis they have.
 
     >>> concatenate([[1], [2.5]]).numpy()
     array([1. , 2.5])
@@ -384,8 +409,8 @@ def concatenate(arys: Any, axis: int = 0) -> Tensor:
     return _movement.concat(_together(*arys), axis)
 
 
-def stack(arrays: Any, axis: int = 0) -> Tensor:
-    """Tensors joined along a new axis.
+def stack(arrays: Sequence[TensorLike], axis: int = 0) -> Tensor:
+    """Join the tensors in `arrays` along a new axis.
 
     >>> stack([1, 2]).numpy()
     array([1, 2])
@@ -393,8 +418,8 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     return _movement.stack(_together(*arrays), axis)
 
 
-def hstack(tup: Any) -> Tensor:
-    """Tensors joined side by side: along the second axis, or the only one.
+def hstack(tup: Sequence[TensorLike]) -> Tensor:
+    """Join the tensors in `tup` side by side: along the second axis, or the only one.
 
     >>> hstack([convert([[1.0], [2.0]]), convert([[3.0], [4.0]])]).numpy()
     array([[1., 3.], [2., 4.]], dtype=float32)
@@ -403,8 +428,8 @@ def hstack(tup: Any) -> Tensor:
     return _movement.concat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
-def vstack(tup: Any) -> Tensor:
-    """Tensors joined one below the other: along the first axis, vectors as rows.
+def vstack(tup: Sequence[TensorLike]) -> Tensor:
+    """Join the tensors in `tup` one below the other: along the first axis, vectors as rows.
 
     >>> vstack([[1, 2], [3, 4]]).numpy()
     array([[1, 2], [3, 4]])
@@ -412,8 +437,8 @@ def vstack(tup: Any) -> Tensor:
     return _movement.concat([_at_least(x, 2) for x in _together(*tup)], 0)
 
 
-def dstack(tup: Any) -> Tensor:
-    """Tensors joined along the third axis.
+def dstack(tup: Sequence[TensorLike]) -> Tensor:
+    """Join the tensors in `tup` along the third axis.
 
     >>> dstack([[1, 2], [3, 4]]).shape
     TensorShape([1, 2, 2])
@@ -426,7 +451,7 @@ def dstack(tup: Any) -> Tensor:
 # Shape
 
 
-def shape(a: Any) -> Any:
+def shape(a: TensorLike) -> TensorShape:
     """The shape.
 
     >>> shape([[1, 2]])
@@ -435,7 +460,7 @@ def shape(a: Any) -> Any:
     return array(a).shape
 
 
-def size(a: Any) -> int:
+def size(a: TensorLike) -> int:
     """The number of elements.
 
     >>> size([[1, 2]])
@@ -444,7 +469,7 @@ def size(a: Any) -> int:
     return _math.prod(shape(a))
 
 
-def ndim(a: Any) -> int:
+def ndim(a: TensorLike) -> int:
     """The number of axes.
 
     >>> ndim([[1, 2]])
@@ -453,8 +478,8 @@ def ndim(a: Any) -> int:
     return array(a).ndim
 
 
-def reshape(a: Any, newshape: Any) -> Tensor:
-    """The same elements in another shape.
+def reshape(a: TensorLike, newshape: ShapeLike) -> Tensor:
+    """The same elements in the shape `newshape`, of which one size may be -1.
 
     >>> reshape([1, 2], (2, 1)).shape
     TensorShape([2, 1])
@@ -462,7 +487,7 @@ def reshape(a: Any, newshape: Any) -> Tensor:
     return _movement.reshape(array(a), newshape)
 
 
-def ravel(a: Any) -> Tensor:
+def ravel(a: TensorLike) -> Tensor:
     """The elements in a row.
 
     >>> ravel([[1, 2]]).numpy()
@@ -471,8 +496,8 @@ def ravel(a: Any) -> Tensor:
     return _movement.reshape(array(a), (-1,))
 
 
-def transpose(a: Any, axes: Any = None) -> Tensor:
-    """The axes in another order, reversed by default.
+def transpose(a: TensorLike, axes: Axes = None) -> Tensor:
+    """The axes in the order `axes`, reversed by default.
 
     >>> transpose([[1, 2]]).shape
     TensorShape([2, 1])
@@ -480,7 +505,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     return _movement.transpose(array(a), axes)
 
 
-def expand_dims(a: Any, axis: Any) -> Tensor:
+def expand_dims(a: TensorLike, axis: Axis) -> Tensor:
     """A new axis of length 1.
 
     >>> expand_dims([1], 0).shape
@@ -489,7 +514,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
     return _movement.expand_dims(array(a), axis)
 
 
-def squeeze(a: Any, axis: Any = None) -> Tensor:
+def squeeze(a: TensorLike, axis: Axes = None) -> Tensor:
     """Without axes of length 1.
 
     >>> squeeze([[1]]).shape
@@ -498,8 +523,8 @@ def squeeze(a: Any, axis: Any = None) -> Tensor:
     return _movement.squeeze(array(a), axis)
 
 
-def broadcast_to(array_: Any, shape: Any) -> Tensor:
-    """Repeated to a shape.
+def broadcast_to(array_: TensorLike, shape: ShapeLike) -> Tensor:
+    """Repeat `array_` over a shape that it broadcasts to.
 
     >>> broadcast_to([1], (2,)).numpy()
     array([1, 1])
@@ -507,8 +532,8 @@ def broadcast_to(array_: Any, shape: Any) -> Tensor:
     return _movement.broadcast_to(array(array_), shape)
 
 
-def tile(a: Any, reps: Any) -> Tensor:
-    """Repeated as a whole.
+def tile(a: TensorLike, reps: ShapeLike) -> Tensor:
+    """Repeat the whole tensor `reps` times along each axis.
 
     >>> tile([1, 2], 2).numpy()
     array([1, 2, 1, 2])
@@ -518,8 +543,8 @@ def tile(a: Any, reps: Any) -> Tensor:
     return _movement.tile(x, [1] * (x.ndim - len(times)) + times)
 
 
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
-    """Each element repeated in place.
+def repeat(a: TensorLike, repeats: TensorLike, axis: Axis | None = None) -> Tensor:
+    """Repeat each element `repeats` times, along an axis or in the flat tensor.
 
     >>> repeat([1, 2], 2).numpy()
     array([1, 1, 2, 2])
@@ -527,8 +552,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
     return _repeat(array(a), repeats, axis)
 
 
-def flip(m: Any, axis: Any = None) -> Tensor:
-    """In reverse order along axes, all by default.
+def flip(m: TensorLike, axis: Axes = None) -> Tensor:
+    """The elements of `m` in reverse order along axes, all by default.
 
     >>> flip([1, 2]).numpy()
     array([2, 1])
@@ -541,8 +566,8 @@ def flip(m: Any, axis: Any = None) -> Tensor:
 # Choosing
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """`x` where the condition holds, `y` elsewhere; of a condition alone, the indices along each axis.
+def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> Any:
+    """`x` where `condition` holds, `y` elsewhere; of a condition alone, the indices along each axis.
 
     >>> where([True, False], 1.0, 2).numpy()
     array([1., 2.])
@@ -554,8 +579,18 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return _tf.where(chosen, taken, other)
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
-    """For each element the choice beside the first condition that holds, else the default.
+def select(
+    condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
+) -> Tensor:
+    """Choose element by element, by the first condition that holds.
+
+    Args:
+        condlist: conditions.
+        choicelist: a tensor for each condition.
+        default: for elements for which no condition holds.
+
+    Raises:
+        ValueError: if there is no condition, or not one for each choice.
 
     >>> select([convert([True, False])], [convert([1.0, 2.0])], 9.0).numpy()
     array([1., 9.], dtype=float32)
@@ -570,8 +605,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     return result
 
 
-def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
-    """Kept between two bounds.
+def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
+    """The nearest values in [`a_min`, `a_max`]; None for no bound.
 
     >>> clip([1, 5], 2, 3).numpy()
     array([2, 3])
@@ -586,18 +621,40 @@ def clip(a: Any, a_min: Any, a_max: Any) -> Tensor:
 # Element by element
 
 
-def _named(function: Callable[..., Any], name: str, doc: str) -> Any:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# For type checkers: a `Callable` would not know the names of the parameters.
+class _Unary(Protocol):
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+
+class _Binary(Protocol):
+    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor: ...
+
+
+class _Reduction(Protocol):
+    def __call__(self, a: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor: ...
+
+
+def _named(function: F, name: str, doc: str) -> F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-def _unary(of: Callable[..., Any], name: str, doc: str, take: Callable[..., Any] = array) -> Any:
-    return _named(lambda x: of(take(x)), name, doc)
+def _unary(of: Callable[[Any], Tensor], name: str, doc: str, take: Callable[[Any], Tensor] = array) -> _Unary:
+    def function(x: TensorLike) -> Tensor:
+        return of(take(x))
+
+    return _named(function, name, doc)
 
 
-def _binary(of: Callable[..., Any], name: str, doc: str) -> Any:
-    return _named(lambda x1, x2: of(*_together(x1, x2)), name, doc)
+def _binary(of: Callable[[Any, Any], Tensor], name: str, doc: str) -> _Binary:
+    def function(x1: TensorLike, x2: TensorLike) -> Tensor:
+        return of(*_together(x1, x2))
+
+    return _named(function, name, doc)
 
 
 abs = absolute = _unary(_tf.abs, "abs", "The absolute value.\n\n>>> int(abs(-1))\n1")
@@ -613,16 +670,18 @@ tan = _unary(_tf.tan, "tan", "The tangent.\n\n>>> float(tan(0))\n0.0", _inexact)
 tanh = _unary(_tf.tanh, "tanh", "The hyperbolic tangent.\n\n>>> float(tanh(0))\n0.0", _inexact)
 floor = _unary(_tf.floor, "floor", "Rounded down.\n\n>>> float(floor(1.5))\n1.0", _inexact)
 ceil = _unary(_tf.ceil, "ceil", "Rounded up.\n\n>>> float(ceil(1.5))\n2.0", _inexact)
-isnan = _unary(_tf.is_nan, "isnan", "Is it nan?\n\n>>> bool(isnan(1.0))\nFalse", _inexact)
-isinf = _unary(_tf.is_inf, "isinf", "Is it infinite?\n\n>>> bool(isinf(1.0))\nFalse", _inexact)
-isfinite = _unary(_tf.is_finite, "isfinite", "Is it finite?\n\n>>> bool(isfinite(1.0))\nTrue", _inexact)
+isnan = _unary(_tf.is_nan, "isnan", "Whether x is NaN.\n\n>>> bool(isnan(1.0))\nFalse", _inexact)
+isinf = _unary(_tf.is_inf, "isinf", "Whether x is infinite.\n\n>>> bool(isinf(1.0))\nFalse", _inexact)
+isfinite = _unary(
+    _tf.is_finite, "isfinite", "Whether x is finite.\n\n>>> bool(isfinite(1.0))\nTrue", _inexact
+)
 add = _binary(_tf.add, "add", "x1 + x2.\n\n>>> float(add(1, 2.0))\n3.0")
 subtract = _binary(_tf.subtract, "subtract", "x1 - x2.\n\n>>> int(subtract(1, 2))\n-1")
 multiply = _binary(_tf.multiply, "multiply", "x1 * x2.\n\n>>> int(multiply(2, 3))\n6")
 divide = true_divide = _binary(_tf.divide, "divide", "x1 / x2.\n\n>>> float(divide(1, 2))\n0.5")
 power = _binary(_tf.pow, "power", "x1 ** x2.\n\n>>> int(power(2, 3))\n8")
-maximum = _binary(_tf.maximum, "maximum", "The larger of both.\n\n>>> float(maximum(1, 2.0))\n2.0")
-minimum = _binary(_tf.minimum, "minimum", "The smaller of both.\n\n>>> float(minimum(1, 2.0))\n1.0")
+maximum = _binary(_tf.maximum, "maximum", "The larger of x1 and x2.\n\n>>> float(maximum(1, 2.0))\n2.0")
+minimum = _binary(_tf.minimum, "minimum", "The smaller of x1 and x2.\n\n>>> float(minimum(1, 2.0))\n1.0")
 equal = _binary(_tf.equal, "equal", "x1 == x2.\n\n>>> bool(equal(1, 1.0))\nTrue")
 not_equal = _binary(_tf.not_equal, "not_equal", "x1 != x2.\n\n>>> bool(not_equal(1, 1.0))\nFalse")
 less = _binary(_tf.less, "less", "x1 < x2.\n\n>>> bool(less(1, 2))\nTrue")
@@ -636,8 +695,13 @@ greater_equal = _binary(
 # Reductions and products
 
 
-def _reduction(of: Callable[..., Any], name: str, doc: str, take: Callable[..., Any]) -> Any:
-    return _named(lambda a, axis=None, keepdims=False: of(take(a), axis, keepdims), name, doc)
+def _reduction(
+    of: Callable[[Any, Any, bool], Tensor], name: str, doc: str, take: Callable[[Any], Tensor]
+) -> _Reduction:
+    def function(a: TensorLike, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        return of(take(a), axis, keepdims)
+
+    return _named(function, name, doc)
 
 
 def _summable(a: Any) -> Tensor:
@@ -658,12 +722,12 @@ std = _reduction(_tf.reduce_std, "std", "The standard deviation.\n\n>>> float(st
 var = _reduction(_tf.reduce_variance, "var", "The variance.\n\n>>> float(var([1, 3]))\n1.0", _inexact)
 max = amax = _reduction(_tf.reduce_max, "max", "The largest.\n\n>>> int(max([1, 2]))\n2", array)
 min = amin = _reduction(_tf.reduce_min, "min", "The smallest.\n\n>>> int(min([1, 2]))\n1", array)
-all = _reduction(_tf.reduce_all, "all", "Are all true?\n\n>>> bool(all([1, 0]))\nFalse", _truth)
-any = _reduction(_tf.reduce_any, "any", "Is any true?\n\n>>> bool(any([1, 0]))\nTrue", _truth)
+all = _reduction(_tf.reduce_all, "all", "Whether all are true.\n\n>>> bool(all([1, 0]))\nFalse", _truth)
+any = _reduction(_tf.reduce_any, "any", "Whether any is true.\n\n>>> bool(any([1, 0]))\nTrue", _truth)
 
 
-def argmax(a: Any, axis: Any = None) -> Tensor:
-    """Where the largest is, along an axis or in the flat tensor.
+def argmax(a: TensorLike, axis: Axis | None = None) -> Tensor:
+    """The index of the largest element, along an axis or in the flat tensor.
 
     >>> int(argmax([1, 3, 2]))
     1
@@ -671,8 +735,8 @@ def argmax(a: Any, axis: Any = None) -> Tensor:
     return _tf.argmax(ravel(a), 0) if axis is None else _tf.argmax(array(a), axis)
 
 
-def argmin(a: Any, axis: Any = None) -> Tensor:
-    """Where the smallest is.
+def argmin(a: TensorLike, axis: Axis | None = None) -> Tensor:
+    """The index of the smallest element, along an axis or in the flat tensor.
 
     >>> int(argmin([2, 1, 3]))
     1
@@ -680,8 +744,11 @@ def argmin(a: Any, axis: Any = None) -> Tensor:
     return _tf.argmin(ravel(a), 0) if axis is None else _tf.argmin(array(a), axis)
 
 
-def matmul(x1: Any, x2: Any) -> Tensor:
-    """The matrix product; vectors stand for a row and a column.
+def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The matrix product of `x1` and `x2`; vectors stand for a row and a column.
+
+    Raises:
+        ValueError: for a scalar.
 
     >>> float(matmul([1.0, 2.0], [3.0, 4.0]))
     11.0
@@ -696,8 +763,11 @@ def matmul(x1: Any, x2: Any) -> Tensor:
     return _movement.squeeze(product, gone) if gone else product
 
 
-def dot(a: Any, b: Any) -> Tensor:
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """The product of matrices or vectors; with a scalar, the plain product.
+
+    Raises:
+        ValueError: for more than two axes.
 
     >>> float(dot([1.0, 2.0], [3.0, 4.0]))
     11.0

@@ -104,7 +104,13 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     name: str | None = "PiecewiseConstant"
 
     def __post_init__(self) -> None:
-        between, given = len(self.values) - 1, len(self.boundaries)
+        try:
+            between, given = len(self.values) - 1, len(self.boundaries)
+        except TypeError:
+            raise TypeError(
+                f"PiecewiseConstantDecay: boundaries and values must be lists, not {self.boundaries!r} and "
+                f"{self.values!r}"
+            ) from None
         if given != between:
             raise ValueError(
                 f"PiecewiseConstantDecay: {between + 1} values need {between} boundaries between them, not {given}"
