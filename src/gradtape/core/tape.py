@@ -539,12 +539,11 @@ class GradientTape(Listener):
             records = records.copy()
         if consume:
             self._records = []  # the numbers in _known and _watched stay, for `explain`
-        if observers:
+        if here.tapes:
             for observer in observers:
                 observer._on_sweep(records)
-            if all(isinstance(listener, Observer) for listener in here.tapes):
+            if observers and all(isinstance(listener, Observer) for listener in here.tapes):
                 return sweep_observed(seeds, records, keys)
-        if here.tapes:
             return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
         with np.errstate(all="ignore"):
             return sweep_arrays(seeds, records, keys)
