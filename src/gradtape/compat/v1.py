@@ -165,11 +165,14 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """`tf.nn.softmax_cross_entropy_with_logits`, but no gradient flows into the labels.
 
+    Raises:
+        ValueError: if `labels` or `logits` is missing.
+
     >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
     0.6931
     """
     if labels is None or logits is None:
-        raise ValueError("compat.v1.nn.softmax_cross_entropy_with_logits: give both labels and logits")
+        raise ValueError("compat.v1.nn.softmax_cross_entropy_with_logits: give labels and logits")
     constant = gradtape.stop_gradient(labels)
     return gradtape.nn.softmax_cross_entropy_with_logits(
         constant, logits, dim if axis is None else axis, name
