@@ -107,11 +107,11 @@ def in_old_order(function: Callable[..., Any], order: str) -> Callable[..., Any]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What there was besides operations
+# Names besides operations
 
 
 def _nothing() -> None:
-    """What it asks for holds here anyway."""
+    """Do nothing: gradtape always behaves so."""
 
 
 def _refused(what: str) -> Callable[[], None]:

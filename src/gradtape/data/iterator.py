@@ -43,10 +43,8 @@ class Iterator:
     def _advance(self) -> Any:
         here = local.here
         before = here.tapes, here.trace
-        here.tapes, here.trace = (
-            [],
-            None,
-        )  # no gradient flows through a dataset, nor is it part of a @function
+        # No gradient flows through a dataset, nor is it part of a @function.
+        here.tapes, here.trace = [], None
         try:
             got = self._cursor.some(1)
         finally:
