@@ -20,10 +20,7 @@ __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "install", "uninstall"
 
 
 def install(beside: str | None = None) -> None:
-    """Make `import tensorflow` give gradtape from now on. A `tensorflow.py` in the folder `beside` still wins.
-
-    Raises:
-        RuntimeError: if TensorFlow is imported already.
+    """From now on `import tensorflow` gives gradtape. A `tensorflow.py` of your own in the folder `beside` still wins.
 
     >>> install()
     >>> import tensorflow as tf
@@ -43,7 +40,7 @@ def install(beside: str | None = None) -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: the next `import tensorflow` is TensorFlow's own. Modules imported before stay what they are.
+    """Undoes `install`: the next `import tensorflow` is TensorFlow's own. What was imported stays what it is.
 
     >>> uninstall()
     """

@@ -146,7 +146,7 @@ class Internal(ModuleType):
 
 
 def _public(path: str) -> Any:
-    """The value of a dotted public name; _NOTHING if there is none, as a name may stand for None."""
+    """What gradtape has under a dotted name, or _NOTHING: a name may stand for None."""
     found: Any = sys.modules["gradtape"]
     for name in path.split(".") if path else []:
         found = getattr(found, name, _NOTHING)

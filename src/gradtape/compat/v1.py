@@ -107,11 +107,11 @@ def in_old_order(function: Callable[..., Any], order: str) -> Callable[..., Any]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Names besides operations
+# What there was besides operations
 
 
 def _nothing() -> None:
-    """Do nothing: gradtape always behaves so."""
+    """What it asks for holds here anyway."""
 
 
 def _refused(what: str) -> Callable[[], None]:

@@ -43,8 +43,10 @@ class Iterator:
     def _advance(self) -> Any:
         here = local.here
         before = here.tapes, here.trace
-        # No gradient flows through a dataset, nor is it part of a @function.
-        here.tapes, here.trace = [], None
+        here.tapes, here.trace = (
+            [],
+            None,
+        )  # no gradient flows through a dataset, nor is it part of a @function
         try:
             got = self._cursor.some(1)
         finally:

@@ -1,4 +1,4 @@
-"""Errors for names that gradtape does not have: they say what to use instead, or name the nearest.
+"""What gradtape answers when it is asked for a name it does not have: what to use instead, or the nearest names.
 
 A namespace calls `closed(__name__)` once; `tensorflow` under `gradtape.compat` and `gradtape check` say the same.
 """
@@ -166,7 +166,7 @@ ADVICE = {
 
 
 class Answer:
-    """The text of an error about a missing name. It is built when read, so that `hasattr(tf, ...)` stays cheap."""
+    """The text of an error about a missing name. It is made when read: asking `hasattr(tf, ...)` stays cheap."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -220,7 +220,7 @@ def closed(namespace: str, later: Mapping[str, str] | None = None) -> None:
 
 
 def sentence(path: str) -> str:
-    """A sentence that says that a name is not here, and what would work.
+    """Says that a name is not here, and what would work.
 
     >>> sentence("placeholder")
     'gradtape has no tf.placeholder: pass the value itself, as an argument of your function'
@@ -235,7 +235,7 @@ def sentence(path: str) -> str:
 
 
 def instead(path: str) -> str:
-    """Advice for a missing name; '' if there is none."""
+    """What to do instead of a missing name, if that is known; else ''."""
     old = path.removeprefix("compat.v1.").removeprefix("compat.v2.").removeprefix("python.")
     if old.startswith("keras"):
         return _instead_of_keras(old)
