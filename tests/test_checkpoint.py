@@ -631,7 +631,7 @@ def test_what_waits_keeps_nothing_alive_and_classes_as_they_were(tmp_path):
     gc.collect()
     assert gone() is None
     assert Own.__dict__["__setattr__"] is own
-    assert not restore._lacking and not restore._told
+    assert not restore._lacking and not restore._reporting
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def test_mypy():
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(PROGRAM)]
     run = subprocess.run(
         command,
-        cwd=SOURCE.parent,
+        cwd=PROGRAM.parents[2],
         env={"MYPYPATH": str(SOURCE)},
         capture_output=True,
         text=True,

@@ -62,6 +62,16 @@ assert_type(tf.clip_by_value(x, 0.0, 1.0), tf.Tensor)
 assert_type(tf.math.special.bessel_j0(x), tf.Tensor)
 assert_type(tf.losses.mean_squared_error(x, x), tf.Tensor)
 
+
+class Column:
+    """An array of another library."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.zeros(3)
+
+
+assert_type(tf.math.log(Column()), tf.Tensor)
+
 tf.math.logg(x)  # wrong
 tf.nn.rel(x)  # wrong
 tf.exp()  # wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 import numpy as np
 
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from .tensor import Tensor
     from .variable import Variable
 
+
+class SupportsArray(Protocol):
+    """An array of another library: JAX's, a table's column, ..."""
+
+    def __array__(self) -> np.ndarray: ...
+
+
 # A tensor, a variable, or what `convert_to_tensor` makes a tensor of; nested lists may hold any of them.
 TensorLike: TypeAlias = Union[
     "Tensor",
@@ -22,6 +29,7 @@ TensorLike: TypeAlias = Union[
     "IndexedSlices",
     np.ndarray,
     np.generic,
+    SupportsArray,
     bool,
     int,
     float,

@@ -29,7 +29,7 @@ from .stage import Cursor, Listed, Session, Stage, Stream
 from .structure import array_of, component, packer, spec_of
 
 CHUNK = 1 << 25  # bytes that are kept in memory before they are written
-_OVERHEAD = 512  # bytes: what an element takes in memory beside its numbers
+_OVERHEAD = 512  # bytes that an element takes in memory besides its numbers
 
 
 class FileCache(Stage):
@@ -260,7 +260,7 @@ class _Writer:
             self._temporary.unlink()
         else:
             os.replace(self._temporary, self._index)
-            self._chunks = []  # they are the cache's now, whatever comes
+            self._chunks = []  # they belong to the cache now, whatever happens
             storage.sync_directory(self._index.parent)
 
     def remove(self) -> None:

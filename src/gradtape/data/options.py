@@ -19,22 +19,22 @@ class _Names:
             raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._known)}")
         object.__setattr__(self, name, value)
 
-    def _said(self) -> dict[str, Any]:
+    def _changed(self) -> dict[str, Any]:
         """The attributes that were set."""
         return {
             name: value
             for name, value in vars(self).items()
-            if value is not None and (not isinstance(value, _Names) or value._said())
+            if value is not None and (not isinstance(value, _Names) or value._changed())
         }
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Names) and type(other) is type(self) and other._said() == self._said()
+        return isinstance(other, _Names) and type(other) is type(self) and other._changed() == self._changed()
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self._said().items())
-        return f"{type(self).__name__}({said})"
+        changed = ", ".join(f"{name}={value!r}" for name, value in self._changed().items())
+        return f"{type(self).__name__}({changed})"
 
 
 class AutotuneOptions(_Names):
@@ -124,6 +124,6 @@ class Options(_Names):
         if not isinstance(options, Options):
             raise TypeError(f"options must be data.Options, not {options!r}")
         merged = Options()
-        for name, value in {**self._said(), **options._said()}.items():
+        for name, value in {**self._changed(), **options._changed()}.items():
             setattr(merged, name, value)
         return merged

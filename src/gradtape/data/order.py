@@ -59,8 +59,8 @@ class _ShuffleCursor(Cursor):
     def __init__(self, source: Cursor, capacity: int, rng: np.random.Generator, size: int) -> None:
         self._source, self._capacity, self._rng = source, capacity, rng
         self._size = size  # of the source, where it is known
-        self._buffer: Any = None  # a list while the source has more, until then nothing
-        self._tail: Cursor | None = None  # what is left when it has not
+        self._buffer: Any = None  # a list once the cursor is used, as long as the source has more
+        self._tail: Cursor | None = None  # the remaining elements, after the end of the source
 
     def some(self, n: int) -> Sequence[Any]:
         if self._tail is not None:
@@ -130,7 +130,7 @@ class _RepeatCursor(Cursor):
         self._source, self._session = source, session
         self._left = count
         self._cursor: Cursor | None = None
-        self._empty = True  # has the present round given nothing yet?
+        self._empty = True  # whether the current round has yielded nothing yet
 
     def some(self, n: int) -> Sequence[Any]:
         parts: list[Sequence[Any]] = []

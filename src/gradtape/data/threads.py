@@ -22,7 +22,7 @@ from .transform import Map
 
 AUTOTUNE = -1
 
-# AUTOTUNE starts threads only where elements take so long that handing them over costs little beside.
+# AUTOTUNE starts threads only where elements take so long that handing them over costs little in comparison.
 _SLOW = 100e-6  # seconds
 _TRIALS = 4  # elements
 

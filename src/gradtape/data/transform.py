@@ -74,7 +74,7 @@ class _MapCursor(Cursor):
         return [self._function(element) for element in self._source.some(n)]
 
     def skip(self, n: int) -> int:
-        return self._source.skip(n)  # what nobody sees need not be computed
+        return self._source.skip(n)  # skipped elements need not be computed
 
 
 class Scan(Stage):

@@ -20,7 +20,7 @@ from ..core.variable import Variable
 
 _aside: dict[int, tuple[weakref.ref[Variable], Tensor]] = {}  # by the variable's id
 _look: Callable[[], None]
-_here = threading.local()  # `looks` is True in a thread that looks, and uses variables for it
+_here = threading.local()  # `looks` is True in a thread that looks, as looking reads variables
 
 # Attributes that are read before a variable is in its place, and do not depend on its value.
 _ABOUT = {
@@ -53,7 +53,7 @@ def looking() -> Iterator[None]:
 
 
 def _keep_aside(variable: Variable) -> None:
-    if type(variable) is not Variable:  # an optimizer's own, which it places itself
+    if type(variable) is not Variable:  # an optimizer's slot, which has its place already
         return
     number = id(variable)
     _aside[number] = weakref.ref(variable, lambda _: _drop(number)), variable._tensor
@@ -65,7 +65,9 @@ def _first_use(self: Variable, name: str) -> Any:
     """Give a variable its value back, and look where the variable is."""
     known = _aside.get(id(self))
     if name != "_tensor" or known is None:
-        return object.__getattribute__(self, name)  # says what is missing; or another thread has put it in
+        return object.__getattribute__(
+            self, name
+        )  # raises for a missing name; or another thread has put the value in
     if sys._getframe(1).f_code in _ABOUT:
         return known[1]
     self._tensor = known[1]

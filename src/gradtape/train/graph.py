@@ -18,10 +18,8 @@ from ..core.variable import Variable
 
 # Objects of these modules hold no variables of the user's, and lead far away. Containers are handled before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}
-_WORKINGS = (
-    "gradtape.core.",
-    "gradtape.compiled.",
-)  # tapes, traced functions: what they hold is found elsewhere
+# Nor do tapes and traced functions: variables that they hold are found elsewhere.
+_WORKINGS = ("gradtape.core.", "gradtape.compiled.")
 
 
 def is_value(thing: Any) -> bool:

@@ -20,7 +20,7 @@ from ..core.types import TensorLike
 
 T = TypeVar("T")
 
-_BETWEEN_FRAMES = 0.05  # seconds between two pictures of a bar
+_BETWEEN_FRAMES = 0.05  # seconds between two frames of a bar
 
 
 class progress(Generic[T]):
@@ -103,21 +103,21 @@ class progress(Generic[T]):
     # -- texts --------------------------------------------------------------------------------------------------------
 
     def _under_way(self) -> list[str]:
-        """How far and how fast the loop is, and what it was told."""
+        """How far and how fast the loop is, and the values of `update`."""
         rate = self._rate()
         left = (
             [f"{_duration((self._total - self._done) / rate)} left"]
             if rate and self._total is not None and self._total > self._done
             else []
         )
-        return [self._count(), *_speed(rate), *left, *self._told()]
+        return [self._count(), *_speed(rate), *left, *self._shown_values()]
 
     def _at_the_end(self, finished: bool) -> list[str]:
         took = _duration(perf_counter() - self._start)
         return [
             f"{self._count()} {'in' if finished else 'stopped after'} {took}",
             *_speed(self._rate()),
-            *self._told(),
+            *self._shown_values(),
         ]
 
     def _count(self) -> str:
@@ -129,7 +129,7 @@ class progress(Generic[T]):
         seconds = self._last - since
         return done / seconds if seconds > 0 else 0.0
 
-    def _told(self) -> list[str]:
+    def _shown_values(self) -> list[str]:
         return [f"{name} {_value(value)}" for name, value in self._values.items()]
 
 

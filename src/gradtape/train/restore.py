@@ -37,11 +37,8 @@ class Restoration:
         All or nothing: if any value does not fit, nothing changes.
         """
         trace = local.here.trace
-        with (
-            _one_at_a_time,
-            arrivals.looking(),
-            outside(),
-        ):  # a @function may make variables while it is traced: this is no part of that
+        # Outside of a trace: a @function may create variables while it is traced.
+        with _one_at_a_time, arrivals.looking(), outside():
             for found in self._match(thing, number):
                 if trace is not None and isinstance(found, Variable):
                     trace.restored(found)
@@ -149,7 +146,7 @@ class _Lacking(NamedTuple):
 _lacking: dict[int, _Lacking] = {}  # by the object's id
 _one_at_a_time = threading.RLock()
 # Classes with our `__setattr__`: the number of objects that lack values, ours, and what was there before.
-_told: dict[type, list[Any]] = {}
+_reporting: dict[type, list[Any]] = {}
 
 
 def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
@@ -168,8 +165,8 @@ def _waiting_for(thing: Any) -> list[tuple[Restoration, int]]:
 
 def _tell(cls: Any) -> None:
     """Make the objects of a class report when an attribute is set on them."""
-    if cls in _told:
-        _told[cls][0] += 1
+    if cls in _reporting:
+        _reporting[cls][0] += 1
         return
     plain = cls.__setattr__
 
@@ -178,7 +175,7 @@ def _tell(cls: Any) -> None:
         if id(self) in _lacking:
             _try_again(self)
 
-    _told[cls] = [1, __setattr__, cls.__dict__.get("__setattr__")]
+    _reporting[cls] = [1, __setattr__, cls.__dict__.get("__setattr__")]
     cls.__setattr__ = __setattr__
 
 
@@ -188,10 +185,10 @@ def _forget(number: int, cls: Any) -> None:
         return
     if not _lacking:
         arrivals.expect_none()
-    _told[cls][0] -= 1
-    count, ours, before = _told[cls]
+    _reporting[cls][0] -= 1
+    count, ours, before = _reporting[cls]
     if not count:
-        del _told[cls]
+        del _reporting[cls]
         if cls.__dict__.get("__setattr__") is not ours:
             return  # another wraps ours, which does no harm
         if before is None:

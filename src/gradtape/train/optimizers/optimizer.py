@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FLOAT32 = np.dtype(np.float32)
 
 
-# A step size, or what gives one: a schedule, or a function without arguments.
+# A step size, a schedule of step sizes, or a function without arguments that returns one.
 LearningRate: TypeAlias = (
     float | np.number | Tensor | Variable | schedules.LearningRateSchedule | Callable[[], TensorLike]
 )
@@ -63,7 +63,7 @@ class Options(CommonOptions, total=False):
 _OPTIONS = ("weight_decay", *CommonOptions.__annotations__)
 
 
-class _Books:
+class _Trained:
     """The variables that an optimizer trains, and how it updates them. No part of its state, nor of checkpoints."""
 
     __slots__ = ("excluded", "excluded_names", "index", "plans", "variables")
@@ -78,7 +78,7 @@ class _Books:
         self.excluded_names = excluded_names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Books, (self.variables, self.excluded, self.excluded_names)
+        return _Trained, (self.variables, self.excluded, self.excluded_names)
 
     def decays(self, variable: Variable) -> bool:
         """Return whether weight decay applies to the variable."""
@@ -160,7 +160,7 @@ class Optimizer:
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.built = False
-        self._books = _Books()
+        self._trained = _Trained()
         self._iterations = Variable(np.int64(0), trainable=False, name="iteration")
         self._own: list[Variable] = []  # created by a subclass's build
         self._slots: dict[str, list[Any]] = {}  # state by its name, in the order of the variables
@@ -235,7 +235,7 @@ class Optimizer:
         names = [] if var_names is None else _listed(f"{what}: var_names", var_names)
         if not all(isinstance(name, str) for name in names):
             raise TypeError(f"{what}: var_names must be texts, not {names!r}")
-        self._books = _Books((), excluded, re.compile("|".join(names)) if names else None)
+        self._trained = _Trained((), excluded, re.compile("|".join(names)) if names else None)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of this optimizer, with the current learning rate."""
@@ -283,8 +283,8 @@ class Optimizer:
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Create the state of the variables that have none yet. The first update does so by itself."""
-        new = [v for v in _variables("build", variables) if v._key not in self._books.index]
-        _own(new)
+        new = [v for v in _variables("build", variables) if v._key not in self._trained.index]
+        _resolve(new)
         self._check_numbers()
         names = self._names()
         if self.use_ema:
@@ -292,8 +292,8 @@ class Optimizer:
         if self.gradient_accumulation_steps:
             names.append("gradient_accumulator")
         for variable in new:
-            self._books.index[variable._key] = len(self._books.variables)
-            self._books.variables.append(variable)
+            self._trained.index[variable._key] = len(self._trained.variables)
+            self._trained.variables.append(variable)
             for name in names:
                 array = np.full(variable._array.shape, self._initial(name), variable._array.dtype)
                 self._slots.setdefault(name, []).append(Slot(array, _slot_name(variable, name)))
@@ -369,10 +369,10 @@ class Optimizer:
         )
 
     def _get_variable_index(self, variable: Variable) -> int:
-        return self._books.index[variable._key]
+        return self._trained.index[variable._key]
 
     def _slots_of(self, variable: Variable) -> list[Slot]:
-        index = self._books.index[variable._key]
+        index = self._trained.index[variable._key]
         return [self._slots[name][index] for name in self._names()]
 
     # -- updates ------------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ class Optimizer:
         if trainable_variables is None:
             if not self.built:
                 raise ValueError("apply: call build(variables) first, or give the variables")
-            trainable_variables = self._books.variables
+            trainable_variables = self._trained.variables
         gradients = _listed("apply: grads", grads)
         variables = _listed("apply: trainable_variables", trainable_variables)
         if len(gradients) != len(variables):
@@ -481,7 +481,7 @@ class Optimizer:
                 f": those of {', '.join(missing)} are None. Did the loss use them, inside the tape's block?"
             )
             raise ValueError("no gradients were given for any variable" + (reason if missing else ""))
-        self._know(variables)
+        self._build_new(variables)
         if missing:
             warnings.warn(
                 f"the gradients of {', '.join(missing)} are None, so they were not updated. If the loss should depend "
@@ -493,13 +493,13 @@ class Optimizer:
         with no_recording(), np.errstate(all="ignore"):
             self._step(gradients, variables)
 
-    def _know(self, variables: list[Variable]) -> None:
+    def _build_new(self, variables: list[Variable]) -> None:
         """Build state for new variables; an optimizer with a `build` of its own is built only once."""
-        index = self._books.index
+        index = self._trained.index
         new = [v for v in variables if v._key not in index]
         if not new:
             return
-        _own(new)
+        _resolve(new)
         if self.built and type(self).build is not Optimizer.build:
             raise ValueError(
                 f"{', '.join(v.name for v in new)}: this {type(self).__name__} was built for other variables. Build it "
@@ -527,7 +527,7 @@ class Optimizer:
     def _accumulate(self, gradients: list[Any], variables: list[Variable], count: Any, every: int) -> None:
         """Add the gradients to the sums; every `every` calls, update by their mean."""
         waiting = self._slots["gradient_accumulator"]
-        mine = [waiting[self._books.index[v._key]] for v in variables]
+        mine = [waiting[self._trained.index[v._key]] for v in variables]
         for slot, gradient in zip(mine, gradients):
             slot._put(slot._read()._array + g.dense(gradient))
         due = (count + 1) % every == 0
@@ -541,16 +541,16 @@ class Optimizer:
 
     def _average(self, steps: Any) -> None:
         """Update the moving averages; every `ema_overwrite_frequency` steps, assign them to the variables."""
-        for variable, average in zip(self._books.variables, self._slots["average"]):
+        for variable, average in zip(self._trained.variables, self._slots["average"]):
             value = variable._read()._array
             momentum = (steps != 0).astype(value.dtype) * value.dtype.type(self.ema_momentum)
             new = momentum * average._read()._array + (1 - momentum) * value
             average._put(xp(new).asarray(new))
         if self.ema_overwrite_frequency:
             due = (steps + 1) % self.ema_overwrite_frequency == 0
-            with _only_if(due, self._books.variables) as wanted:
+            with _only_if(due, self._trained.variables) as wanted:
                 if wanted:
-                    self.finalize_variable_values(self._books.variables)
+                    self.finalize_variable_values(self._trained.variables)
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         """Assign the moving averages that `use_ema` keeps to the variables in `var_list`."""
@@ -590,7 +590,7 @@ class Optimizer:
     def _update_eager(
         self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
     ) -> None:
-        for at, dtype, decays, pack in self._books.plans.get(keys) or self._plan(keys, variables):
+        for at, dtype, decays, pack in self._trained.plans.get(keys) or self._plan(keys, variables):
             advance = self._advance(dtype, rate, step, decays)
             if pack is not None:
                 pack.step([gradients[i] for i in at], advance)
@@ -604,7 +604,7 @@ class Optimizer:
         groups: dict[tuple[Any, bool, bool], list[int]] = {}
         for i, variable in enumerate(variables):
             value = variable._array
-            kind = value.dtype, self._books.decays(variable), value.size <= SMALL
+            kind = value.dtype, self._trained.decays(variable), value.size <= SMALL
             groups.setdefault(kind, []).append(i)
         return groups
 
@@ -612,13 +612,13 @@ class Optimizer:
         """Plan how to update these variables together from now on."""
         # A state lies in one buffer only: plans that share a variable with this one are dropped.
         mine = set(keys)
-        plans = {others: plan for others, plan in self._books.plans.items() if mine.isdisjoint(others)}
+        plans = {others: plan for others, plan in self._trained.plans.items() if mine.isdisjoint(others)}
         plans[keys] = plan = []
         for (dtype, decays, small), at in self._groups(variables).items():
             chosen = [variables[i] for i in at]
             pack = Pack(chosen, [self._slots_of(v) for v in chosen]) if small else None
             plan.append((at, dtype, decays, pack))
-        self._books.plans = plans
+        self._trained.plans = plans
         return plan
 
     def _update_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
@@ -626,7 +626,7 @@ class Optimizer:
         at = slices._indices
         whole = [variable._writable(), *(slot.home() for slot in self._slots_of(variable))]
         value, *state = (array[at] for array in whole)
-        advance = self._advance(value.dtype, rate, step, self._books.decays(variable))
+        advance = self._advance(value.dtype, rate, step, self._trained.decays(variable))
         new, new_state = advance(value, slices._values, state)
         for array, part in zip(whole, [new, *new_state]):
             array[at] = part
@@ -649,7 +649,7 @@ class Optimizer:
         before = [m.asarray(cell._read()._array) for cell in cells]
         touched = m.zeros(before[0].shape[0], bool).at[slices._indices].set(True)
         touched = touched.reshape(-1, *[1] * (before[0].ndim - 1))
-        advance = self._advance(before[0].dtype, rate, step, self._books.decays(variable))
+        advance = self._advance(before[0].dtype, rate, step, self._trained.decays(variable))
         new, state = advance(before[0], slices.dense(), before[1:])
         for cell, old, after in zip(cells, before, [new, *state]):
             cell._put(m.where(touched, after, old))
@@ -657,7 +657,7 @@ class Optimizer:
     def _update_by_hand(self, gradients: list[Any], variables: list[Variable], rate: Any) -> None:
         """Update by the `update_step` of a subclass."""
         for gradient, variable in zip(gradients, variables):
-            if self.weight_decay is not None and self._books.decays(variable):
+            if self.weight_decay is not None and self._trained.decays(variable):
                 own = rate.astype(variable._array.dtype)
                 variable.assign_sub(variable * (own * own.dtype.type(self.weight_decay)))
             given = gradient if type(gradient) is IndexedSlices else wrap(gradient)
@@ -732,7 +732,7 @@ def _variables(what: str, values: Any) -> list[Variable]:
     return found
 
 
-def _own(variables: list[Variable]) -> None:
+def _resolve(variables: list[Variable]) -> None:
     """Resolve placeholders, as each variable has state of its own: an argument of a @function may stand for any."""
     for variable in variables:
         variable.ref()

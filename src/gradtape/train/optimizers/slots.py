@@ -35,7 +35,9 @@ class Slot(Variable):
 
     def __init__(self, value: Any, name: str) -> None:
         self._home = value
-        self._given: Tensor | None = None  # what was assigned, until the next update brings it home
+        self._given: Tensor | None = (
+            None  # a value that was assigned, until the next update copies it to `_home`
+        )
         super().__init__(wrap(value), trainable=False)
         self._name = name
         self._given = None
@@ -81,9 +83,8 @@ class Pack:
         self._value = np.empty(ends[-1], dtype)
         self._gradient = np.empty(ends[-1], dtype)
         self._parts = [self._value[span].reshape(shape) for span, shape in zip(spans, shapes)]
-        self._arrays: list[Any] = [None] * len(
-            variables
-        )  # what the variables were given; it is in `_value` already
+        # The arrays that the last step assigned to the variables: `_value` already holds their values.
+        self._arrays: list[Any] = [None] * len(variables)
         self._state = [np.empty(ends[-1], dtype) for _ in slots[0]]
         for row, span, shape in zip(slots, spans, shapes):
             for buffer, slot in zip(self._state, row):
@@ -102,7 +103,7 @@ class Pack:
             if slot._given is not None:
                 slot.home()
         write(advance, self._value, self._gradient, self._state)
-        # Copies: a part kept by somebody would keep the whole buffer.
+        # Copies: a reference to a part would keep the whole buffer alive.
         self._arrays = [part.copy() for part in self._parts]
         for variable, array in zip(self._variables, self._arrays):
             variable._put(array)
@@ -121,7 +122,7 @@ def write(advance: Advance, value: Any, gradient: Any, state: list[Any]) -> None
     flat = [array.reshape(-1) for array in arrays]
     chunks = range(0, value.size, CHUNK)
     threads = cores()
-    # Each thread has NumPy's warnings off, as we have.
+    # In the context of this thread, where NumPy's warnings are off.
     others = [
         pool().submit(contextvars.copy_context().run, _write_chunks, advance, flat, chunks[i::threads])
         for i in range(1, threads)
