@@ -31,7 +31,7 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) in _SPARSE_OR_DEFERRED:
+            if type(g) is not ndarray and type(g) in _SPARSE_OR_DEFERRED:
                 g = g.dense()
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
@@ -148,7 +148,7 @@ class HalfSum:
 
 
 _PLAIN: Any = (ndarray, np.generic)  # NumPy makes scalars of arrays without axes
-_SPARSE_OR_DEFERRED = (IndexedSlices, Products, HalfSum)
+_SPARSE_OR_DEFERRED = frozenset((IndexedSlices, Products, HalfSum))
 
 
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:
