@@ -67,7 +67,7 @@ else:
         __slots__ = ()
 
 
-class _IfKnown:
+class _IfConcrete:
     """A method that traced tensors lack, so that `hasattr(x, "numpy")` is False, as in TensorFlow."""
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
@@ -81,7 +81,7 @@ class _IfKnown:
         if tensor is None:
             return self._method
         if type(tensor._array) is not ndarray:
-            tensor._known(f"tensor.{self._method.__name__}()", NoNumpyError)
+            tensor._concrete(f"tensor.{self._method.__name__}()", NoNumpyError)
         return MethodType(self._method, tensor)
 
 
@@ -151,7 +151,7 @@ class Tensor(Operators):
         """
         self.shape.assert_is_compatible_with(TensorShape(shape))
 
-    @_IfKnown
+    @_IfConcrete
     def numpy(self) -> Any:
         """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) if there are no axes.
 
@@ -166,10 +166,10 @@ class Tensor(Operators):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
+        return _read_only(self._concrete("np.asarray(tensor)", NoArrayError), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return export_dlpack(self._known("tensor.__dlpack__()"), **options)
+        return export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -185,7 +185,7 @@ class Tensor(Operators):
                 f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
-        return bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
+        return bool(self._concrete("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
 
     def __float__(self) -> float:
         return float(self._single("float"))
@@ -202,16 +202,16 @@ class Tensor(Operators):
                 f"only a scalar integer tensor can be an index, not one of shape {tuple(self._array.shape)} "
                 f"and dtype {self.dtype.name}"
             )
-        return int(self._known("int(tensor), which range() and Python's lists ask for,"))
+        return int(self._concrete("int(tensor), which range() and Python's lists ask for,"))
 
     def _single(self, wanted: str) -> Any:
         if self._array.size != 1:
             raise TypeError(
                 f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
             )
-        return self._known(f"{wanted}(tensor)").item()
+        return self._concrete(f"{wanted}(tensor)").item()
 
-    def _known(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
+    def _concrete(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
         """The array, for an operation `asked` that needs its values; raises if it is traced."""
         array = self._array
         if is_traced(array):
