@@ -1,4 +1,4 @@
-"""Gradients by the user's own hand: custom_gradient, recompute_grad, stop_gradient, grad_pass_through."""
+"""Gradients that the user defines: custom_gradient, recompute_grad, stop_gradient, grad_pass_through."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..engine.arrays import as_array
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, apply, local, no_recording, primitive
+from .primitive import Listener, apply1, local, no_recording, primitive
 from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class _VariableWatcher(Listener):
-    """Listens like a tape, and only notes which trainable variables are read."""
+    """A listener that only notes which trainable variables are read."""
 
     def __init__(self) -> None:
         self.seen: dict[int, Variable] = {}
@@ -37,14 +37,14 @@ class _VariableWatcher(Listener):
 
 
 @contextmanager
-def _listening(*listeners: Any) -> Iterator[None]:
+def _also_told(listener: Listener) -> Iterator[None]:
+    """A block with one more listener. Tapes that are opened or closed in the block stay so."""
     here = local.here
-    before = here.tapes
-    here.tapes = [*before, *listeners]
+    here.tapes = [*here.tapes, listener]
     try:
         yield
     finally:
-        here.tapes = [tape for tape in here.tapes if tape not in listeners]
+        here.tapes = [tape for tape in here.tapes if tape is not listener]
 
 
 class CustomPlan:
@@ -60,8 +60,8 @@ class CustomPlan:
     ) -> None:
         self.name = name
         self.watched = watched
-        self.kept = kept or ()  # the tensors that `pull` reads,
-        self.is_users = kept is None  # unless it is a user's function, which may read any
+        self.kept = kept or ()  # the tensors that `pull` uses,
+        self.is_users = kept is None  # unless `pull` is a user's function, which may use any
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
         self._like = like  # shape and dtype of each output
 
@@ -79,7 +79,7 @@ class CustomPlan:
         )
         if extra == 0:
             return self._call(gradients)
-        # Users' functions know nothing of extra axes in front: one call for each row.
+        # Users' functions take no extra axes in front: one call for each row.
         front = next(tuple(g.shape)[:extra] for g in gradients if g is not None)
         rows = [
             self._call(tuple(None if g is None else g[index] for g in gradients))
@@ -129,11 +129,15 @@ def custom_gradient(
     f: None = None,
 ) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Decorator: a function with a gradient of its own.
+    """Decorator: give a function a gradient of its own.
 
-    `f` takes tensors and returns `(result, grad)`, where `grad` takes the gradient of each output and returns one for
-    each input (for one input, the bare gradient will do). If `f` reads trainable variables, `grad` must also take
-    a keyword `variables` (a list) and return `(gradients, gradients_of_the_variables)`.
+    Args:
+        f: takes tensors and returns `(result, grad)`, where `grad` takes the gradient of each output and returns one
+            for each input (for one input, the bare gradient will do). If `f` reads trainable variables, `grad` must
+            also take a keyword `variables` (a list) and return `(gradients, gradients_of_the_variables)`.
+
+    Raises:
+        TypeError: when called, if `f` returns anything else, or reads variables that `grad` does not take.
 
     >>> import gradtape as tf
     >>> @tf.custom_gradient
@@ -158,7 +162,7 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
     def decorated(*args: Any, **kwargs: Any) -> Any:
         args = nest.map_structure(_fresh, args)
         watcher = _VariableWatcher()
-        with _listening(watcher):
+        with _also_told(watcher):
             answer = f(*args, **kwargs)
         if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
             raise TypeError(
@@ -189,14 +193,14 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
 
 
 def _fresh(x: Any) -> Any:
-    """Arguments as they came, except that what is about to be a tensor is one."""
+    """Convert floats and NumPy values among the arguments to tensors."""
     if is_tensor(x) or not isinstance(x, (float, np.ndarray, np.generic)):
         return x
     return convert(x)
 
 
 def _fresh_output(y: Any) -> Any:
-    """An output of its own, unknown to tapes: they are to hear of it from `record_custom` alone."""
+    """A new tensor for an output, unknown to tapes, which are told of it by `record_custom`."""
     if is_tensor(y):
         return wrap((y if type(y) is Tensor else y._read())._array)
     return (
@@ -255,9 +259,9 @@ def _listed(gradients: Any, count: int) -> list[Any]:
 
 
 def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: keep nothing of what `f` computes, and compute it again when its gradient is asked for.
+    """Decorator: keep nothing of what `f` computes, and compute it again for its gradient.
 
-    Random operations give the same numbers the second time.
+    Saves memory for time. Random operations give the same numbers the second time.
 
     >>> import gradtape as tf
     >>> @tf.recompute_grad
@@ -274,7 +278,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     def with_recomputation(*args: Any, **kwargs: Any) -> Any:
         watcher = _VariableWatcher()
         draws = Draws()
-        with no_recording(), _listening(watcher), draws.noted():
+        with no_recording(), _also_told(watcher), draws.recorded():
             result = f(*args, **kwargs)
         for variable in watcher.seen.values():
             variable._read()
@@ -283,7 +287,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
             # A tensor that is given twice has a gradient for each place.
             given = nest.map_structure(lambda x: identity_(x) if type(x) is Tensor else x, args)
             sources = [x for x in nest.flatten(given) if is_tensor(x)]
-            with GradientTape() as tape, draws.repeated():
+            with GradientTape() as tape, draws.replayed():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
                 again = f(*given, **kwargs)
             outputs = [y for y in nest.flatten(again) if is_tensor(y)]
@@ -294,7 +298,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
                 unconnected_gradients=UnconnectedGradients.NONE,
             )
             own, of_variables = gradients[: len(sources)], gradients[len(sources) :]
-            # Each is the gradient by the tensor wherever it was given, so only its first place gets it.
+            # Each gradient counts all places where the tensor was given, so only the first place gets it.
             keys = [x._key for x in sources]
             own = [g if keys.index(key) == i else None for i, (g, key) in enumerate(zip(own, keys))]
             return (own, of_variables) if variables else own
@@ -314,7 +318,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
 
 def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: compute `f`, and let gradients pass as if it did nothing.
+    """Decorator: compute `f`, and let gradients pass as through the identity.
 
     >>> import gradtape as tf
     >>> x = tf.constant(1.6)
@@ -356,4 +360,4 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
         given._key = input._key
     else:
         given = convert(input)
-    return apply(stop_gradient_, (given,))
+    return apply1(stop_gradient_, given)

@@ -165,7 +165,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What NumPy looks for, so that `np.zeros(3, gradtape.float32)` works."""
+        """The NumPy dtype under the name NumPy looks for, so that `np.zeros(3, gradtape.float32)` works."""
         return self.numpy_dtype
 
 
@@ -262,6 +262,6 @@ HALF = "eE"  # the characters of NumPy's dtypes for float16 and bfloat16: `array
 
 
 def is_differentiable(array: Any) -> builtins.bool:
-    """Can a gradient flow through an array of this dtype? True for floating (bfloat16 too) and complex ones."""
+    """Return whether the dtype is floating (bfloat16 included) or complex, so that gradients exist."""
     kind = array.dtype.kind
     return kind in "fc" or (kind == "V" and array.dtype.name == "bfloat16")

@@ -1,7 +1,7 @@
-"""ForwardAccumulator: derivatives along a direction, computed beside the values.
+"""ForwardAccumulator: derivatives along a direction (tangents), computed with the values.
 
-It listens like a tape. For an elementwise primitive the tangent goes through the same rule; for a linear one through
-the primitive itself; for the rest by transposing the rules, which a tape does.
+It is a listener, as a tape is. The tangent of an elementwise primitive comes from the same rule, that of a linear one
+from the primitive itself, and all others from transposing their rules with a tape.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ class ForwardAccumulator(Listener):
     """Computes Jacobian-vector products of what its block computes, in one pass with the values.
 
     Args:
-        primals: tensors, variables or a structure of them: the point.
-        tangents: the direction, in the same structure.
+        primals: tensors, variables or a structure of them: the point at which to differentiate.
+        tangents: the direction: a tensor of the same shape and dtype for each primal, in the same structure.
+
+    Raises:
+        TypeError: if a primal is no tensor or variable.
+        ValueError: if a tangent does not match its primal, or a primal is given twice.
 
     >>> import gradtape as tf
     >>> x = tf.constant([2.0, 3.0])
@@ -82,7 +86,15 @@ class ForwardAccumulator(Listener):
     def jvp(
         self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
     ) -> Any:
-        """The derivative along the given direction of `primals`, something the block computed (or a structure)."""
+        """The derivative of `primals` along the direction.
+
+        Args:
+            primals: a tensor that the block computed, or a structure of them.
+            unconnected_gradients: whether a primal that does not depend on the point gives None or zeros.
+
+        Raises:
+            TypeError: if a primal is no tensor or variable.
+        """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
 
         def tangent_of(primal: Any) -> Any:
@@ -172,7 +184,7 @@ def _push(
 
 
 def _still(primitive: Primitive, i: int, x: Tensor) -> Tensor:
-    """An input that does not move: zero if the result is linear in it, itself if it only says where (indices)."""
+    """The tangent of an input that has none: zeros, or the input itself if it has no rule, as indices."""
     return x if primitive.rule_of(i) is None else _zeros(x)
 
 
@@ -190,7 +202,7 @@ def _total(terms: list[Any]) -> Any:
 def _transpose(
     pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool
 ) -> tuple[Any, ...]:
-    """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
+    """The tangents of the outputs by transposing a rule, which is linear in g: <rule(g), t> = <g, jvp(t)>."""
     seeds = [_zeros(o) for o in outputs]
     with GradientTape() as tape:
         tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
@@ -198,8 +210,7 @@ def _transpose(
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     if not pairs:
         return (None,) * len(outputs)
-    plain = [
-        conj(t) if t.dtype.is_complex else t for _, t in pairs
-    ]  # the tape conjugates at its edges; undo it
+    # The tape conjugates at its edges: undo that.
+    plain = [conj(t) if t.dtype.is_complex else t for _, t in pairs]
     results = tape.gradient([p for p, _ in pairs], seeds, plain, UnconnectedGradients.ZERO)
     return tuple(conj(r) if r.dtype.is_complex else r for r in results)

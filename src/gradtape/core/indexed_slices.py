@@ -13,6 +13,7 @@ from .shapes import TensorShape
 from .slicing import as_indices, bounds, gather_, scatter_along
 from .structural import concat_, reshape_
 from .tensor import Tensor, convert
+from .types import ShapeLike, TensorLike
 
 
 def _lengths(dense_shape: Any) -> tuple[int, ...]:
@@ -25,10 +26,17 @@ def _lengths(dense_shape: Any) -> tuple[int, ...]:
 
 
 class IndexedSlices:
-    """Rows `values` that belong at `indices` of a tensor of shape `dense_shape`; equal indices add up.
+    """Rows of a tensor that is zero elsewhere: the gradient of a variable that was only gathered from.
 
-    This is what `gradient` gives for a variable that was only gathered from. `convert_to_tensor` makes it dense, as do
-    all operations.
+    `convert_to_tensor` makes it dense, as do all operations.
+
+    Args:
+        values: the rows.
+        indices: the position of each row along the first axis; rows of equal indices add up.
+        dense_shape: the shape of the whole tensor, needed to make it dense.
+
+    Raises:
+        TypeError: if `dense_shape` is no list of integers.
 
     >>> import gradtape as tf
     >>> table = tf.Variable(tf.zeros((3, 2)))
@@ -45,7 +53,7 @@ class IndexedSlices:
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+    def __init__(self, values: TensorLike, indices: TensorLike, dense_shape: ShapeLike | None = None) -> None:
         # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
         self._values = convert(values) if isinstance(values, (list, tuple)) else values
         self._indices = convert(indices) if isinstance(indices, (list, tuple)) else indices
@@ -58,7 +66,7 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Tensor:
-        """Where each row belongs."""
+        """The position of each row."""
         return convert(self._indices)
 
     @property
@@ -77,7 +85,11 @@ class IndexedSlices:
         return self.values.dtype
 
     def dense(self) -> Any:
-        """The whole: zeros, and the rows added where they belong. Of arrays an array, of tensors a tensor."""
+        """The whole tensor: zeros, with the rows added at their positions. Of arrays, an array.
+
+        Raises:
+            ValueError: if there is no `dense_shape`.
+        """
         if self._dense_shape is None:
             raise ValueError("these IndexedSlices have no dense_shape, so they cannot be made dense")
         shape = self._dense_shape
@@ -94,7 +106,7 @@ class IndexedSlices:
         )
 
     def map_values(self, function: Callable[[Any], Any]) -> IndexedSlices:
-        """The same rows' places, with `function` of the rows."""
+        """The same positions, with `function` of the rows."""
         return IndexedSlices(function(self._values), self._indices, self._dense_shape)
 
     def _read(self) -> Tensor:
@@ -111,7 +123,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the rows live."""
+        """The name of the device that holds the rows."""
         return self.values.device
 
     def __neg__(self) -> IndexedSlices:

@@ -34,14 +34,13 @@ def plan_for(primitive: Primitive, code: int) -> Plan | None:
 
 
 class Plan:
-    """For one primitive and one choice of inputs that are listened to: what to keep, and how to pull back.
+    """For one primitive and one choice of watched inputs: what to keep, and how to pull back.
 
-    `record(plan, key, inputs, attributes, out)` gives what the tape notes: the key of the output, the plan, the keys of
-    the inputs listened to, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of
-    those inputs, computed on arrays or (so that it is recorded in turn) on tensors.
+    `record(plan, key, inputs, attributes, out)` gives the tape's record: the key of the output, the plan, the keys of
+    the watched inputs, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of those
+    inputs, computed on arrays or, so that the gradient is recorded in turn, on tensors.
 
-    The three are small functions written out for the case at hand: reading rules' parameters while recording would
-    cost more than recording does.
+    The three are generated: reading rules' parameters while recording would cost more than recording does.
     """
 
     __slots__ = ("_only", "_parts", "arrays", "primitive", "record", "tensors", "watched")
@@ -56,23 +55,23 @@ class Plan:
         self.tensors = parts.puller(watched, arrays=False)
 
     def keep(self, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> tuple[Any, ...]:
-        """What the rules named, alone."""
+        """The values that the rules named."""
         return self.record(self, 0, inputs, attributes, out)[-1]
 
     def only(self, positions: tuple[int, ...]) -> Plan:
-        """The plan that pulls back to these inputs alone, from what this one has kept."""
+        """The plan that pulls back to these inputs only, from what this plan has kept."""
         if positions not in self._only:
             self._only[positions] = Plan(self.primitive, positions, self._parts)
         return self._only[positions]
 
 
 class _Parts:
-    """The source of a plan's functions: each kept value by name, and each rule's call."""
+    """The source code of a plan's functions: each kept value by name, and each rule's call."""
 
     def __init__(self, primitive: Primitive, watched: tuple[int, ...], broadcast: bool) -> None:
         self.primitive = primitive
         self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
-        self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
+        self.held: dict[str, str] = {}  # name -> format of the expression for its arrays, if tensors are kept
         self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
         self.names: dict[str, Any] = {"unbroadcast": unbroadcast, "fill_in": _fill_in}
         for i in watched:
@@ -94,7 +93,7 @@ class _Parts:
         return call, arguments
 
     def _keep(self, name: str, i: int) -> str:
-        """Note that a rule wants `name`; returns the name under which the pulling function has it."""
+        """Keep what a rule's parameter `name` asks for; returns its name in the pulling function."""
         primitive = self.primitive
         if name == "gs":
             return "g"
@@ -129,7 +128,7 @@ class _Parts:
         return name
 
     def puller(self, watched: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
-        """The function from `g` and what was kept to the gradients of the inputs in `watched`."""
+        """The function from `g` and the kept values to the gradients of the inputs in `watched`."""
         value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
         if arrays:
             value |= {name: form.format(value[name]) for name, form in self.held.items()}
@@ -151,7 +150,7 @@ class _Parts:
 
 
 def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
+    """Zeros for unused outputs, with the extra axes that the other gradients carry in front."""
     for g in gradients:
         if g is None:
             break
@@ -181,7 +180,7 @@ def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tup
 
 
 def is_half(gs: tuple[Any, ...]) -> bool:
-    """Are the gradients of several outputs in half precision? None, for those that nobody used, says nothing."""
+    """Return whether the gradients of several outputs, None for unused ones, are in half precision."""
     for g in gs:
         if g is not None:
             return (g._array if type(g) is Tensor else g).dtype.char in HALF

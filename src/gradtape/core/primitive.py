@@ -1,7 +1,7 @@
 """Primitives, and `apply`, the one door through which every operation goes.
 
 A primitive is a pure function on arrays with the rules for its gradient beside it. `apply` computes it on the arrays
-of its tensors and tells the open tapes. `ops` defines the primitives; tapes listen; neither knows the other.
+of its inputs and tells the open tapes. `ops` and `structural` define primitives; tapes listen; neither knows the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .trace_errors import escape, is_escape
 
 
 class Here:
-    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
+    """The state of one thread: its listeners, a context in which NumPy does not warn, the trace and the name scope.
 
     TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
@@ -37,39 +37,37 @@ class Here:
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Listener] = []
-        self.draw: Any = (
-            None  # how random operations find their numbers, where a function is run again: see `draws`
-        )
-        self.scope = ""  # what stands in front of the names of new variables
+        self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
+        self.scope = ""  # the prefix of the names of new variables
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
 
 
 class Listener:
-    """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
+    """The events that `apply` and variables send to tapes and their kin. This one ignores them."""
 
-    # The keys of variables that are watched already: of reads outside of a trace it need not be told again.
+    # The keys of variables that are watched already: further reads outside of a trace send no event.
     _watched: Container[int] = ()
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
     ) -> None:
-        """An operation was done."""
+        """A primitive was applied."""
 
     def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
+        """`outputs` were computed by other means; `plan` pulls gradients of all of them back to all inputs."""
 
     def _on_capture(self, tensor: Tensor) -> None:
-        """A tensor is used in a part of the program that does not tell of its operations one by one."""
+        """A tensor is used in a part of the program whose operations are not told of one by one."""
 
     def _on_read(self, variable: Any) -> None:
         """A variable was read."""
 
     def _knows(self, key: int) -> bool:
-        """Would an operation on what has this key be noted?"""
+        """Return whether an operation on the tensor or variable with this key would be recorded."""
         return False
 
     def _inside(self, tape: Listener) -> list[Any] | None:
-        """The records of a part of the program that has a tape around it; None for any other."""
+        """The records made so far of a block inside of `tape`; None unless this listener records one."""
         return None
 
 
@@ -123,13 +121,22 @@ class Primitive:
     Positional parameters are inputs, keyword-only parameters are attributes (static, hashable); `*xs` takes any
     number of inputs.
 
-    elementwise: broadcasts, which plans undo in the gradients.
-    linear: linear in all inputs that have a rule together. multilinear: linear in each by itself.
-    mixed: takes inputs of different dtypes. multiple: returns a tuple.
-    wide: takes many numbers together, so that half precision is computed in float32 and rounded once, in the function
-        and in its rules; "rules" if the function itself sees to that.
-    check_dtype: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
-    Further options are its `Facts`.
+    Args:
+        forward: the function on arrays.
+        name: the key in the registry; errors and tapes show it.
+        inputs: the names of the inputs.
+        attributes: the names of the attributes.
+        variadic: takes any number of inputs, all under the one name in `inputs`.
+        elementwise: broadcasts, which plans undo in the gradients.
+        linear: is linear in all inputs that have a rule, together.
+        multilinear: is linear in each input by itself.
+        mixed: takes inputs of different dtypes.
+        multiple: returns a tuple.
+        wide: accumulates many numbers, so that half precision is computed in float32 and rounded once, in the
+            function and in its rules; "rules" if the function itself sees to that.
+        check_dtype: called if the result's dtype differs from the inputs' or they are booleans; it raises, or
+            returns the result: see `numbers`.
+        facts: what is known of the operation: see `Facts`.
     """
 
     __slots__ = (
@@ -198,12 +205,12 @@ class Primitive:
         Primitive.registry[name] = self
 
     def rules(self, **rules: Callable[..., Any]) -> None:
-        """Give, by the name of an input, the function that takes the output's gradient `g` to that input's.
+        """Set the rule for each input by its name: a function from the output's gradient `g` to that input's.
 
-        A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
-        attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
-        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
-        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        A rule's parameters say what the tape keeps: `g`, `out`, an input by name, `x_shape`, `out_shape`, an attribute
+        by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have extra axes
+        in front; with several outputs `g` is a tuple, and `gs` is the same with None instead of zeros for unused
+        outputs. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
         """
         unknown = rules.keys() - set(self.inputs)
         if unknown:
@@ -233,7 +240,7 @@ class Primitive:
         return _primitive_named, (self.name,)
 
     def rule_of(self, position: int) -> Callable[..., Any] | None:
-        """The rule of the input at a position, if it has one."""
+        """The rule of the input at a position, or None."""
         return self.rule.get(self.inputs[0 if self.variadic else position])
 
 
@@ -290,7 +297,7 @@ def _by_engine(
 def _in_float32(
     forward: Callable[..., Any], inputs: tuple[str, ...], attributes: tuple[str, ...]
 ) -> Callable[..., Any]:
-    """The same function on arrays, with half precision computed in float32. Its signature is written out: 0.1 us."""
+    """The same function on arrays, with half precision in float32. Generated with its signature: 0.1 us less."""
     parameters, arguments = _signature(inputs, attributes)
     widened = eval(
         f"lambda {parameters}: forward({arguments}) if {inputs[0]}.dtype.char not in HALF "
@@ -302,15 +309,15 @@ def _in_float32(
 
 
 def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any:
-    """`forward` of arrays or tensors, those of the first one's half precision in float32; the result is rounded."""
+    """Call `forward` with the half precision of the first array or tensor widened to float32; round the result."""
     half = (arrays[0]._array if type(arrays[0]) is Tensor else arrays[0]).dtype
     return recast(forward(*recast(arrays, half, np.float32), **attributes), np.float32, half)
 
 
 def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
-    """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
+    """Cast arrays and tensors of the dtype `source`, also inside tuples; leave anything else as it is.
 
-    The casts of tensors are recorded, unless nobody is to hear of them.
+    The casts of tensors are recorded if `watched`.
     """
     if type(value) is tuple:
         return tuple([recast(part, source, dtype, watched) for part in value])
@@ -325,7 +332,7 @@ def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
 
 @primitive(linear=True, name="cast", moves=True)
 def cast_(x: Any, *, dtype: str, source: str) -> Any:
-    """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
+    """Cast between floating and complex dtypes. The rule casts back to `source`."""
     return cast_array(x, dtype)
 
 
@@ -344,10 +351,10 @@ def cast_array(x: Any, dtype: str) -> Any:
 
 
 def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
-    """Compute `primitive` on `inputs` and tell whoever listens. Returns a tensor (a tuple if it has several outputs).
+    """Compute `primitive` on `inputs` and tell the listeners. Returns a tensor, or a tuple for several outputs.
 
     Inputs that are no tensors are converted: variables are read, Python and NumPy values take the dtype of the tensors
-    they meet.
+    among the inputs.
     """
     for x in inputs:
         if type(x) is not Tensor:
@@ -384,7 +391,7 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 
 
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
-    """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
+    """`apply(primitive, (x,), attributes)` for one output, unrolled: half of the overhead."""
     if type(x) is not Tensor:
         x = convert(x)
     array = x._array
@@ -412,7 +419,7 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
 
 
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
-    """`apply(primitive, (x, y))`, written out in the same way."""
+    """`apply(primitive, (x, y))`, unrolled in the same way."""
     if type(x) is not Tensor or type(y) is not Tensor:
         x, y = _as_tensors2(primitive, x, y)
     a = x._array
@@ -465,7 +472,7 @@ def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 
 def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """For what needs an order: real numbers, neither complex nor booleans nor strings."""
+    """For `check_dtype` of operations that need an order: no complex numbers, booleans or strings."""
     if arrays[0].dtype.kind in "bcO":
         raise DTypeError(
             f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
@@ -481,7 +488,7 @@ def ordered(primitive: Primitive, out: Tensor) -> Tensor:
 
 
 def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """Floating dtypes only."""
+    """For `check_dtype`: floating dtypes only."""
     if not dtypes.is_differentiable(arrays[0]) or arrays[0].dtype.kind == "c":
         raise DTypeError(
             f"{primitive.name} takes floating tensors, not {dtypes.of(arrays[0]).name}: use cast(x, 'float32')"
@@ -503,7 +510,7 @@ def as_tensors(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, .
 
 
 def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
-    """Tensors and variables as tensors, None for others; the places of those; and the dtype of the first tensor."""
+    """Tensors, variables read, and None for other values; the positions of those; the dtype of the first tensor."""
     tensors: list[Any] = []
     others: list[int] = []
     dtype = None
@@ -536,7 +543,7 @@ def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
 
 
 def _common_dtype(inputs: Iterable[Any]) -> Any:
-    """What plain values of an operation become: the dtype of its first NumPy value, else that of its Python ones."""
+    """The dtype for inputs that are all plain: that of the first NumPy value, else the widest of the Python values."""
     arrays = [convert(x)._array for x in inputs]
     for x, array in zip(inputs, arrays, strict=True):
         if isinstance(x, (ndarray, np.generic)):
@@ -566,14 +573,14 @@ def quietly(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def _is_inside(error: Exception) -> bool:
-    """A finalizer, signal handler or `py_function` computes while an operation of this thread is under way."""
+    """Return whether a finalizer, signal handler or `py_function` computes inside an operation of this thread."""
     return type(error) is RuntimeError and "already entered" in str(error)
 
 
 def recover(
     primitive: Primitive, arrays: list[Any], attributes: dict[str, Any] | None, error: Exception
 ) -> Any:
-    """Say clearly what an operation could not do, unless it is only that this thread was inside it already."""
+    """Raise an error that names the operation and its inputs; or compute again, if this thread was inside one."""
     if _is_inside(error):
         with np.errstate(all="ignore"):
             return primitive.forward(*arrays, **(attributes or {}))

@@ -22,12 +22,12 @@ from .errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphE
 from .observers import Observer, exported, imported, observers
 from .shapes import TensorShape
 from .trace_errors import NoArrayError, NoNumpyError, no_value
-from .types import TensorLike
+from .types import DTypeLike, ShapeLike, TensorLike
 
 if TYPE_CHECKING:
 
     class Operators:
-        """What `ops` puts on tensors and variables, for those who read types."""
+        """The operators that `ops` installs on tensors and variables, for type checkers."""
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -68,15 +68,15 @@ else:
         __slots__ = ()
 
 
-class _IfKnown(property):
-    """A method that a tensor without a value does not have: as in TensorFlow, `hasattr(x, "numpy")` tells."""
+class _IfConcrete(property):
+    """A method that traced tensors lack, so that `hasattr(x, "numpy")` is False, as in TensorFlow."""
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
         asked = f"tensor.{method.__name__}()"
 
         def bound(tensor: Any) -> Callable[..., Any]:
             if type(tensor._array) is not ndarray:
-                tensor._known(asked, NoNumpyError)
+                tensor._concrete(asked, NoNumpyError)
             return MethodType(method, tensor)
 
         super().__init__(bound, doc=method.__doc__)
@@ -132,7 +132,7 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value lives."""
+        """The name of the device that holds the value."""
         try:
             name = name_of(device_of(self))
         except AttributeError:  # NumPy's
@@ -143,13 +143,21 @@ class Tensor(Operators):
         """The same as `shape`."""
         return self.shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Assert that the tensor has this shape (which may leave lengths open with None)."""
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Validate that the tensor has this shape, in which None stands for any length.
+
+        Raises:
+            ValueError: if it has another.
+        """
         self.shape.assert_is_compatible_with(TensorShape(shape))
 
-    @_IfKnown
+    @_IfConcrete
     def numpy(self) -> Any:
-        """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
+        """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) if there are no axes.
+
+        Raises:
+            AttributeError: while a @function is traced, when there is no value.
+        """
         array = self._array
         value = array.copy() if array.ndim else array[()]
         if observers:
@@ -161,13 +169,13 @@ class Tensor(Operators):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        value = _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
+        value = _read_only(self._concrete("np.asarray(tensor)", NoArrayError), dtype, copy)
         if observers:
             exported(self, "NumPy", value)
         return value
 
     def __dlpack__(self, **options: Any) -> Any:
-        value = export_dlpack(self._known("tensor.__dlpack__()"), **options)
+        value = export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
         if observers:
             exported(self, "DLPack", value)
         return value
@@ -186,7 +194,7 @@ class Tensor(Operators):
                 f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
-        value = bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
+        value = bool(self._concrete("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
         if observers:
             exported(self, "bool()", value)
         return value
@@ -215,7 +223,7 @@ class Tensor(Operators):
                 f"only a scalar integer tensor can be an index, not one of shape {tuple(self._array.shape)} "
                 f"and dtype {self.dtype.name}"
             )
-        return int(self._known("int(tensor), which range() and Python's lists ask for,"))
+        return int(self._concrete("int(tensor), which range() and Python's lists ask for,"))
 
     def _single(self, asked: str) -> Any:
         if self._array.size != 1:
@@ -223,10 +231,10 @@ class Tensor(Operators):
             raise TypeError(
                 f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
             )
-        return self._known(asked).item()
+        return self._concrete(asked).item()
 
-    def _known(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
-        """The array, if it has values: for what needs them now, which is `asked`."""
+    def _concrete(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
+        """The array, for an operation `asked` that needs its values; raises if it is traced."""
         array = self._array
         if type(array) is not ndarray and is_traced(array):
             raise no_value(asked, array, kind)
@@ -236,7 +244,7 @@ class Tensor(Operators):
         array = self._array
         if is_traced(array) and not spec:
             return str(self)
-        self._known("tensor.numpy()", NoNumpyError)
+        self._concrete("tensor.numpy()", NoNumpyError)
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self) -> str:
@@ -302,7 +310,7 @@ next_key = itertools.count(1).__next__
 
 
 def wrap(array: Any) -> Tensor:
-    """A tensor that holds `array`, which from now on belongs to it: nobody may write into it."""
+    """A tensor that holds `array`, which nobody may write into from now on."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._key = 0
@@ -310,7 +318,7 @@ def wrap(array: Any) -> Tensor:
 
 
 def array_of(tensor: Tensor) -> Any:
-    """Whichever array a tensor has, NumPy's or the compiled code's: for its shape and dtype."""
+    """The array that a tensor has, NumPy's or compiled code's, for its shape and dtype."""
     try:
         return device_of(tensor)
     except AttributeError:
@@ -332,7 +340,7 @@ def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
 
 
 def key_of(thing: Any) -> int:
-    """The key by which tapes know a tensor or variable; it gets one now if it has none."""
+    """The key by which tapes know a tensor or variable, assigned now if there is none."""
     key: int = thing._key
     if not key:
         key = thing._key = next_key()
@@ -362,7 +370,7 @@ class Reference:
 
 
 def array_text(array: Any, show: Callable[[Any], str]) -> str:
-    """How an array reads inside a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
+    """The text of an array in a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
     if array.ndim == 0:
         text = repr(array.item()) if show is repr else str(array[()])
     else:
@@ -436,8 +444,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 
 def scalar(value: Any, dtype: Any) -> Tensor:
-    """A tensor for one Python number. The few that a program uses again and again are made once."""
-    key = (value or repr(value), dtype, type(value))  # 0.0 and -0.0 are equal, and not the same
+    """A tensor for one Python number, from a cache of those that a program uses again and again."""
+    key = (value or repr(value), dtype, type(value))  # 0.0 == -0.0
     tensor = _scalars.get(key)
     if tensor is None:
         tensor = wrap(_number(value, dtype))
@@ -447,7 +455,7 @@ def scalar(value: Any, dtype: Any) -> Tensor:
         if len(_scalars) > 1000:
             _scalars.clear()
         _scalars[key] = tensor
-    if tensor._key:  # somebody watches it: theirs is theirs alone
+    if tensor._key:  # a tape watches it: it is not shared
         tensor = wrap(tensor._array)
     return tensor
 
@@ -486,7 +494,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
     try:
         if (
             isinstance(value, (float, int)) and abs(value) > 65504
-        ):  # may be too much for float16, float32: then inf
+        ):  # overflows float16, perhaps float32: to inf
             with np.errstate(over="ignore"):
                 return np.asarray(value, dtype)
         return np.asarray(value, dtype)
@@ -549,7 +557,7 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
 
 
 def _by_default(array: ndarray, value: Any, first: Any) -> ndarray:
-    """In the dtype TensorFlow gives a list of numbers: float32 (but the first element's own), int32 if they fit."""
+    """A list of numbers in TensorFlow's dtype for it: float32 or the first element's own; int32 if all fit."""
     kind = array.dtype.kind
     if kind in "fV":
         own = getattr(first, "dtype", None)
@@ -575,7 +583,7 @@ def _cast(array: ndarray, dtype: Any) -> ndarray:
 
 
 def _from_objects(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
-    """A list that NumPy made objects or text of: of integers beyond 64 bits, or of text, or of neither."""
+    """A list of which NumPy made objects or text: integers beyond 64 bits, text, or an error."""
     numbers: list[Any] = []
     others: list[Any] = []
     for leaf in _leaves(value):
@@ -678,7 +686,7 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Does a nested list hold a tensor (or variable)?"""
+    """Return whether a nested list holds a tensor or variable."""
     for element in value:
         kind = type(element)
         if kind in _PYTHON_NUMBERS:
@@ -695,8 +703,22 @@ def _shorten(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const") -> Tensor:
-    """A tensor with the given value; `shape` reshapes it, or spreads one value over all of it.
+def constant(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    name: str | None = "Const",
+) -> Tensor:
+    """A tensor with the given value.
+
+    Args:
+        value: a number, an array, or nested lists of them.
+        dtype: by default the array's own; of Python numbers int32 (int64 if needed), float32 or complex128.
+        shape: reshapes the value, or repeats a single one.
+
+    Raises:
+        TypeError: if the value is not of the dtype, or has another number of elements than the shape.
+        ValueError: if the value is no tensor, as a list whose rows differ in length.
 
     >>> constant([1, 2, 3])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
@@ -704,10 +726,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
     """
-    if hasattr(type(value), "_read"):  # a variable's value now, and no gradient flows to it
-        traced = is_traced(getattr(value, "_array", None))
-        value = value._array if traced else value.numpy()
-    tensor = convert_to_tensor(value, dtype)
+    given: Any = value
+    if hasattr(type(given), "_read"):  # a variable's value now, and no gradient flows to it
+        traced = is_traced(getattr(given, "_array", None))
+        given = given._array if traced else given.numpy()
+    tensor = convert_to_tensor(given, dtype)
     if shape is None:
         return tensor
     wanted = TensorShape(shape)
@@ -726,21 +749,34 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The tensor for a value: a tensor itself, a variable, a NumPy array, a number, or nested lists of these.
+
+    Args:
+        value: the value; gradients flow through it.
+        dtype: the dtype to convert to. Tensors and variables are not cast.
+        dtype_hint: a dtype to convert to if nothing is lost by it.
+
+    Raises:
+        TypeError: if the value is not of `dtype`.
+        ValueError: if the value is no tensor.
 
     >>> convert_to_tensor([1.0, 2.0]).dtype
     tf.float32
     """
-    if hasattr(type(value), "_as_tensor"):
-        value = value._as_tensor()
+    given: Any = value
+    if hasattr(type(given), "_as_tensor"):
+        given = given._as_tensor()
     tensor = convert(
-        value,
+        given,
         None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype,
         None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
     )
-    return _fresh(tensor, value)
+    return _fresh(tensor, given)
 
 
 def floating_tensor(name: str, value: TensorLike, *, allow_complex: bool = False) -> Tensor:
@@ -753,12 +789,12 @@ def floating_tensor(name: str, value: TensorLike, *, allow_complex: bool = False
 
 
 def _fresh(tensor: Tensor, value: Any) -> Tensor:
-    """A tensor of the user's own: those of `scalar` are shared, and two constants are two to a tape."""
+    """A tensor of its own for a number: those of `scalar` are shared, but two constants are two to a tape."""
     return wrap(tensor._array) if type(value) in _PYTHON_NUMBERS else tensor
 
 
 def is_tensor(x: Any) -> bool:
-    """Is `x` a tensor or a variable (or sparse gradients, which stand for a tensor)?
+    """Return whether `x` is a tensor, a variable or `IndexedSlices`.
 
     >>> is_tensor(constant(1.0)), is_tensor(1.0)
     (True, False)

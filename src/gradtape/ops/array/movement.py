@@ -1,6 +1,7 @@
 """Operations that move elements: reshape, transpose, join, split, repeat, gather, cast.
 
-Primitives count axes from the end, so that extra axes in front of a gradient pass through.
+The primitives that the core also needs are in `core.structural` and `core.slicing`. Primitives count axes from the end,
+so that extra axes in front of a gradient pass through.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +33,7 @@ from ...core.structural import (
     transpose_,
 )
 from ...core.tensor import Tensor, convert, wrap
+from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import afford, static_number, static_shape
 from ..math.elementwise import install
@@ -69,7 +71,7 @@ unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
 def tile_(x, *, multiples):
     if type(x) is not np.ndarray or not x.size:
         return xp(x).tile(x, multiples)
-    out, inner = x, x.size  # the slices along an axis and those behind it are repeated as they stand
+    out, inner = x, x.size  # the slices along an axis and the axes after it are repeated as a whole
     for times, length in zip(multiples, x.shape, strict=True):
         if times != 1:
             out = out.reshape(-1, inner).repeat(times, 0)
@@ -89,8 +91,14 @@ tile_.rules(x=_untile)
 # The public functions
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape; one length may be -1, and is then worked out.
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """The same elements in another shape.
+
+    Args:
+        shape: the new shape; one length may be -1, and is inferred from the number of elements.
+
+    Raises:
+        ValueError: if the shape is not for as many elements, or has more than one -1.
 
     >>> reshape([1, 2, 3, 4], (2, -1)).numpy()
     array([[1, 2],
@@ -99,15 +107,15 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     x = convert(tensor)
     wanted = static_shape("reshape", shape)
     if -1 in wanted:
-        wanted = _worked_out(wanted, x._array.shape)
+        wanted = _inferred(wanted, x._array.shape)
     elif math.prod(wanted) != x._array.size:
         raise _does_not_fit(wanted, x._array.shape)
     return apply1(reshape_, x, {"shape": wanted})
 
 
 @functools.lru_cache(maxsize=1000)
-def _worked_out(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that is wanted of a tensor, with the length for its -1."""
+def _inferred(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The wanted shape for a tensor of the given one, with a length in place of -1."""
     if wanted.count(-1) > 1:
         raise InvalidArgumentError(f"reshape: only one length may be -1, in {list(wanted)}")
     size, given = math.prod(shape), -math.prod(wanted)
@@ -122,8 +130,17 @@ def _does_not_fit(wanted: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
     )
 
 
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = "transpose") -> Tensor:
-    """The axes in the order `perm`, reversed by default; `conjugate` also conjugates.
+def transpose(
+    a: TensorLike, perm: ShapeLike | None = None, conjugate: bool = False, name: str | None = "transpose"
+) -> Tensor:
+    """The same elements with the axes in another order.
+
+    Args:
+        perm: the axes in their new order; by default they are reversed.
+        conjugate: whether to also take the complex conjugate.
+
+    Raises:
+        ValueError: if `perm` does not name each axis once.
 
     >>> transpose([[1, 2], [3, 4]]).numpy()
     array([[1, 3],
@@ -137,7 +154,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
 
 @functools.lru_cache(maxsize=1000)
 def _order(perm: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes in the order `perm`, counted from the front; reversed if that is None."""
+    """The axes in the order `perm`, counted from the front; reversed if `perm` is None."""
     axes = range(len(shape))
     if perm is None:
         return tuple(axes[::-1])
@@ -152,8 +169,11 @@ def _order(perm: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, .
     return order
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """A new axis of length 1 at position `axis`.
+def expand_dims(input: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
+    """The tensor with a new axis of length 1 at position `axis`; -1 is after all others.
+
+    Raises:
+        IndexError: if there is no such position.
 
     >>> expand_dims([1, 2], 0).shape
     TensorShape([1, 2])
@@ -164,8 +184,14 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply1(reshape_, x, {"shape": (*shape[:a], 1, *shape[a:])})
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of length 1, or without those named by `axis`.
+def squeeze(input: TensorLike, axis: Axes = None, name: str | None = None) -> Tensor:
+    """The tensor without its axes of length 1.
+
+    Args:
+        axis: the axis or axes to remove; by default all of length 1.
+
+    Raises:
+        ValueError: if a named axis has another length.
 
     >>> squeeze([[[1], [2]]]).shape
     TensorShape([2])
@@ -183,8 +209,11 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     return apply1(reshape_, x, {"shape": tuple([n for i, n in enumerate(shape) if i not in gone])})
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated along new axes in front, and along axes of length 1, to the given shape.
+
+    Raises:
+        ValueError: if the tensor's shape does not broadcast to it.
 
     >>> broadcast_to([1, 2], (2, 2)).numpy()
     array([[1, 2],
@@ -201,7 +230,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply1(broadcast_to_, x, {"shape": wanted})
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """A new tensor with the same value, through which gradients pass.
 
     >>> float(identity(1.0))
@@ -210,8 +239,11 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return apply1(identity_, input)
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor in another dtype. Gradients pass between floating and complex dtypes only.
+
+    Raises:
+        TypeError: from or to strings.
 
     >>> cast([1.8, 2.2], "int32").numpy()
     array([1, 2], dtype=int32)
@@ -227,8 +259,14 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return apply1(cast_without_gradient, given, {"dtype": to.name})
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """Tensors joined along an axis they have.
+def concat(values: TensorLike, axis: Axis, name: str | None = "concat") -> Tensor:
+    """Join tensors along an axis they have.
+
+    Args:
+        values: a list of tensors whose shapes differ along `axis` only.
+
+    Raises:
+        ValueError: if there are none, or the shapes do not fit.
 
     >>> concat([[1, 2], [3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
@@ -252,8 +290,15 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     return apply(concat_, tuple(xs), {"axis": a})
 
 
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis.
+def stack(values: Iterable[TensorLike], axis: int = 0, name: str | None = "stack") -> Tensor:
+    """Join tensors of one shape along a new axis.
+
+    Args:
+        values: a list of tensors, or a tensor, whose slices are then stacked.
+        axis: the position of the new axis.
+
+    Raises:
+        ValueError: if there are none, or the shapes differ.
 
     >>> stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3],
@@ -269,7 +314,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 
 def together(name: str, values: Any) -> list[Tensor]:
-    """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
+    """A list of values as tensors of one dtype: that of the first tensor among them, or the widest of the values."""
     tensors, others, hint = read_tensors(values)
     if not tensors:
         raise ValueError(f"{name}: needs at least one tensor")
@@ -285,8 +330,16 @@ def together(name: str, values: Any) -> list[Tensor]:
     return tensors
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
+) -> list[Tensor]:
     """The slices along `axis`, as a list.
+
+    Args:
+        num: the expected number of slices.
+
+    Raises:
+        ValueError: if there are not `num` slices.
 
     >>> [int(t) for t in unstack([1, 2, 3])]
     [1, 2, 3]
@@ -299,9 +352,20 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+    value: TensorLike,
+    num_or_size_splits: ShapeLike,
+    axis: Axis = 0,
+    num: int | None = None,
+    name: str | None = "split",
 ) -> list[Tensor]:
-    """Parts along `axis`: so many equal ones, or ones of the sizes given (one of them may be -1).
+    """Split a tensor into parts along `axis`.
+
+    Args:
+        num_or_size_splits: the number of equal parts, or a list of their lengths, one of which may be -1.
+        num: ignored.
+
+    Raises:
+        ValueError: if the axis does not split so.
 
     >>> [t.numpy().tolist() for t in split([1, 2, 3, 4], 2)]
     [[1, 2], [3, 4]]
@@ -327,8 +391,11 @@ def split(
     return list(apply(split_, (x,), {"axis": a, "sizes": sizes}))
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated `multiples[i]` times along each axis `i`.
+
+    Raises:
+        ValueError: if there is not one number of at least 0 for each axis.
 
     >>> tile([1, 2], [2]).numpy()
     array([1, 2, 1, 2], dtype=int32)
@@ -344,14 +411,26 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
+    axis: Axis | None = None,
+    batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The slices of `params` at `indices` along `axis`. The first `batch_dims` axes are matched one to one.
+    """The slices of `params` at `indices` along `axis`.
+
+    The gradient by a variable is `IndexedSlices` if `axis` is the first.
+
+    Args:
+        indices: integers, of any shape, which replaces the axis in the result.
+        validate_indices: ignored: indices are always validated, except while a @function is traced.
+        axis: by default the first after `batch_dims`.
+        batch_dims: the number of first axes in which `params` and `indices` agree and are matched one to one.
+
+    Raises:
+        IndexError: if an index is out of bounds.
+        TypeError: if the indices are not integers.
 
     >>> gather([10, 20, 30], [2, 0]).numpy()
     array([30, 10], dtype=int32)
@@ -394,11 +473,11 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     x = apply(gather_, (x, wrap(at + offsets)), {"axis": -x.ndim})
     if axis == batch:
         return x
-    # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner behind)
-    before, behind = axis - batch, len(shape) - axis - 1
+    # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner after)
+    before, after = axis - batch, len(shape) - axis - 1
     extra = at.ndim - batch
     order = [*range(batch), *range(batch + extra, batch + extra + before), *range(batch, batch + extra)]
-    return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
+    return transpose(x, order + list(range(batch + extra + before, batch + extra + before + after)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -406,7 +485,7 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
 
 
 def _iterate(self: Any) -> Iterator[Tensor]:
-    """The slices along the first axis, one after the other."""
+    """Iterate over the slices along the first axis."""
     x = self if type(self) is Tensor else self._read()
     if x._array.ndim == 0:
         raise TypeError(f"cannot iterate over a scalar {type(self).__name__.lower()}")
@@ -414,7 +493,7 @@ def _iterate(self: Any) -> Iterator[Tensor]:
 
 
 def _rows(x: Tensor, at_once: int = 1000) -> Iterator[Tensor]:
-    """They are taken many at once: then one pass back serves all of them, instead of one over the whole for each."""
+    """The slices, taken many at once: then one step of the sweep serves all, instead of one over the whole for each."""
     count = len(x._array)
     for start in range(0, count, at_once):
         part = x if count <= at_once else x[start : start + at_once]

@@ -1,6 +1,8 @@
 """Reductions: sums, means, extremes, norms, counts, along given axes.
 
-Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient do not disturb it.
+Public functions take an axis, a list of axes, or None for all of them; with `keepdims` the reduced axes stay, with
+length 1. Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient pass through.
+`sum` and the transpose of a broadcast are in `core.structural`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentErr
 from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
 from ...core.tensor import Tensor, convert, floating_tensor, wrap
+from ...core.types import Axes, Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import known
 from .elementwise import (
@@ -36,7 +39,7 @@ from .elementwise import (
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes an argument names, as sorted negative numbers; None names all."""
+    """The axes that an argument names, as sorted negative numbers; None names all."""
     if axis is None:
         return _all_axes(ndim)
     if type(axis) is int:
@@ -77,7 +80,7 @@ _max: Any = np.maximum.reduce
 
 
 def largest(x: Any, axis: Any) -> Any:
-    """The largest element along `axis`, which stays with length 1; -inf of none."""
+    """The largest element along `axis`, which stays with length 1; -inf if there is none."""
     if type(x) is not np.ndarray:
         return xp(x).max(x, axis=axis, keepdims=True, initial=-np.inf)
     return _max(x, axis, None, None, True, -np.inf)
@@ -100,7 +103,7 @@ def mean(x, *, axis, keepdims):
 
 
 def _shares(g: Any, x_shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The gradient of a mean, for each element that it was of."""
+    """The gradient of a mean by each element."""
     count = count_along(x_shape, axis) or 1
     if type(g) is np.ndarray and not g.ndim and g.dtype.char in "fd":
         # 4 us sooner than by NumPy's numbers.
@@ -162,7 +165,7 @@ def _highest(x: Any) -> Any:
 
 
 def _to_the_extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """Elements that share the extreme share its gradient."""
+    """Equal elements share the gradient of the extreme."""
     reached = equal(x, spread(out, axis=axis, keepdims=keepdims, shape=x_shape))
     chosen = cast_like(reached, x)
     shared = g / sum_(chosen, axis=axis, keepdims=keepdims)
@@ -229,7 +232,7 @@ _SAFE_SQUARES = {"f": (1e-30, 1e38), "d": (1e-290, 1e308)}
 
 
 def _are_within(x: Any, least: float, most: float) -> bool:
-    """Do all elements lie between two numbers, so that none is nan?"""
+    """Return whether all elements lie between two numbers, so that none is nan."""
     if not x.ndim:
         return least < float(x) < most
     return bool(x.size and least < np.minimum.reduce(x, None) and np.maximum.reduce(x, None) < most)
@@ -266,11 +269,11 @@ def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims:
     Elements that are +inf share the whole.
     """
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
-    behind = x - whole
-    if not without_nan(behind):
+    shifted = x - whole
+    if not without_nan(shifted):
         lowest = number(-np.inf, x)
-        behind = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), behind)
-    weights = exp(behind)
+        shifted = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), shifted)
+    weights = exp(shifted)
     total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)
     return divide_no_nan(weights, total)
 
@@ -291,7 +294,7 @@ def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepd
 
 
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The sum of the elements along `axis` (all axes by default).
 
@@ -302,7 +305,7 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean of the elements along `axis` (all axes by default). Integers give an integer, rounded towards 0.
 
@@ -313,9 +316,12 @@ def reduce_mean(
 
 
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest element along `axis`. Elements that share the maximum share its gradient.
+    """The largest element along `axis` (all axes by default). Equal ones share its gradient.
+
+    Raises:
+        TypeError: of complex numbers, booleans or strings, which have no order.
 
     >>> float(reduce_max([1.0, 3.0, 2.0]))
     3.0
@@ -324,9 +330,12 @@ def reduce_max(
 
 
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest element along `axis`. Elements that share the minimum share its gradient.
+    """The smallest element along `axis` (all axes by default). Equal ones share its gradient.
+
+    Raises:
+        TypeError: of complex numbers, booleans or strings, which have no order.
 
     >>> float(reduce_min([1.0, 3.0, 2.0]))
     1.0
@@ -335,9 +344,12 @@ def reduce_min(
 
 
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Is any element along `axis` true?
+    """Return whether any element along `axis` (all axes by default) is true.
+
+    Raises:
+        TypeError: if the elements are not booleans.
 
     >>> bool(reduce_any([False, True]))
     True
@@ -346,9 +358,12 @@ def reduce_any(
 
 
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Are all elements along `axis` true?
+    """Return whether all elements along `axis` (all axes by default) are true.
+
+    Raises:
+        TypeError: if the elements are not booleans.
 
     >>> bool(reduce_all([False, True]))
     False
@@ -366,9 +381,12 @@ def _booleans(name: str, value: Any) -> Tensor:
 
 
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """log(sum(exp(x))) along `axis`, without overflow.
+    """log(sum(exp(x))) along `axis` (all axes by default), without overflow.
+
+    Raises:
+        TypeError: if the elements are not floating.
 
     >>> float(reduce_logsumexp([1000.0, 1000.0]))
     1000.6931762695312
@@ -382,9 +400,9 @@ def reduce_logsumexp(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The root of the sum of squares along `axis`. Its gradient at 0 is 0.
+    """The root of the sum of squares along `axis` (all axes by default). The gradient at 0 is 0.
 
     >>> float(reduce_euclidean_norm([3.0, 4.0]))
     5.0
@@ -393,9 +411,12 @@ def reduce_euclidean_norm(
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean square distance from the mean along `axis`.
+    """The mean squared deviation from the mean along `axis` (all axes by default).
+
+    Raises:
+        TypeError: if the elements are neither floating nor complex.
 
     >>> float(reduce_variance([1.0, 3.0]))
     1.0
@@ -414,9 +435,12 @@ def reduce_variance(
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The standard deviation along `axis`. Its gradient where all elements are equal is 0.
+    """The standard deviation along `axis` (all axes by default). The gradient is 0 where all elements are equal.
+
+    Raises:
+        TypeError: if the elements are neither floating nor complex.
 
     >>> float(reduce_std([1.0, 3.0]))
     1.0
@@ -435,9 +459,13 @@ def _centred(x: Tensor, over: tuple[int, ...]) -> Any:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
+    input: TensorLike,
+    axis: Axes = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
 ) -> Tensor:
-    """How many elements along `axis` are not 0; of strings, how many are not empty.
+    """The number of elements along `axis` that are not 0; of strings, not empty.
 
     >>> int(count_nonzero([0.0, 2.0, 3.0]))
     2
@@ -450,10 +478,19 @@ def count_nonzero(
     return total if kind == "int64" else apply1(cast_without_gradient, total, {"dtype": kind})
 
 
-def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """The index of the largest element along `axis` (the first axis by default); of equals the first.
+def argmax(
+    input: TensorLike,
+    axis: Axis | None = None,
+    output_type: DTypeLike | None = "int64",
+    name: str | None = None,
+) -> Tensor:
+    """The index of the largest element along `axis` (the first axis by default); of equal ones the first.
 
-    `output_type` is int64 (the default, or None), int32, int16 or uint16.
+    Args:
+        output_type: int64 (the default, or None), int32, int16 or uint16.
+
+    Raises:
+        TypeError: of another `output_type`, or of complex numbers or strings, which have no order.
 
     >>> int(argmax([1.0, 3.0, 2.0]))
     1
@@ -461,10 +498,19 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
     return _arg(argmax_, "argmax", input, axis, output_type)
 
 
-def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """The index of the smallest element along `axis` (the first axis by default); of equals the first.
+def argmin(
+    input: TensorLike,
+    axis: Axis | None = None,
+    output_type: DTypeLike | None = "int64",
+    name: str | None = None,
+) -> Tensor:
+    """The index of the smallest element along `axis` (the first axis by default); of equal ones the first.
 
-    `output_type` is int64 (the default, or None), int32, int16 or uint16.
+    Args:
+        output_type: int64 (the default, or None), int32, int16 or uint16.
+
+    Raises:
+        TypeError: of another `output_type`, or of complex numbers or strings, which have no order.
 
     >>> int(argmin([1.0, 3.0, 2.0]))
     0
