@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..engine.reference_counts import UNSHARED_ITEM
-from .deferred_products import Products, settled
+from .deferred_products import Products, without_products
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
 from .observers import observers
@@ -62,7 +62,7 @@ def sweep_observed(
 
     def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
         start = perf_counter()
-        parts = settled(plan.arrays(g, kept))
+        parts = without_products(plan.arrays(g, kept))
         (look or _tell_pull)(key, plan, into, kept, g, parts, perf_counter() - start)
         return parts
 

@@ -496,7 +496,7 @@ def ravel(a: TensorLike) -> Tensor:
     return _movement.reshape(array(a), (-1,))
 
 
-def transpose(a: TensorLike, axes: Axes = None) -> Tensor:
+def transpose(a: TensorLike, axes: ShapeLike | None = None) -> Tensor:
     """The axes in the order `axes`, reversed by default.
 
     >>> transpose([[1, 2]]).shape
