@@ -92,20 +92,12 @@ UPWARDS = {
     ("__main__", "command.cli"): "`python -m gradtape` is the command",
 }
 
-# Files that know each other. `compiled`: a trace makes blocks, which are traces and programs.
+# Files that know each other.
 CIRCLES = [
     {"explain.evidence", "explain.nan", "explain.origins", "explain.profile"},
     {"ops.linalg.factorizations", "ops.linalg.products", "ops.linalg.solving"},
     {"compiled.autograph.lowering", "compiled.autograph.syntax"},
     {"compiled.autograph.conversion", "compiled.autograph.operators"},
-    {
-        "compiled.blocks",
-        "compiled.control_flow",
-        "compiled.program",
-        "compiled.pullback",
-        "compiled.python_calls",
-        "compiled.trace",
-    },
 ]
 
 

@@ -6,12 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, convert, convert_to_tensor
 from ...engine.arrays import is_traced
 from ..array.creation import fill
 from ..array.movement import cast, identity, reshape, static_number
@@ -44,7 +42,7 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     _called("cond", "true_fn", true_fn), _called("cond", "false_fn", false_fn)
     condition = _traced_condition("cond", pred)
     if condition is not None:
-        return local.here.trace.flow.choose("cond", condition, [false_fn, true_fn])
+        return local.here.trace.choose("cond", condition, [false_fn, true_fn])
     return true_fn() if _is_true("cond", pred) else false_fn()
 
 
@@ -144,7 +142,7 @@ def switch_case(
         wrong = (index < 0) | (index >= count)
         branches = [*[functions[i] for i in range(count)], other]
         number = apply(select, (wrong, fill((), count), cast(index, "int32")))
-        return local.here.trace.flow.choose("switch_case", number, branches)
+        return local.here.trace.choose("switch_case", number, branches)
     return functions.get(int(index), other)()
 
 
@@ -197,7 +195,7 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         return type(values)(after) if type(values) in (list, tuple) else after
 
     state = _LoopState(lambda state, i: step(state), values)
-    after = local.here.trace.flow.repeat_while(
+    after = local.here.trace.while_loop(
         "while_loop",
         lambda ts: cond(*state.pack(ts)),
         lambda ts: state.flatten(step(state.pack(ts))),
@@ -226,7 +224,7 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Any = ()) 
     def step(i: Tensor, tensors: Any, slices: Any) -> Any:
         return held.flatten(body(i, *slices, *held.pack(tensors))), []
 
-    after, _ = local.here.trace.flow.loop("for", step, held.tensors, list(rows), length)
+    after, _ = local.here.trace.loop("for", step, held.tensors, list(rows), length)
     return held.pack(after)
 
 
@@ -249,10 +247,7 @@ class _LoopState:
                     if isinstance(leaf, TensorArray):
                         leaf.copy()  # it is used
 
-            flow = local.here.trace.flow
-            first = [wrap(np.zeros(row._array.shape[1:], row._array.dtype)) for row in rows]
-            ranges = flow.ranges(length, 0, rows) if length else None
-            flow.Block(turn, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
+            local.here.trace.try_iteration(turn, list(rows), length)
             leaves = [
                 leaf.laid_out(after) if isinstance(leaf, TensorArray) else leaf
                 for leaf, after in zip(leaves, found, strict=True)

@@ -74,7 +74,7 @@ def _later(name: str, func: Any, inputs: list[Tensor], signature: Any, call: Cal
     def function(*tensors: Tensor) -> list[Tensor]:
         return nest.flatten(_fitting(name, call(func, list(tensors)), signature))
 
-    tensors = local.here.trace.calls.call(name, function, inputs, kinds, differentiable=call is _on_tensors)
+    tensors = local.here.trace.call_python(name, function, inputs, kinds, differentiable=call is _on_tensors)
     return nest.pack_sequence_as(signature, tensors)
 
 

@@ -194,7 +194,7 @@ class TensorArray:
         if self._dynamic_size:
             known = bounds(index._array)
             grows = known is None or known[1] >= size
-            if grows and (known is None or local.here.trace.turn is None):
+            if grows and (known is None or local.here.trace.iteration is None):
                 raise NotCompilableError(
                     "TensorArray: with dynamic_size=True, how long the array gets depends on an index that is not "
                     "known while a @function is traced: give it its size"
