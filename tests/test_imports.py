@@ -96,8 +96,6 @@ UPWARDS = {
 CIRCLES = [
     {"explain.evidence", "explain.nan", "explain.origins", "explain.profile"},
     {"ops.linalg.factorizations", "ops.linalg.products", "ops.linalg.solving"},
-    {"compiled.autograph.lowering", "compiled.autograph.syntax"},
-    {"compiled.autograph.conversion", "compiled.autograph.operators"},
 ]
 
 

@@ -1,8 +1,7 @@
 """The public namespace `gradtape.autograph`: how the Python of a `function` becomes part of the program.
 
 `function` converts what it compiles, and what that calls: then `if`, `while` and `for` on tensors whose values are not
-known yet become choices and loops of the program. The work is done in
-`compiled.autograph`.
+known yet become choices and loops of the program. Implemented in `compiled.autograph`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,23 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 def to_graph(
     entity: Any, recursive: bool = True, experimental_optional_features: Any = None
 ) -> Callable[..., Any]:
-    """The function as `function` calls it: converted. The arguments behind the first change nothing.
+    """Convert a function as `function` does.
+
+    Args:
+        entity: a function written in Python, or made by `function`.
+        recursive: accepted; what the function calls is always converted.
+        experimental_optional_features: accepted, and ignored.
+
+    Raises:
+        TypeError: if `entity` is no function written in Python.
+        ValueError: if its source cannot be found or converted.
 
     >>> import gradtape as tf
     >>> to_graph(tf.function(lambda x: x if x > 0 else -x))(-3)
     3
     """
     from ..compiled.autograph.conversion import converted
-    from ..compiled.autograph.syntax import CannotConvert
+    from ..compiled.autograph.source import CannotConvert
 
     function = _plain("to_graph", entity)
     try:
@@ -37,7 +45,15 @@ def to_graph(
 
 
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
-    """The converted code of a function, as text. The arguments behind the first change nothing.
+    """The converted code of a function, as text.
+
+    Args:
+        entity: a function written in Python, or made by `function`.
+        recursive: accepted, and ignored.
+        experimental_optional_features: accepted, and ignored.
+
+    Raises:
+        TypeError: if `entity` is no function written in Python.
 
     >>> print(to_code(lambda x: x if x > 0 else -x))
     lambda x: ag__...if_exp(x > 0, lambda: x, lambda: -x, 'x > 0')...
@@ -56,7 +72,11 @@ def _plain(name: str, entity: Any) -> Any:
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """From 1 on, the code of each function that is converted is logged; and printed, if you like.
+    """Log the code of each function that is converted, from level 1 on.
+
+    Args:
+        level: 0 for no logging.
+        alsologtostdout: whether to print the code as well.
 
     >>> set_verbosity(0)
     """
@@ -66,7 +86,7 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 def trace(*args: Any) -> None:
-    """Python's `print`, which runs while a function is traced, and not when it is called again.
+    """Print while a function is traced, and not when it is called again.
 
     >>> trace("x:", 1)
     x: 1
