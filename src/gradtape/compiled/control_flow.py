@@ -334,19 +334,19 @@ def _check_condition(name: str, test: Block) -> None:
 
 
 def _unbounded_while(test: Block, block: Block, carry: Tensors, limit: int | None) -> Tensors:
-    """The loop as XLA's own, which has no gradient."""
+    """The loop as XLA's `while`, which has no gradient."""
     count = len(carry)
 
-    def parts(held: Any) -> tuple[Any, Any]:
-        return held[: count + 1], held[count + 1 :]
+    def parts(values: Any) -> tuple[Any, Any]:  # the number of the iteration and the carry; the state
+        return values[: count + 1], values[count + 1 :]
 
-    def goes_on(held: Any) -> Any:
-        goes = test.evaluate(*parts(held))[0][0]
-        return goes if limit is None else goes & (held[0] < limit)
+    def goes_on(values: Any) -> Any:
+        goes = test.evaluate(*parts(values))[0][0]
+        return goes if limit is None else goes & (values[0] < limit)
 
-    def step(held: Any) -> Any:
-        results, state, _ = block.evaluate(*parts(held))
-        return [held[0] + 1, *results, *state]
+    def step(values: Any) -> Any:
+        results, state, _ = block.evaluate(*parts(values))
+        return [values[0] + 1, *results, *state]
 
     start = _initial_carry([wrap(_FIRST), *carry], block.written)
     last = lax.while_loop(goes_on, step, start)

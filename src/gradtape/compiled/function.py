@@ -62,6 +62,11 @@ def function(
         jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
             and says so once: if shapes depend on values, or the gradient of a loop of any length is asked for.
         reduce_retracing: accepted; XLA compiles for fixed shapes.
+        experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
+            experimental_compile, experimental_follow_type_hints: accepted, and ignored.
+
+    Raises:
+        TypeError: if `func` is no function, or `input_signature` is not made of `TensorSpec`s that fit it.
 
     >>> import gradtape as tf
     >>> @tf.function
@@ -292,7 +297,7 @@ class Function:
         return self._input_signature
 
     def experimental_get_tracing_count(self) -> int:
-        """How many signatures the function was traced for."""
+        """The number of signatures that the function was traced for."""
         return self._traces
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -424,14 +429,18 @@ class ConcreteFunction:
         return nest.pack_sequence_as((self._args, self._kwargs), leaves)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it as the function is called, or with its tensors alone, in order or by their specs' names."""
+        """Call it as the function is called, or with its tensors alone, in order or by their specs' names.
+
+        Raises:
+            TypeError: if the arguments are neither.
+        """
         values = self._as_called(args, kwargs)
         if values is None:
             named = iter(self._by_name(args, kwargs))
             values = [next(named) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
         leaves = [
-            fit_one(self.name, own, value) if isinstance(own, TensorSpec) else value
-            for own, value in zip(self._leaves, values, strict=True)
+            fit_one(self.name, leaf, value) if isinstance(leaf, TensorSpec) else value
+            for leaf, value in zip(self._leaves, values, strict=True)
         ]
         args, kwargs = self._with(leaves)
         if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
@@ -443,10 +452,10 @@ class ConcreteFunction:
         signature = self._function._signature
         if signature is None:
             return None
-        own = signature.bind(*self._args, **self._kwargs)
+        compiled = signature.bind(*self._args, **self._kwargs)
         try:
             given = signature.bind_partial(*args, **kwargs)
-            given.arguments = own.arguments | given.arguments
+            given.arguments = compiled.arguments | given.arguments
             structure = given.args, given.kwargs
             nest.assert_same_structure((self._args, self._kwargs), structure)
         except (TypeError, ValueError):
@@ -485,7 +494,7 @@ class ConcreteFunction:
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those that are trainable."""
+        """The trainable ones among the variables."""
         return tuple(v for v in self.variables if v.trainable)
 
     def __repr__(self) -> str:
@@ -493,13 +502,14 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.name} for ({shown})>"
 
 
-def _is_like(own: Any, leaf: Any) -> bool:
+def _is_like(compiled: Any, leaf: Any) -> bool:
     """Return whether an argument can stand for one that a function was compiled for: a tensor, or the same value."""
     if isinstance(leaf, TensorSpec):
         return False
-    if isinstance(own, Variable) and isinstance(leaf, Variable):
-        return (own.shape, own.dtype, own.trainable) == (leaf.shape, leaf.dtype, leaf.trainable)
-    return isinstance(own, TensorSpec) or own is leaf or bool(own == leaf)
+    if isinstance(compiled, Variable) and isinstance(leaf, Variable):
+        wanted = compiled.shape, compiled.dtype, compiled.trainable
+        return wanted == (leaf.shape, leaf.dtype, leaf.trainable)
+    return isinstance(compiled, TensorSpec) or compiled is leaf or bool(compiled == leaf)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

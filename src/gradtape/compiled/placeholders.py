@@ -55,7 +55,7 @@ class ArgumentVariable(Variable):
 
     @property
     def name(self) -> NoReturn:
-        """Each variable has its own."""
+        """A name is one variable's."""
         raise Specialize(Variable)
 
     def ref(self) -> Reference:

@@ -159,7 +159,7 @@ class Program:
         return self.gradients[sources] if any(sources) else None
 
     def _sources(self, listening: Listening) -> tuple[Any, ...] | None:
-        """What the tapes listen to: inputs, variables, captures; None if it is not known yet what there is."""
+        """The inputs, variables and captures that the tapes listen to; None if not traced under a tape yet."""
         if self._captures is None:
             return None
         variables = tuple([key for key, variable in self._accessed.items() if listening.reads(variable)])

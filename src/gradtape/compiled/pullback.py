@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Listening:
-    """What the tapes that are open now listen to."""
+    """The tapes that are open now, and the inputs they listen to."""
 
     def __init__(self, leaves: list[Tensor]) -> None:
         self._tapes = local.here.tapes
@@ -257,7 +257,7 @@ def _differentiable(leaves: list[Any]) -> list[Tensor]:
 
 
 class _Call:
-    """What one forward call leaves for its gradient."""
+    """The data of one forward call that its gradient needs."""
 
     def __init__(self, inputs: list[Tensor], snapshot: dict[int, Any], seed: Any, needed: list[Any]) -> None:
         self.inputs = inputs  # and host results
