@@ -124,13 +124,14 @@ def specialize(
     being written in another thread.
     """
     names: dict[str, Any] = {f"v{i}": variable for i, variable in enumerate(variables)}
-    given = "".join(f"device_of({name}._tensor), " for name in names)
-    lines = [
-        "def run(inputs):",
-        f"    try: given = ({given}*inputs,)",
-        "    except AttributeError: return fallback(inputs)",
-        "    results = compiled(*given)",
-    ]
+    values = "".join(f"device_of({name}._tensor), " for name in names)
+    lines = ["def run(inputs):"]
+    if variables:
+        lines += [
+            f"    try: inputs = ({values}*inputs,)",
+            "    except AttributeError: return fallback(inputs)",
+        ]
+    lines.append("    results = compiled(*inputs)")
     for i in range(expression.count("t")):
         lines += [f"    t{i} = blank(Tensor)", f"    t{i}._device = results[{i}]", f"    t{i}._key = 0"]
     names |= {"device_of": device_of, "blank": blank, "Tensor": Tensor}
