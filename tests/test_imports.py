@@ -92,8 +92,10 @@ UPWARDS = {
     ("__main__", "command.cli"): "`python -m gradtape` is the command",
 }
 
-# Files that know each other.
+# Files that know each other. `core`: a list that holds tensors is stacked, an operation, and operations convert their
+# inputs.
 CIRCLES = [
+    {"core.primitive", "core.slicing", "core.structural", "core.tensor"},
     {"explain.evidence", "explain.nan", "explain.origins", "explain.profile"},
     {"ops.linalg.factorizations", "ops.linalg.products", "ops.linalg.solving"},
 ]

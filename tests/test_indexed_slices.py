@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
-from gradtape.ops.array import movement as array_ops
+from gradtape.core.slicing import scatter_along
 
 TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
@@ -14,9 +14,9 @@ TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 def made_dense(monkeypatch):
     """How many times rows were made dense."""
     calls = []
-    scatter = array_ops.scatter_along.forward
+    scatter = scatter_along.forward
     monkeypatch.setattr(
-        array_ops.scatter_along,
+        scatter_along,
         "forward",
         lambda *args, **options: calls.append(1) or scatter(*args, **options),
     )

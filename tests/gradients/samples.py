@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gradtape.ops.array.indexing import Index
+from gradtape.core.slicing import Index
 
 from .derivatives import Sample
 from .entries import above_one, binary, case, negative, of, positive, real, unary, unit

@@ -16,10 +16,11 @@ import jax
 import numpy as np
 
 from ..core.errors import FailedPreconditionError
-from ..core.tensor import Tensor, device_of
+from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
 blank = object.__new__
@@ -56,8 +57,7 @@ def _create_view(self: Tensor, name: str) -> Any:
     )
 
 
-# It makes any attribute 0.05 us slower, 8 % of an eager program's time: so it is set only where code is compiled.
-Tensor.__getattr__ = _create_view  # type: ignore[attr-defined]
+create_missing_by(_create_view)
 
 
 def on_device(tensor: Tensor) -> Any:
@@ -166,20 +166,9 @@ def copy_shared(variables: list[Variable], tensors: list[Tensor], arrays: list[A
     The old tensor keeps the array; the variable gets another tensor, and the copy is donated.
     """
     for i in range(len(arrays)):
-        if getrefcount(tensors[i]) + getrefcount(arrays[i]) > UNSHARED:
+        if getrefcount(tensors[i]) + getrefcount(arrays[i]) > UNSHARED_ITEMS:
             other, copy = blank(Tensor), _copied(arrays[i])
             other._key = variables[i]._key
             set_device(tensors[i], arrays[i])
             arrays[i], tensors[i] = copy, other
             variables[i]._tensor = other
-
-
-def _count_unshared() -> int:
-    """The reference counts of a tensor in a variable and a list, and of its array in a list alone, added up."""
-    variable = [from_device(np.zeros(1))]
-    tensors, arrays = list(variable), [variable[0]._device]
-    consume(map(drop_device, tensors))
-    return sum(map(getrefcount, tensors)) + sum(map(getrefcount, arrays))
-
-
-UNSHARED = _count_unshared()

@@ -16,7 +16,8 @@ from jax import lax
 
 from ..core import dtypes, nest
 from ..core.errors import InvalidArgumentError, NotCompilableError
-from ..core.primitive import Primitive, local, recast
+from ..core.primitive import local, recast
+from ..core.structural import transpose_
 from ..core.tensor import Tensor, convert, key_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
@@ -281,7 +282,7 @@ def _steps_last(g: Tensor, axis: int) -> Tensor:
 
 
 def _transposed(g: Tensor, order: tuple[int, ...]) -> Tensor:
-    result: Tensor = Primitive.registry["transpose"](g, perm=order)
+    result: Tensor = transpose_(g, perm=order)
     return result
 
 

@@ -15,8 +15,8 @@ from ..core.errors import ResourceExhaustedError
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from ..engine.host import python_errors
+from ..engine.reference_counts import UNSHARED_ITEMS
 from .buffers import (
-    UNSHARED,
     consume,
     copy_shared,
     drop_device,
@@ -221,7 +221,7 @@ class Executable:
         (A program that donates is not pure, and is given no snapshot.)
         """
         compiled, pack, read_only = self.compiled, self.pack, self.read_only
-        unshared = UNSHARED * len(donated)
+        unshared = UNSHARED_ITEMS * len(donated)
 
         def execute(inputs: list[Any], snapshot: dict[int, Any] | None = None, seed: Any = None) -> Any:
             with writing:

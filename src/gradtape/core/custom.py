@@ -1,4 +1,4 @@
-"""Gradients by the user's own hand: custom_gradient, recompute_grad, stop_gradient, grad_pass_through."""
+"""Gradients that the user defines: custom_gradient, recompute_grad, stop_gradient, grad_pass_through."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import numpy as np
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, Primitive, apply, local
+from .primitive import Listener, apply1, local, no_recording, primitive
 from .pullback_plan import PullbackPlan
+from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
+from .types import TensorLike
 from .variable import Variable
 
 
 class _VariableWatcher(Listener):
-    """Listens like a tape, and only notes which trainable variables are read."""
+    """A listener that only notes which trainable variables are read."""
 
     def __init__(self) -> None:
         self.seen: dict[int, Variable] = {}
@@ -32,25 +34,14 @@ class _VariableWatcher(Listener):
 
 
 @contextmanager
-def _listening(*listeners: Any) -> Iterator[None]:
+def _also_told(listener: Listener) -> Iterator[None]:
+    """A block with one more listener. Tapes that are opened or closed in the block stay so."""
     here = local.here
-    before = here.tapes
-    here.tapes = [*before, *listeners]
+    here.tapes = [*here.tapes, listener]
     try:
         yield
     finally:
-        here.tapes = [tape for tape in here.tapes if tape not in listeners]
-
-
-@contextmanager
-def no_recording() -> Iterator[None]:
-    """A block that no tape of this thread hears."""
-    here = local.here
-    before, here.tapes = here.tapes, []
-    try:
-        yield
-    finally:
-        here.tapes = before
+        here.tapes = [tape for tape in here.tapes if tape is not listener]
 
 
 class CustomPlan(PullbackPlan):
@@ -72,23 +63,21 @@ class CustomPlan(PullbackPlan):
         front = self.leading_axes(gradients)
         if not front:
             return self._call(gradients)
-        # Users' functions know nothing of extra axes in front: one call for each row.
+        # Users' functions take no extra axes in front: one call for each row.
         rows = [
             self._call(tuple(None if g is None else g[index] for g in gradients))
             for index in np.ndindex(*front)
         ]
-        stack, reshape = Primitive.registry["stack"], Primitive.registry["reshape"]
         results: list[Any] = []
         for parts in zip(*rows, strict=True):
             if any(part is None for part in parts):
                 results.append(None)
             else:
-                stacked = stack(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
-                results.append(reshape(stacked, shape=front + tuple(stacked.shape)[1:]))
+                stacked = stack_(*[convert(part) for part in parts], axis=-1 - convert(parts[0]).ndim)
+                results.append(reshape_(stacked, shape=front + tuple(stacked.shape)[1:]))
         return results
 
     def _call(self, gradients: tuple[Any, ...]) -> list[Any]:
-        conj = Primitive.registry["conj"]
         given = [
             wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
             for g, (shape, dtype) in zip(gradients, self.like, strict=True)
@@ -107,11 +96,15 @@ def record_custom(
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Decorator: a function with a gradient of its own.
+    """Decorator: give a function a gradient of its own.
 
-    `f` takes tensors and returns `(result, grad)`, where `grad` takes the gradient of each output and returns one for
-    each input (for one input, the bare gradient will do). If `f` reads trainable variables, `grad` must also take
-    a keyword `variables` (a list) and return `(gradients, gradients_of_the_variables)`.
+    Args:
+        f: takes tensors and returns `(result, grad)`, where `grad` takes the gradient of each output and returns one
+            for each input (for one input, the bare gradient will do). If `f` reads trainable variables, `grad` must
+            also take a keyword `variables` (a list) and return `(gradients, gradients_of_the_variables)`.
+
+    Raises:
+        TypeError: when called, if `f` returns anything else, or reads variables that `grad` does not take.
 
     >>> import gradtape as tf
     >>> @tf.custom_gradient
@@ -136,7 +129,7 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
     def decorated(*args: Any, **kwargs: Any) -> Any:
         args = nest.map_structure(_fresh, args)
         watcher = _VariableWatcher()
-        with _listening(watcher):
+        with _also_told(watcher):
             answer = f(*args, **kwargs)
         if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
             raise TypeError(
@@ -167,14 +160,14 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
 
 
 def _fresh(x: Any) -> Any:
-    """Arguments as they came, except that what is about to be a tensor is one."""
+    """Convert floats and NumPy values among the arguments to tensors."""
     if is_tensor(x) or not isinstance(x, (float, np.ndarray, np.generic)):
         return x
     return convert(x)
 
 
 def _fresh_output(y: Any) -> Any:
-    """An output of its own, unknown to tapes: they are to hear of it from `record_custom` alone."""
+    """A new tensor for an output, unknown to tapes, which are told of it by `record_custom`."""
     if is_tensor(y):
         return wrap((y if type(y) is Tensor else y._read())._array)
     return (
@@ -233,9 +226,9 @@ def _listed(gradients: Any, count: int) -> list[Any]:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: keep nothing of what `f` computes, and compute it again when its gradient is asked for.
+    """Decorator: keep nothing of what `f` computes, and compute it again for its gradient.
 
-    Random operations give the same numbers the second time.
+    Saves memory for time. Random operations give the same numbers the second time.
 
     >>> import gradtape as tf
     >>> @tf.recompute_grad
@@ -252,17 +245,16 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     def with_recomputation(*args: Any, **kwargs: Any) -> Any:
         watcher = _VariableWatcher()
         draws = Draws()
-        with no_recording(), _listening(watcher), draws.noted():
+        with no_recording(), _also_told(watcher), draws.recorded():
             result = f(*args, **kwargs)
         for variable in watcher.seen.values():
             variable._read()
 
         def grad(*upstream: Any, variables: Any = ()) -> Any:
             # A tensor that is given twice has a gradient for each place.
-            identity = Primitive.registry["identity"]
-            given = nest.map_structure(lambda x: identity(x) if type(x) is Tensor else x, args)
+            given = nest.map_structure(lambda x: identity_(x) if type(x) is Tensor else x, args)
             sources = [x for x in nest.flatten(given) if is_tensor(x)]
-            with GradientTape() as tape, draws.repeated():
+            with GradientTape() as tape, draws.replayed():
                 tape.watch([x for x in sources if dtypes.is_differentiable(x._array)])
                 again = f(*given, **kwargs)
             outputs = [y for y in nest.flatten(again) if is_tensor(y)]
@@ -273,7 +265,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 unconnected_gradients=UnconnectedGradients.NONE,
             )
             own, of_variables = gradients[: len(sources)], gradients[len(sources) :]
-            # Each is the gradient by the tensor wherever it was given, so only its first place gets it.
+            # Each gradient counts all places where the tensor was given, so only the first place gets it.
             keys = [x._key for x in sources]
             own = [g if keys.index(key) == i else None for i, (g, key) in enumerate(zip(own, keys))]
             return (own, of_variables) if variables else own
@@ -293,7 +285,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: compute `f`, and let gradients pass as if it did nothing.
+    """Decorator: compute `f`, and let gradients pass as through the identity.
 
     >>> import gradtape as tf
     >>> x = tf.constant(1.6)
@@ -314,7 +306,13 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     return _with_gradient(passing, f)
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Any:
+@primitive(name="stop_gradient")
+def stop_gradient_(x: Any) -> Any:
+    """The same value. There is no rule: listeners learn that the path ends here on purpose."""
+    return x
+
+
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value, as a constant: no gradient passes.
 
     >>> import gradtape as tf
@@ -329,4 +327,4 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
         given._key = input._key
     else:
         given = convert(input)
-    return apply(Primitive.registry["stop_gradient"], (given,))
+    return apply1(stop_gradient_, given)

@@ -1,4 +1,4 @@
-"""Products: the gradient of a matrix that multiplies few rows at a time, put off until all of them are known."""
+"""Products: the gradient of a matrix that multiplies few rows at a time, deferred until all rows are there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Products:
 
     A recurrent network multiplies the same weights at every step, each time with a few rows. The gradients of many
     steps are one product of all their rows: 1.0 ms instead of 2.6 for weights of 128 x 256 and 100 steps of 16 rows.
-    What is held until then is bounded by a few times the size of the sum.
+    The rows held until then are bounded by a few times the size of the sum.
     """
 
     __slots__ = ("_firsts", "_rows", "_seconds", "_sum")
@@ -24,7 +24,7 @@ class Products:
         self._sum: Any = None
 
     def add(self, other: Products) -> None:
-        """Add another sum of products, which is not used again, to this one."""
+        """Add another sum of products, which must not be used again, to this one."""
         if other._sum is not None:
             self._sum = other._sum if self._sum is None else self._sum + other._sum
         self._firsts += other._firsts
@@ -48,6 +48,6 @@ class Products:
         return product if self._sum is None else np.add(product, self._sum, product)
 
 
-def settled(parts: Any) -> Any:
-    """Gradients with nothing put off."""
+def without_products(parts: Any) -> Any:
+    """Gradients with every deferred product computed."""
     return tuple([part.dense() if type(part) is Products else part for part in parts])

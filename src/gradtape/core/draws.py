@@ -1,6 +1,6 @@
-"""Random numbers that a function draws, for running it a second time on the same ones.
+"""The random numbers that a function draws, recorded so that it can run again on the same ones.
 
-Operations that draw from a generator with a state ask `drawn` for the place in its sequence that they use.
+Operations that draw from a stateful generator ask `drawn` for the position in its sequence that they use.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from .primitive import local
 
 
 class Draws:
-    """The places that random operations of a block of code used, in order."""
+    """The positions that the random operations of a block of code used, in order."""
 
     def __init__(self) -> None:
-        self._places: list[Any] = []
+        self._positions: list[Any] = []
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """A block in which each place is noted."""
+    def recorded(self) -> Iterator[None]:
+        """A block in which each position is recorded."""
         outer = local.here.draw
 
         def draw(reserve: Callable[[], Any]) -> Any:
-            place = reserve() if outer is None else outer(reserve)
-            self._places.append(place)
-            return place
+            position = reserve() if outer is None else outer(reserve)
+            self._positions.append(position)
+            return position
 
         with _drawing(draw):
             yield
 
     @contextmanager
-    def repeated(self) -> Iterator[None]:
-        """A block in which the same places are used again; what it draws beyond them is new."""
-        places = iter(self._places)
+    def replayed(self) -> Iterator[None]:
+        """A block in which the same positions are used again; further draws are new."""
+        positions = iter(self._positions)
 
         def draw(reserve: Callable[[], Any]) -> Any:
-            for place in places:
-                return place
+            for position in positions:
+                return position
             return reserve()
 
         with _drawing(draw):
@@ -56,6 +56,6 @@ def _drawing(draw: Callable[[Callable[[], Any]], Any]) -> Iterator[None]:
 
 
 def drawn(reserve: Callable[[], Any]) -> Any:
-    """The place that a random operation uses: a new one by `reserve()`, unless it is to be one of before."""
+    """The position that a random operation uses: a new one by `reserve()`, or a recorded one while replaying."""
     draw = local.here.draw
     return reserve() if draw is None else draw(reserve)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .errors import DTypeError
+
 
 class DType:
     """The type of a tensor's elements. There is one object for each; compare freely with names and NumPy dtypes.
@@ -163,7 +165,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What NumPy looks for, so that `np.zeros(3, gradtape.float32)` works."""
+        """The NumPy dtype under the name NumPy looks for, so that `np.zeros(3, gradtape.float32)` works."""
         return self.numpy_dtype
 
 
@@ -230,6 +232,14 @@ def as_dtype(type_value: Any) -> DType:
     return found
 
 
+def floating(name: str, dtype: Any) -> np.dtype[Any]:
+    """NumPy's dtype for the floating dtype that an argument of the operation `name` asks for; else DTypeError."""
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise DTypeError(f"{name}: dtype must be floating, not {wanted.name}")
+    return wanted.numpy_dtype
+
+
 def _from_numpy(type_value: Any) -> DType | None:
     try:
         numpy_dtype = np.dtype(type_value)
@@ -252,6 +262,6 @@ HALF = "eE"  # the characters of NumPy's dtypes for float16 and bfloat16: `array
 
 
 def is_differentiable(array: Any) -> builtins.bool:
-    """Can a gradient flow through an array of this dtype? True for floating (bfloat16 too) and complex ones."""
+    """Return whether the dtype is floating (bfloat16 included) or complex, so that gradients exist."""
     kind = array.dtype.kind
     return kind in "fc" or (kind == "V" and array.dtype.name == "bfloat16")

@@ -1,7 +1,7 @@
-"""ForwardAccumulator: derivatives along a direction, computed beside the values.
+"""ForwardAccumulator: derivatives along a direction (tangents), computed with the values.
 
-It listens like a tape. For an elementwise primitive the tangent goes through the same rule; for a linear one through
-the primitive itself; for the rest by transposing the rules, which a tape does.
+It is a listener, as a tape is. The tangent of an elementwise primitive comes from the same rule, that of a linear one
+from the primitive itself, and all others from transposing their rules with a tape.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 
 from ..engine.arrays import xp
 from . import dtypes, nest
-from .primitive import Listener, Primitive, local
+from .plan import plan_for
+from .primitive import Listener, Primitive, listeners, local
+from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
 from .tensor import Tensor, convert, key_of, wrap
 from .variable import Variable
@@ -21,8 +23,12 @@ class ForwardAccumulator(Listener):
     """Computes Jacobian-vector products of what its block computes, in one pass with the values.
 
     Args:
-        primals: tensors, variables or a structure of them: the point.
-        tangents: the direction, in the same structure.
+        primals: tensors, variables or a structure of them: the point at which to differentiate.
+        tangents: the direction: a tensor of the same shape and dtype for each primal, in the same structure.
+
+    Raises:
+        TypeError: if a primal is no tensor or variable.
+        ValueError: if a tangent does not match its primal, or a primal is given twice.
 
     >>> import gradtape as tf
     >>> x = tf.constant([2.0, 3.0])
@@ -80,7 +86,15 @@ class ForwardAccumulator(Listener):
     def jvp(
         self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
     ) -> Any:
-        """The derivative along the given direction of `primals`, something the block computed (or a structure)."""
+        """The derivative of `primals` along the direction.
+
+        Args:
+            primals: a tensor that the block computed, or a structure of them.
+            unconnected_gradients: whether a primal that does not depend on the point gives None or zeros.
+
+        Raises:
+            TypeError: if a primal is no tensor or variable.
+        """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
 
         def tangent_of(primal: Any) -> Any:
@@ -109,7 +123,7 @@ class ForwardAccumulator(Listener):
         }
         if not tangents:
             return
-        with _Heard(self):
+        with _tangents_of(self):
             results = _push(primitive, inputs, attributes or {}, out, tangents)
         for o, tangent in zip(out if primitive.multiple else (out,), results, strict=True):
             if tangent is not None and dtypes.is_differentiable(o._array):
@@ -119,7 +133,7 @@ class ForwardAccumulator(Listener):
         watched = tuple(i for i, x in enumerate(inputs) if x._key in self._tangents)
         if not watched:
             return
-        with _Heard(self):
+        with _tangents_of(self):
             tangents = [self._tangents[inputs[i]._key] for i in watched]
             results = _transpose(plan.only(watched).tensors, (), outputs, tangents, True)
         for o, tangent in zip(outputs, results, strict=True):
@@ -127,26 +141,15 @@ class ForwardAccumulator(Listener):
                 self._tangents[key_of(o)] = tangent
 
 
-class _Heard:
-    """While tangents are computed, tapes hear it, and accumulators opened before this one: never itself."""
-
-    def __init__(self, accumulator: ForwardAccumulator) -> None:
-        self._accumulator = accumulator
-
-    def __enter__(self) -> None:
-        self._here = local.here
-        self._before = self._here.tapes
-        if self._accumulator not in self._before:
-            return
-        position = self._before.index(self._accumulator)
-        self._here.tapes = [
-            listener
-            for i, listener in enumerate(self._before)
-            if i < position or not isinstance(listener, ForwardAccumulator)
-        ]
-
-    def __exit__(self, *exception: object) -> None:
-        self._here.tapes = self._before
+def _tangents_of(accumulator: ForwardAccumulator) -> listeners:
+    """A block that computes tangents: recorded by tapes and by accumulators opened before this one, never by itself."""
+    tapes = local.here.tapes
+    if accumulator not in tapes:
+        return listeners(tapes)
+    position = tapes.index(accumulator)
+    return listeners(
+        [tape for i, tape in enumerate(tapes) if i < position or not isinstance(tape, ForwardAccumulator)]
+    )
 
 
 def _push(
@@ -170,19 +173,18 @@ def _push(
     if primitive.elementwise:
         terms = []
         for i, t in tangents.items():
-            plan = primitive.plan((2 << i) + (2 << len(inputs)))
+            plan = plan_for(primitive, (2 << i) + (2 << len(inputs)))
             terms += plan.tensors(t, plan.keep(inputs, attributes, out))  # type: ignore[union-attr]
         shape = out._array.shape
-        spread = Primitive.registry["broadcast_to"]
-        return (_total([t if tuple(t.shape) == shape else spread(t, shape=shape) for t in terms]),)
-    plan = primitive.plan(sum(2 << i for i in tangents) + (2 << len(inputs)))
+        return (_total([t if tuple(t.shape) == shape else broadcast_to_(t, shape=shape) for t in terms]),)
+    plan = plan_for(primitive, sum(2 << i for i in tangents) + (2 << len(inputs)))
     kept = plan.keep(inputs, attributes, out)  # type: ignore[union-attr]
     outputs = list(out) if primitive.multiple else [out]
     return _transpose(plan.tensors, kept, outputs, list(tangents.values()), primitive.multiple)  # type: ignore[union-attr]
 
 
 def _still(primitive: Primitive, i: int, x: Tensor) -> Tensor:
-    """An input that does not move: zero if the result is linear in it, itself if it only says where (indices)."""
+    """The tangent of an input that has none: zeros, or the input itself if it has no rule, as indices."""
     return x if primitive.rule_of(i) is None else _zeros(x)
 
 
@@ -200,7 +202,7 @@ def _total(terms: list[Any]) -> Any:
 def _transpose(
     pull: Any, kept: Any, outputs: list[Tensor], tangents: list[Any], multiple: bool
 ) -> tuple[Any, ...]:
-    """Tangents by transposing a rule. A rule is linear in `g`, so <rule(g), t> = <g, jvp(t)>: the gradient by g."""
+    """The tangents of the outputs by transposing a rule, which is linear in g: <rule(g), t> = <g, jvp(t)>."""
     seeds = [_zeros(o) for o in outputs]
     with GradientTape() as tape:
         tape.watch([seed for seed in seeds if dtypes.is_differentiable(seed._array)])
@@ -208,9 +210,7 @@ def _transpose(
     pairs = [(convert(p), t) for p, t in zip(pulled, tangents, strict=True) if p is not None]
     if not pairs:
         return (None,) * len(outputs)
-    conj = Primitive.registry["conj"]
-    plain = [
-        conj(t) if t.dtype.is_complex else t for _, t in pairs
-    ]  # the tape conjugates at its edges; undo it
+    # The tape conjugates at its edges: undo that.
+    plain = [conj(t) if t.dtype.is_complex else t for _, t in pairs]
     results = tape.gradient([p for p, _ in pairs], seeds, plain, UnconnectedGradients.ZERO)
     return tuple(conj(r) if r.dtype.is_complex else r for r in results)

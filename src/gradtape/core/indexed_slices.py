@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from .dtypes import DType
-from .errors import DTypeError
-from .primitive import Primitive
+from .errors import DTypeError, IndexOutOfBoundsError
+from .primitive import apply, primitive
 from .shapes import TensorShape
+from .slicing import as_indices, bounds, gather_, scatter_along
+from .structural import concat_, reshape_
 from .tensor import Tensor, convert
+from .types import ShapeLike, TensorLike
 
 
 def _lengths(dense_shape: Any) -> tuple[int, ...]:
@@ -22,10 +26,17 @@ def _lengths(dense_shape: Any) -> tuple[int, ...]:
 
 
 class IndexedSlices:
-    """Rows `values` that belong at `indices` of a tensor of shape `dense_shape`; equal indices add up.
+    """Rows of a tensor that is zero elsewhere: the gradient of a variable that was only gathered from.
 
-    This is what `gradient` gives for a variable that was only gathered from. `convert_to_tensor` makes it dense, as do
-    all operations.
+    `convert_to_tensor` makes it dense, as do all operations.
+
+    Args:
+        values: the rows.
+        indices: the position of each row along the first axis; rows of equal indices add up.
+        dense_shape: the shape of the whole tensor, needed to make it dense.
+
+    Raises:
+        TypeError: if `dense_shape` is no list of integers.
 
     >>> import gradtape as tf
     >>> table = tf.Variable(tf.zeros((3, 2)))
@@ -42,7 +53,7 @@ class IndexedSlices:
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+    def __init__(self, values: TensorLike, indices: TensorLike, dense_shape: ShapeLike | None = None) -> None:
         # Inside a sweep the parts are arrays, as gradients are there; users see tensors.
         self._values = convert(values) if isinstance(values, (list, tuple)) else values
         self._indices = convert(indices) if isinstance(indices, (list, tuple)) else indices
@@ -55,7 +66,7 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Tensor:
-        """Where each row belongs."""
+        """The position of each row."""
         return convert(self._indices)
 
     @property
@@ -74,27 +85,28 @@ class IndexedSlices:
         return self.values.dtype
 
     def dense(self) -> Any:
-        """The whole: zeros, and the rows added where they belong. Of arrays an array, of tensors a tensor."""
+        """The whole tensor: zeros, with the rows added at their positions. Of arrays, an array.
+
+        Raises:
+            ValueError: if there is no `dense_shape`.
+        """
         if self._dense_shape is None:
             raise ValueError("these IndexedSlices have no dense_shape, so they cannot be made dense")
         shape = self._dense_shape
-        return Primitive.registry["scatter_along"](
-            self._values, self._indices, axis=-len(shape), size=shape[0]
-        )
+        return scatter_along(self._values, self._indices, axis=-len(shape), size=shape[0])
 
     def plus(self, other: Any) -> Any:
         """The sum with other slices, as slices; with anything else, dense."""
         if type(other) is not IndexedSlices:
             return self.dense() + other
-        concat = Primitive.registry["concat"]
         return IndexedSlices(
-            concat(self._values, other._values, axis=0),
-            concat(self._indices, other._indices, axis=0),
+            concat_(self._values, other._values, axis=0),
+            concat_(self._indices, other._indices, axis=0),
             self._dense_shape,
         )
 
     def map_values(self, function: Callable[[Any], Any]) -> IndexedSlices:
-        """The same rows' places, with `function` of the rows."""
+        """The same positions, with `function` of the rows."""
         return IndexedSlices(function(self._values), self._indices, self._dense_shape)
 
     def _read(self) -> Tensor:
@@ -111,7 +123,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the rows live."""
+        """The name of the device that holds the rows."""
         return self.values.device
 
     def __neg__(self) -> IndexedSlices:
@@ -119,3 +131,29 @@ class IndexedSlices:
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
+
+
+@primitive(mixed=True, linear=True)
+def gather_rows(x: Any, indices: Any) -> Any:
+    """Gather along the first axis, as from a table of embeddings: the gradient is `IndexedSlices`."""
+    return gather_.forward(x, indices, axis=-x.ndim)
+
+
+def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+    if g.ndim > len(out_shape):
+        return scatter_along(g, indices, axis=-len(x_shape), size=x_shape[0])
+    count = prod(indices.shape)
+    return IndexedSlices(reshape_(g, shape=(count, *x_shape[1:])), reshape_(indices, shape=(count,)), x_shape)
+
+
+gather_rows.rules(x=_ungather)
+
+
+def rows_at(x: Tensor, indices: Any) -> Tensor:
+    """The rows of a tensor at `indices`, which are validated."""
+    at = as_indices("gather", indices)
+    if not x.ndim:
+        raise IndexOutOfBoundsError("gather: axis 0 is out of range: a scalar has no axes")
+    bounds("gather", at._array, x._array.shape[0])
+    result: Tensor = apply(gather_rows, (x, at))
+    return result

@@ -110,7 +110,7 @@ def assert_same_structure(
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether this is a structure that `flatten` takes apart, and not a leaf.
+    """Return whether `seq` is a structure that `flatten` takes apart, and not a leaf.
 
     >>> is_nested([1]), is_nested({}), is_nested("text"), is_nested(None)
     (True, True, False, False)
@@ -125,7 +125,7 @@ def is_nested(seq: Any) -> bool:
 
 
 def _is_flat(structure: Any) -> bool:
-    """Whether this is a list or tuple of leaves, which needs no optree: 0.4 us instead of 4."""
+    """Return whether this is a list or tuple of leaves, which needs no optree: 0.4 us instead of 4."""
     cls = type(structure)
     return (cls is list or cls is tuple) and (
         _ATOMS.issuperset(map(type, structure)) or not any(map(is_nested, structure))
@@ -168,12 +168,12 @@ class _SortedDict(OrderedDict[Any, Any]):
 
 
 def structure_of(structure: Any) -> Any:
-    """What `flatten` leaves out: how the leaves are nested. Has a hash, and equals that of what is nested the same."""
+    """The nesting without the leaves: hashable, and equal for structures that are nested in the same way."""
     return _flatten(structure)[1]
 
 
 def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
-    """What stands in `structure` where `shallow` has leaves, which may be structures in turn; else a ValueError."""
+    """The parts of `structure` at the leaves of `shallow`, which may be structures in turn; else a ValueError."""
     return [structure] if not is_nested(shallow) else _flatten(shallow)[1].flatten_up_to(structure)
 
 
@@ -210,7 +210,7 @@ def _register(cls: Any) -> None:
 
 
 def _rules(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
-    """What optree asks for: a function to children, metadata and their names; a function back."""
+    """The two functions that optree needs: to children, metadata and their names; and back."""
     from optree.utils import total_order_sorted
 
     if hasattr(cls, "__tf_flatten__"):

@@ -1,7 +1,7 @@
 """Primitives, and `apply`, the one door through which every operation goes.
 
 A primitive is a pure function on arrays with the rules for its gradient beside it. `apply` computes it on the arrays
-of its tensors and tells the open tapes. `ops` defines the primitives; tapes listen; neither knows the other.
+of its inputs and tells the open tapes. `ops` and `structural` define primitives; tapes listen; neither knows the other.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Container, Iterable
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy import asarray, generic, ndarray
@@ -24,7 +23,7 @@ from .trace_errors import escape, is_escape
 
 
 class Here:
-    """What belongs to the thread we are in: who listens, a context in which NumPy does not warn, and the name scope.
+    """The state of one thread: its listeners, a context in which NumPy does not warn, the trace and the name scope.
 
     TensorFlow computes inf and nan in silence. `np.errstate` around each operation costs 1.5 us; running the function
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
@@ -37,36 +36,37 @@ class Here:
         context.run(np.seterr, all="ignore")
         self.run = context.run
         self.tapes: list[Listener] = []
-        self.draw: Any = (
-            None  # how random operations find their numbers, where a function is run again: see `draws`
-        )
-        self.scope = ""  # what stands in front of the names of new variables
+        self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
+        self.scope = ""  # the prefix of the names of new variables
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
 
 
 class Listener:
-    """What `apply` and variables tell of: tapes and their kin. This one does not listen."""
+    """The events that `apply` and variables send to tapes and their kin. This one ignores them."""
+
+    # The keys of variables that are watched already: further reads outside of a trace send no event.
+    _watched: Container[int] = ()
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
     ) -> None:
-        """An operation was done."""
+        """A primitive was applied."""
 
     def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        """Something that is no primitive was done; `plan` pulls gradients of all outputs back to all inputs."""
+        """`outputs` were computed by other means; `plan` pulls gradients of all of them back to all inputs."""
 
     def _on_capture(self, tensor: Tensor) -> None:
-        """A tensor is used in a part of the program that does not tell of its operations one by one."""
+        """A tensor is used in a part of the program whose operations are not told of one by one."""
 
     def _on_read(self, variable: Any) -> None:
         """A variable was read."""
 
     def _knows(self, key: int) -> bool:
-        """Would an operation on what has this key be noted?"""
+        """Return whether an operation on the tensor or variable with this key would be recorded."""
         return False
 
     def _inside(self, tape: Listener) -> list[Any] | None:
-        """The records of a part of the program that has a tape around it; None for any other."""
+        """The records made so far of a block inside of `tape`; None unless this listener records one."""
         return None
 
 
@@ -78,16 +78,37 @@ class _Local(threading.local):
 local = _Local()
 
 
-@contextmanager
-def outside() -> Iterator[None]:
-    """A block outside of any @function that is being traced, which no tape hears."""
-    here = local.here
-    before = here.tapes, here.trace
-    here.tapes, here.trace = [], None
-    try:
-        yield
-    finally:
-        here.tapes, here.trace = before
+_SAME: Any = object()
+
+
+class listeners:
+    """A block whose operations only these listeners are told of; `trace`, if given, replaces the trace."""
+
+    __slots__ = ("_before", "_here", "_tapes", "_trace")
+
+    def __init__(self, tapes: list[Listener], trace: Any = _SAME) -> None:
+        self._tapes = tapes
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._here = here = local.here
+        self._before = here.tapes, here.trace
+        here.tapes = self._tapes
+        if self._trace is not _SAME:
+            here.trace = self._trace
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.tapes, self._here.trace = self._before
+
+
+def no_recording() -> listeners:
+    """A block that no tape of this thread records."""
+    return listeners([])
+
+
+def outside() -> listeners:
+    """A block outside of any @function that is being traced, which no tape records."""
+    return listeners([], None)
 
 
 class Primitive:
@@ -99,12 +120,21 @@ class Primitive:
     Positional parameters are inputs, keyword-only parameters are attributes (static, hashable); `*xs` takes any
     number of inputs.
 
-    elementwise: broadcasts, which plans undo in the gradients.
-    linear: linear in all inputs that have a rule together. multilinear: linear in each by itself.
-    mixed: takes inputs of different dtypes. multiple: returns a tuple.
-    wide: takes many numbers together, so that half precision is computed in float32 and rounded once, in the function
-        and in its rules; "rules" if the function itself sees to that.
-    check_dtype: has the last word where the result's dtype is not the inputs', or they are booleans: see `numbers`.
+    Args:
+        forward: the function on arrays.
+        name: the key in the registry; errors and tapes show it.
+        inputs: the names of the inputs.
+        attributes: the names of the attributes.
+        variadic: takes any number of inputs, all under the one name in `inputs`.
+        elementwise: broadcasts, which plans undo in the gradients.
+        linear: is linear in all inputs that have a rule, together.
+        multilinear: is linear in each input by itself.
+        mixed: takes inputs of different dtypes.
+        multiple: returns a tuple.
+        wide: accumulates many numbers, so that half precision is computed in float32 and rounded once, in the
+            function and in its rules; "rules" if the function itself sees to that.
+        check_dtype: called if the result's dtype differs from the inputs' or they are booleans; it raises, or
+            returns the result: see `numbers`.
     """
 
     __slots__ = (
@@ -126,7 +156,6 @@ class Primitive:
         "wide",
     )
 
-    unbroadcast: Callable[..., Any]  # lent by ops.reduction: the transpose of broadcasting
     registry: ClassVar[dict[str, Primitive]] = {}
 
     def __init__(
@@ -161,7 +190,7 @@ class Primitive:
         if self._widens:
             self.forward = _in_float32(forward, inputs, attributes)
         self.rule: dict[str, Callable[..., Any]] = {}
-        self.plans: dict[int, Plan | None] = {}
+        self.plans: dict[int, Any] = {}  # filled by `plan_for`
         if name in Primitive.registry:
             raise ValueError(f"there is a primitive {name!r} already")
         if elementwise and len(inputs) > 3:
@@ -171,12 +200,12 @@ class Primitive:
         Primitive.registry[name] = self
 
     def rules(self, **rules: Callable[..., Any]) -> None:
-        """Give, by the name of an input, the function that takes the output's gradient `g` to that input's.
+        """Set the rule for each input by its name: a function from the output's gradient `g` to that input's.
 
-        A rule's parameters say what the tape keeps for it: `g`, `out`, an input by name, `x_shape`, `out_shape`, an
-        attribute by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have
-        extra axes in front; with several outputs it is a tuple, and `gs` is the same with None for those that nobody
-        used instead of zeros. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
+        A rule's parameters say what the tape keeps: `g`, `out`, an input by name, `x_shape`, `out_shape`, an attribute
+        by name; for a primitive of any number of inputs `xs` also `xs_shapes` and `position`. `g` may have extra axes
+        in front; with several outputs `g` is a tuple, and `gs` is the same with None instead of zeros for unused
+        outputs. Rules are the plain transpose: the tape conjugates complex gradients at its edges.
         """
         unknown = rules.keys() - set(self.inputs)
         if unknown:
@@ -206,26 +235,18 @@ class Primitive:
         return _primitive_named, (self.name,)
 
     def rule_of(self, position: int) -> Callable[..., Any] | None:
-        """The rule of the input at a position, if it has one."""
+        """The rule of the input at a position, or None."""
         return self.rule.get(self.inputs[0 if self.variadic else position])
-
-    def plan(self, code: int) -> Plan | None:
-        """The plan for recording an operation; None if no rule applies.
-
-        Bit 0 of `code` says that the inputs broadcast, bit i + 1 that input i is listened to; one more bit ends them.
-        """
-        if code not in self.plans:
-            count = code.bit_length() - 2
-            watched = tuple(i for i in range(count) if code >> i + 1 & 1 and self.rule_of(i) is not None)
-            broadcast = bool(code & 1)
-            self.plans[code] = Plan(self, watched, _Parts(self, watched, broadcast)) if watched else None
-        return self.plans[code]
 
 
 def _primitive_named(name: str) -> Primitive:
     return Primitive.registry[name]
 
 
+@overload
+def primitive(forward: Callable[..., Any]) -> Primitive: ...
+@overload
+def primitive(**options: Any) -> Callable[[Callable[..., Any]], Primitive]: ...
 def primitive(forward: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a primitive of a function on arrays. Its signature tells inputs from attributes."""
     if forward is None:
@@ -269,7 +290,7 @@ def _by_engine(
 def _in_float32(
     forward: Callable[..., Any], inputs: tuple[str, ...], attributes: tuple[str, ...]
 ) -> Callable[..., Any]:
-    """The same function on arrays, with half precision computed in float32. Its signature is written out: 0.1 us."""
+    """The same function on arrays, with half precision in float32. Generated with its signature: 0.1 us less."""
     parameters, arguments = _signature(inputs, attributes)
     widened = eval(
         f"lambda {parameters}: forward({arguments}) if {inputs[0]}.dtype.char not in HALF "
@@ -281,32 +302,15 @@ def _in_float32(
 
 
 def rounded(forward: Callable[..., Any], *arrays: Any, **attributes: Any) -> Any:
-    """`forward` of arrays or tensors, those of the first one's half precision in float32; the result is rounded."""
+    """Call `forward` with the half precision of the first array or tensor widened to float32; round the result."""
     half = (arrays[0]._array if type(arrays[0]) is Tensor else arrays[0]).dtype
     return recast(forward(*recast(arrays, half, np.float32), **attributes), np.float32, half)
 
 
-def rounded_pull(pull: Callable[..., Any], g: Any, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The gradients that `pull` gives for `g` and what was kept, computed in float32 and rounded."""
-    one = next(part for part in g if part is not None) if type(g) is tuple else g
-    watched = type(one) is Tensor
-    half = one._array.dtype if watched else one.dtype
-    pulled = pull(recast(g, half, np.float32), recast(kept, half, np.float32, watched))
-    return recast(pulled, np.float32, half)
-
-
-def is_half(gs: tuple[Any, ...]) -> bool:
-    """Are the gradients of several outputs in half precision? None, for those that nobody used, says nothing."""
-    for g in gs:
-        if g is not None:
-            return (g._array if type(g) is Tensor else g).dtype.char in dtypes.HALF
-    return False
-
-
 def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
-    """Arrays and tensors of one dtype in another; tuples of them likewise, anything else as it is.
+    """Cast arrays and tensors of the dtype `source`, also inside tuples; leave anything else as it is.
 
-    The casts of tensors are recorded, unless nobody is to hear of them.
+    The casts of tensors are recorded if `watched`.
     """
     if type(value) is tuple:
         return tuple([recast(part, source, dtype, watched) for part in value])
@@ -316,8 +320,23 @@ def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
         return value
     if not watched:
         return wrap(value._array.astype(dtype))
-    names = {"dtype": np.dtype(dtype).name, "source": np.dtype(source).name}
-    return Primitive.registry["cast"](value, **names)
+    return cast_(value, dtype=np.dtype(dtype).name, source=np.dtype(source).name)
+
+
+@primitive(linear=True, name="cast")
+def cast_(x: Any, *, dtype: str, source: str) -> Any:
+    """Cast between floating and complex dtypes. The rule casts back to `source`."""
+    return cast_array(x, dtype)
+
+
+cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
+
+
+def cast_array(x: Any, dtype: str) -> Any:
+    """An array in the dtype of this name; of complex numbers, real dtypes take the real part."""
+    if x.dtype.kind == "c" and not dtype.startswith("complex"):
+        x = x.real
+    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -325,10 +344,10 @@ def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
 
 
 def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
-    """Compute `primitive` on `inputs` and tell whoever listens. Returns a tensor (a tuple if it has several outputs).
+    """Compute `primitive` on `inputs` and tell the listeners. Returns a tensor, or a tuple for several outputs.
 
     Inputs that are no tensors are converted: variables are read, Python and NumPy values take the dtype of the tensors
-    they meet.
+    among the inputs.
     """
     for x in inputs:
         if type(x) is not Tensor:
@@ -365,9 +384,9 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 
 
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
-    """`apply(primitive, (x,), attributes)` for one output, written out: half of the door's own time."""
+    """`apply(primitive, (x,), attributes)` for one output, unrolled: half of the overhead."""
     if type(x) is not Tensor:
-        (x,) = as_tensors(primitive, (x,))
+        x = convert(x)
     array = x._array
     here = local.here
     try:
@@ -393,7 +412,7 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
 
 
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
-    """`apply(primitive, (x, y))`, written out in the same way."""
+    """`apply(primitive, (x, y))`, unrolled in the same way."""
     if type(x) is not Tensor or type(y) is not Tensor:
         x, y = _as_tensors2(primitive, x, y)
     a = x._array
@@ -446,7 +465,7 @@ def floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 
 def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """For what needs an order: real numbers, neither complex nor booleans nor strings."""
+    """For `check_dtype` of operations that need an order: no complex numbers, booleans or strings."""
     if arrays[0].dtype.kind in "bcO":
         raise DTypeError(
             f"{primitive.name} takes real numbers, not {dtypes.of(arrays[0]).name}, which has no order"
@@ -462,7 +481,7 @@ def ordered(primitive: Primitive, out: Tensor) -> Tensor:
 
 
 def real_floats(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
-    """Floating dtypes only."""
+    """For `check_dtype`: floating dtypes only."""
     if not dtypes.is_differentiable(arrays[0]) or arrays[0].dtype.kind == "c":
         raise DTypeError(
             f"{primitive.name} takes floating tensors, not {dtypes.of(arrays[0]).name}: use cast(x, 'float32')"
@@ -484,7 +503,7 @@ def as_tensors(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, .
 
 
 def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
-    """Tensors and variables as tensors, None for others; the places of those; and the dtype of the first tensor."""
+    """Tensors, variables read, and None for other values; the positions of those; the dtype of the first tensor."""
     tensors: list[Any] = []
     others: list[int] = []
     dtype = None
@@ -500,15 +519,16 @@ def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
 
 
 def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
-    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python float."""
+    """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python number."""
     if type(x) is Tensor:
-        if type(y) is float and x._array.dtype.kind == "f":
-            return x, scalar(y, x._array.dtype)
+        dtype = x._array.dtype
+        if (type(y) is float or type(y) is int) and dtype.kind == "f":
+            return x, scalar(y, dtype)
         if hasattr(type(y), "_read"):
             return x, y._read()
     elif type(y) is Tensor:
         dtype = y._array.dtype
-        if type(x) is float and dtype.kind == "f":
+        if (type(x) is float or type(x) is int) and dtype.kind == "f":
             return scalar(x, dtype), y
         if hasattr(type(x), "_read"):
             return x._read(), y
@@ -516,7 +536,7 @@ def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
 
 
 def _common_dtype(inputs: Iterable[Any]) -> Any:
-    """What plain values of an operation become: the dtype of its first NumPy value, else that of its Python ones."""
+    """The dtype for inputs that are all plain: that of the first NumPy value, else the widest of the Python values."""
     arrays = [convert(x)._array for x in inputs]
     for x, array in zip(inputs, arrays, strict=True):
         if isinstance(x, (ndarray, np.generic)):
@@ -546,14 +566,14 @@ def quietly(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def _is_inside(error: Exception) -> bool:
-    """A finalizer, signal handler or `py_function` computes while an operation of this thread is under way."""
+    """Return whether a finalizer, signal handler or `py_function` computes inside an operation of this thread."""
     return type(error) is RuntimeError and "already entered" in str(error)
 
 
 def recover(
     primitive: Primitive, arrays: list[Any], attributes: dict[str, Any] | None, error: Exception
 ) -> Any:
-    """Say clearly what an operation could not do, unless it is only that this thread was inside it already."""
+    """Raise an error that names the operation and its inputs; or compute again, if this thread was inside one."""
     if _is_inside(error):
         with np.errstate(all="ignore"):
             return primitive.forward(*arrays, **(attributes or {}))
@@ -592,141 +612,3 @@ def _broadcast(arrays: list[Any]) -> bool:
     except ValueError:
         return False
     return True
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Plans: what a tape keeps, and how it pulls a gradient back
-
-
-class Plan:
-    """For one primitive and one choice of inputs that are listened to: what to keep, and how to pull back.
-
-    `record(plan, key, inputs, attributes, out)` gives what the tape notes: the key of the output, the plan, the keys of
-    the inputs listened to, and what the rules named. `arrays(g, kept)` and `tensors(g, kept)` give the gradients of
-    those inputs, computed on arrays or (so that it is recorded in turn) on tensors.
-
-    The three are small functions written out for the case at hand: reading rules' parameters while recording would
-    cost more than recording does.
-    """
-
-    __slots__ = ("_only", "_parts", "arrays", "primitive", "record", "tensors", "watched")
-
-    def __init__(self, primitive: Primitive, watched: tuple[int, ...], parts: _Parts) -> None:
-        self.primitive = primitive
-        self.watched = watched  # positions of the inputs that get a gradient
-        self._parts = parts
-        self._only: dict[tuple[int, ...], Plan] = {}
-        self.record = parts.record
-        self.arrays = parts.puller(watched, arrays=True)
-        self.tensors = parts.puller(watched, arrays=False)
-
-    def keep(self, inputs: tuple[Tensor, ...], attributes: Any, out: Any) -> tuple[Any, ...]:
-        """What the rules named, alone."""
-        return self.record(self, 0, inputs, attributes, out)[-1]
-
-    def only(self, positions: tuple[int, ...]) -> Plan:
-        """The plan that pulls back to these inputs alone, from what this one has kept."""
-        if positions not in self._only:
-            self._only[positions] = Plan(self.primitive, positions, self._parts)
-        return self._only[positions]
-
-
-class _Parts:
-    """The source of a plan's functions: each kept value by name, and each rule's call."""
-
-    def __init__(self, primitive: Primitive, watched: tuple[int, ...], broadcast: bool) -> None:
-        self.primitive = primitive
-        self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
-        self.held: dict[str, str] = {}  # name -> how its arrays are written, where it is of tensors
-        self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
-        self.names: dict[str, Any] = {"unbroadcast": Primitive.unbroadcast, "fill_in": _fill_in}
-        for i in watched:
-            self.calls[i] = self._call(i, broadcast)
-        keys = "".join(f"inputs[{i}]._key, " for i in watched)
-        kept = "".join(e + ", " for e in self.kept.values())
-        self.record = eval(f"lambda plan, key, inputs, attributes, out: (key, plan, ({keys}), ({kept}))")
-
-    def _call(self, i: int, broadcast: bool) -> tuple[str, list[str]]:
-        primitive = self.primitive
-        rule = primitive.rule_of(i)
-        assert rule is not None
-        self.names[f"rule{i}"] = rule
-        arguments = [self._keep(name, i) for name in inspect.signature(rule).parameters]
-        call = f"rule{i}({', '.join(['{}'] * len(arguments))})"
-        if broadcast:
-            call = f"unbroadcast({call}, {{}}, {{}})"
-            arguments += [self._keep(f"{primitive.inputs[i]}_shape", i), self._keep("out_shape", i)]
-        return call, arguments
-
-    def _keep(self, name: str, i: int) -> str:
-        """Note that a rule wants `name`; returns the name under which the pulling function has it."""
-        primitive = self.primitive
-        if name == "gs":
-            return "g"
-        if name == "g":
-            if primitive.multiple:
-                self.kept["out_like"] = "tuple([(o._array.shape, o._array.dtype) for o in out])"
-            return name
-        if name == "position":
-            return str(i)
-        if name in self.kept:
-            return name
-        inputs = {x: f"inputs[{k}]" for k, x in enumerate(primitive.inputs)}
-        if primitive.variadic and name == primitive.inputs[0]:
-            self.kept[name], self.held[name] = "inputs", "tuple([x._array for x in {}])"
-        elif primitive.variadic and name == f"{primitive.inputs[0]}_shapes":
-            self.kept[name] = "tuple([x._array.shape for x in inputs])"
-        elif name == "out" and primitive.multiple:
-            self.kept[name], self.held[name] = "out", "tuple([o._array for o in {}])"
-        elif name == "out_shape":
-            shapes = "tuple([o._array.shape for o in out])" if primitive.multiple else "out._array.shape"
-            self.kept[name] = shapes
-        elif name == "out" or name in inputs:
-            self.kept[name], self.held[name] = inputs.get(name, "out"), "{}._array"
-        elif name in primitive.attributes:
-            self.kept[name] = f"attributes[{name!r}]"
-        elif name.removesuffix("_shape") in inputs:
-            self.kept[name] = f"{inputs[name.removesuffix('_shape')]}._array.shape"
-        else:
-            raise ValueError(
-                f"a rule of {primitive.name} asks for {name!r}, which is neither input, attribute nor out"
-            )
-        return name
-
-    def puller(self, watched: tuple[int, ...], *, arrays: bool) -> Callable[..., tuple[Any, ...]]:
-        """The function from `g` and what was kept to the gradients of the inputs in `watched`."""
-        value = {name: f"kept[{i}]" for i, name in enumerate(self.kept)}
-        if arrays:
-            value |= {name: form.format(value[name]) for name, form in self.held.items()}
-        body = ""
-        for call, arguments in (self.calls[i] for i in watched):
-            body += call.format(*[value.get(name, name) for name in arguments]) + ", "
-        if "out_like" in self.kept:
-            body = f"*(lambda g: ({body}))(fill_in(g, {value['out_like']})),"
-        pull = eval(f"lambda g, kept: ({body})", self.names)
-        if not self.primitive.wide:
-            return pull
-        half = (
-            "{}.itemsize == 2" if arrays else "{}._array.itemsize == 2"
-        )  # half the time of looking at the dtype
-        if self.primitive.multiple:
-            half = f"({half.format('g[0]')} if g[0] is not None else is_half(g))"
-        names = self.names | {"pull": pull, "is_half": is_half, "rounded_pull": rounded_pull}
-        return eval(f"lambda g, kept: rounded_pull(pull, g, kept) if {half.format('g')} else ({body})", names)
-
-
-def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Zeros for the outputs nobody used, with whatever axes the other gradients carry in front."""
-    for g in gradients:
-        if g is None:
-            break
-    else:
-        return gradients
-    position = next(i for i, g in enumerate(gradients) if g is not None)
-    given = gradients[position]
-    array = given._array if type(given) is Tensor else given
-    shape = array.shape
-    lead = shape[: len(shape) - len(like[position][0])]
-    return tuple(
-        [xp(array).zeros(lead + s, d) if g is None else g for g, (s, d) in zip(gradients, like, strict=True)]
-    )

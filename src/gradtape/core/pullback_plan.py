@@ -11,7 +11,7 @@ from .tensor import Tensor, wrap
 
 
 class PullbackPlan:
-    """A plan (see `primitive.Plan`) whose `tensors` pulls back through a computation as a whole.
+    """A plan (see `plan.Plan`) whose `tensors` pulls back through a computation as a whole.
 
     Args:
         like: shape and dtype of each output.

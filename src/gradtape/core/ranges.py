@@ -1,4 +1,4 @@
-"""What is known of integers that a @function computes: how they differ, and between which numbers they lie.
+"""Differences and bounds of integers that a @function computes, which have no values while it is traced.
 
 An integer computed by sums and products with constants from a loop's counter, such as (i + 1) * 4, is read off JAX's
 equations as `constant + coefficient * i`. So x[i * 4 : (i + 1) * 4] has a known length, though `i` has no value yet.
@@ -21,7 +21,7 @@ class Linear(NamedTuple):
     terms: dict[int, tuple[int, Any]]  # id -> coefficient, array
 
     def plus(self, other: Linear, times: int = 1) -> Linear:
-        """This, and another so many times."""
+        """The sum of this and `times` the other."""
         terms = dict(self.terms)
         for key, (coefficient, array) in other.terms.items():
             terms[key] = terms.get(key, (0, array))[0] + times * coefficient, array
@@ -31,7 +31,7 @@ class Linear(NamedTuple):
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """The least and the largest number it can be; None if that is not known."""
+        """The least and the largest possible value; None if unknown."""
         low = high = self.constant
         for coefficient, array in self.terms.values():
             known = local.here.trace.range_of(array)
@@ -43,7 +43,7 @@ class Linear(NamedTuple):
 
 
 def linear(number: Any) -> Linear:
-    """An integer, as an array without axes or with one element, in terms of those it was computed from."""
+    """An array of one integer in terms of the arrays that it was computed from."""
     if not is_traced(number):
         return Linear(int(number), {})
     lowered = number.full_lower()
@@ -67,11 +67,11 @@ def linear(number: Any) -> Linear:
 
 
 def bounds(number: Any) -> tuple[int, int] | None:
-    """Between which numbers an integer lies that a @function computes; None if that is not known."""
+    """The least and the largest possible value of an integer that a @function computes; None if unknown."""
     return linear(number).bounds if number.size == 1 and number.dtype.kind in "iu" else None
 
 
 def distance(first: Any, last: Any) -> int | None:
-    """last - first, if that is the same however the function runs; None if not."""
+    """last - first, if it is the same in every run of the function; else None."""
     difference = linear(last).plus(linear(first), -1)
     return None if difference.terms else difference.constant

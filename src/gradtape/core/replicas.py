@@ -1,4 +1,4 @@
-"""How copies of a variable on several devices are kept in step: for programs that say so; there is one device here."""
+"""Policies for copies of a variable on several devices, which programs name; variables here have one copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable are made equal."""
+    """The time at which copies of a variable are made equal."""
 
     AUTO = 0
     NONE = 1
@@ -15,7 +15,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How the values written to copies of a variable become one."""
+    """The way in which values written to copies of a variable become one."""
 
     NONE = 0
     SUM = 1

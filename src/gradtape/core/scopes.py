@@ -1,4 +1,4 @@
-"""Blocks that say where and under which name operations run."""
+"""Blocks that set the device and the names of what is computed in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .primitive import local, outside
 
 
 class name_scope:
-    """A block whose name stands in front of the names of variables made in it.
+    """A block that prefixes the names of variables made in it.
 
     >>> with name_scope("layer") as scope:
     ...     scope
@@ -60,7 +60,7 @@ def get_current_name_scope() -> str:
 
 
 def snake_case(name: str) -> str:
-    """What a class called `name` calls its objects: 'conv_layer' for ConvLayer.
+    """The name of an object for the name of its class: 'conv_layer' for ConvLayer.
 
     >>> snake_case("ConvLayer"), snake_case("SGD")
     ('conv_layer', 'sgd')
@@ -125,7 +125,7 @@ def init_scope() -> Iterator[None]:
 
 
 def executing_eagerly() -> bool:
-    """Do operations run when they are called?
+    """Return whether operations run when they are called, and are not traced.
 
     >>> executing_eagerly()
     True
@@ -134,7 +134,7 @@ def executing_eagerly() -> bool:
 
 
 def inside_function() -> bool:
-    """Is this inside of a function that is being compiled?
+    """Return whether a @function is being traced.
 
     >>> inside_function()
     False

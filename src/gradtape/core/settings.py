@@ -1,4 +1,4 @@
-"""What `config` and `debugging` set and the rest of the package asks."""
+"""The switches that `config` and `debugging` set and the rest of the package reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Settings:
     def __init__(self) -> None:
         self.op_determinism = False  # refuse to draw random numbers without a seed
         self.run_functions_eagerly = False
-        # Remembered for those who ask; nothing follows from them here.
+        # Stored for their getters only.
         self.soft_device_placement = True
         self.log_device_placement = False
         self.traceback_filtering = True

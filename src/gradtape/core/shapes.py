@@ -94,7 +94,7 @@ class TensorShape(tuple[Any, ...]):
         return math.prod(self) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether the rank and every size are known.
+        """Return whether the rank and every size are known.
 
         >>> TensorShape([2, None]).is_fully_defined()
         False
@@ -110,7 +110,7 @@ class TensorShape(tuple[Any, ...]):
             raise ValueError(f"shape {self} is not fully defined; every size must be known")
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Whether one tensor could have both shapes: an unknown size or rank fits any.
+        """Return whether one tensor could have both shapes: an unknown size or rank fits any.
 
         >>> TensorShape([2, None]).is_compatible_with([2, 3])
         True
@@ -179,7 +179,7 @@ class TensorShape(tuple[Any, ...]):
         return self
 
     def merge_with(self, other: ShapeLike) -> "TensorShape":
-        """What is known from both shapes together. Raises ValueError if they are not compatible.
+        """The shape with all sizes that either of the two knows. Raises ValueError if they are not compatible.
 
         >>> TensorShape([2, None]).merge_with([None, 3])
         TensorShape([2, 3])

@@ -1,4 +1,4 @@
-"""TensorSpec: what is known of a tensor before there is one: shape, dtype, name."""
+"""TensorSpec: the shape, dtype and name of a tensor that is yet to come."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from . import dtypes
 from .dtypes import DType
 from .shapes import TensorShape
 from .tensor import Tensor
+from .types import DTypeLike, ShapeLike
 
 
 class TensorSpec:
     """The shape and dtype of tensors that a function takes or gives, and a name for them.
+
+    Args:
+        shape: a shape; None for a length that is open, or for an open rank.
+        dtype: the dtype.
+        name: a name for an argument.
 
     >>> TensorSpec((2, None), "float32", name="x")
     TensorSpec(shape=(2, None), dtype=tf.float32, name='x')
@@ -19,14 +25,16 @@ class TensorSpec:
 
     __slots__ = ("_dtype", "_name", "_shape")
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(
+        self, shape: ShapeLike | None, dtype: DTypeLike = "float32", name: str | None = None
+    ) -> None:
         self._shape = TensorShape(shape)
         self._dtype = dtypes.as_dtype(dtype)
         self._name = name
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """What a tensor is an example of."""
+        """The spec of a tensor's shape and dtype."""
         if type(tensor) is not Tensor:
             raise ValueError(f"TensorSpec.from_tensor takes a Tensor, not {type(tensor).__name__}")
         return cls(tensor.shape, tensor.dtype, name)
@@ -50,16 +58,16 @@ class TensorSpec:
 
     @property
     def name(self) -> str | None:
-        """The name, if it has one."""
+        """The name, or None."""
         return self._name
 
     @property
     def value_type(self) -> type:
-        """`Tensor`: what it describes."""
+        """The type of the values described: `Tensor`."""
         return Tensor
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Could a tensor be both this and that (a tensor, or another spec)?"""
+        """Return whether a tensor has this spec, or could have both this and another."""
         return (
             isinstance(spec_or_tensor, (Tensor, TensorSpec))
             and self._dtype == spec_or_tensor.dtype
@@ -67,7 +75,7 @@ class TensorSpec:
         )
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Is every tensor that fits this one also one of `other`?"""
+        """Return whether every tensor of this spec also has the spec `other`."""
         return (
             isinstance(other, TensorSpec)
             and other._dtype is self._dtype
@@ -76,7 +84,11 @@ class TensorSpec:
         )
 
     def most_specific_compatible_type(self, other: Any) -> TensorSpec:
-        """The spec that says only what both agree on."""
+        """The narrowest spec that covers both.
+
+        Raises:
+            ValueError: if there is none.
+        """
         if not isinstance(other, TensorSpec) or other._dtype is not self._dtype:
             raise ValueError(f"there is nothing that both {self} and {other} are")
         name = self._name if self._name == other._name else None

@@ -35,7 +35,7 @@ VERSION = 1
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put a file in the place of another, or of none. If anything goes wrong, what was there is there still."""
+    """Write a file, atomically replacing the one there may be. On an error, the old file is unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     with beside(path) as (temporary, file):
@@ -47,7 +47,7 @@ def replace(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Iterator[tuple[Path, int]]:
-    """A new file next to `path`, locked for as long as we live; it is gone if it has not been renamed."""
+    """A temporary file next to `path`, locked while it is open; removed on an error."""
     temporary, file = _created(path)
     try:
         yield temporary, file
@@ -60,7 +60,7 @@ def beside(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def create(path: Path, content: bytes) -> None:
-    """Write a new file, of which nobody knows yet. If anything goes wrong, some of it may be there."""
+    """Write a new file that nobody reads yet. On an error, a part of it may remain."""
     file = _new(path)
     try:
         write(file, content)
@@ -103,7 +103,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Remove what processes left behind that were killed while they wrote this file: nobody holds its lock."""
+    """Remove temporary files of processes that were killed while they wrote this file: nobody holds their locks."""
     if fcntl is None:
         return
     for leftover in waiting(path):
@@ -117,7 +117,7 @@ def sweep(path: Path) -> None:
 
 
 def waiting(path: Path) -> list[Path]:
-    """The files that stand beside `path`, to take its place once they are whole."""
+    """The temporary files that are to replace `path` once they are complete."""
     return list(path.parent.glob(f".{glob.escape(path.name)}.*.tmp"))
 
 
@@ -126,7 +126,7 @@ def waiting(path: Path) -> list[Path]:
 
 
 class Kind(NamedTuple):
-    """What a file is for: how errors call it, and what they advise."""
+    """A kind of file: its name in errors, and the advice they give."""
 
     name: str
     advice: str
@@ -137,7 +137,7 @@ class Kind(NamedTuple):
 
 
 def packed(kind: str, contents: dict[str, Any], tensors: dict[str, np.ndarray]) -> tuple[bytes, str]:
-    """The bytes of a file, and the digest by which its table of contents is known. The table describes the tensors."""
+    """The bytes of a file, and the digest of its table of contents, which describes the tensors."""
     from safetensors.numpy import save
 
     stored = {name: _plain(array) for name, array in tensors.items()}
@@ -163,9 +163,12 @@ def _digest(array: np.ndarray) -> str:
 
 
 def read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, np.ndarray], str]:
-    """The table of contents of a file, its tensors, and the table's digest: all seen to be what was written.
+    """The table of contents of a file, its tensors, and the table's digest, all validated.
 
-    Raises FileNotFoundError if there is none.
+    Raises:
+        FileNotFoundError: if there is no such file.
+        DataLossError: if the file is damaged.
+        InvalidArgumentError: if it is another kind of file, or of a newer version.
     """
     stored, metadata = _opened(path, kind)
     contents = _table(path, kind, metadata)
@@ -199,7 +202,7 @@ def _opened(path: Path, kind: Kind) -> tuple[dict[str, np.ndarray], dict[str, st
 
 
 def _table(path: Path, kind: Kind, metadata: dict[str, str]) -> dict[str, Any]:
-    """The table of contents, which must be whole, of a version we know, and of this kind of file."""
+    """Validate and return the table of contents."""
     text = metadata.get("gradtape")
     if text is None:
         raise InvalidArgumentError(
@@ -221,7 +224,7 @@ def _table(path: Path, kind: Kind, metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def _typed(stored: np.ndarray, about: dict[str, Any]) -> np.ndarray | None:
-    """An array as the dtype and shape it was saved with; None if it has others."""
+    """An array in the dtype and shape it was saved with; None if its bytes do not fit them."""
     dtype = dtypes.as_dtype(about["dtype"]).numpy_dtype
     try:
         array = stored.view(dtype) if dtype.kind == "c" or about["dtype"] == "bfloat16" else stored

@@ -1,4 +1,4 @@
-"""The sweep: records taken backwards once, with the gradients known so far by the keys of what they belong to."""
+"""The sweep: one walk backwards over a tape's records, with a dictionary from keys to the gradients so far."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from ..engine.reference_counts import UNSHARED_ITEM
 from .deferred_products import Products
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
@@ -17,7 +18,7 @@ from .tensor import Tensor
 
 
 def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]) -> dict[int, Any]:
-    """The sweep on arrays. Takes `records` apart, so that what a record kept is freed as soon as it was used."""
+    """The sweep on arrays. Empties `records`, so that what a record kept is freed as soon as it was used."""
     take = records.pop
     pop = gradients.pop
     found: dict[int, Any] = {}
@@ -30,8 +31,8 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
         else:
             if key in wanted:
                 found[key] = g
-            if type(g) is not ndarray:
-                g = dense(g)
+            if type(g) is not ndarray and type(g) in _SPARSE_OR_DEFERRED:
+                g = g.dense()
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
@@ -56,7 +57,7 @@ Pull = Callable[[Any, Any, Any, Any, Any], Any]
 
 
 def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: Pull) -> dict[int, Any]:
-    """The same walk, with `pull(key, plan, into, kept, g)` to take each step. Nothing is added in place."""
+    """The same walk, with `pull(key, plan, into, kept, g)` for each step. Nothing is added in place."""
     found: dict[int, Any] = {}
     while records:
         key, plan, into, kept = records.pop()
@@ -76,7 +77,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
 
 
 def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
-    """The gradients of an operation's several outputs; None if none of them has one."""
+    """The gradients of the outputs of an operation that has several; None if none has a gradient."""
     parts = []
     for key in keys:
         part = gradients.pop(key, None)
@@ -89,21 +90,13 @@ def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], f
     return None
 
 
-def _references(gradients: dict[Any, Any], key: Any) -> int:
-    total = gradients[key]
-    return getrefcount(total)
-
-
-_SOLE = _references({0: np.zeros(1)}, 0)  # how many references `total` has below when it is ours alone
-
-
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
-    """Add `part` to the gradient under `key`, into the array that is there where nobody else can see it."""
+    """Add `part` to the gradient under `key`, in place if the array is not shared."""
     total = gradients[key]
     if type(total) is Products and type(part) is Products:
         total.add(part)
     elif (
-        getrefcount(total) == _SOLE
+        getrefcount(total) == UNSHARED_ITEM
         and type(total) is ndarray
         and total.base is None
         and type(part) is ndarray
@@ -116,7 +109,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
 
 def add(total: Any, part: Any) -> Any:
     """The sum of two gradients of any kind."""
-    if type(total) is ndarray and type(part) is ndarray and total.itemsize > 2:
+    if isinstance(total, _PLAIN) and isinstance(part, _PLAIN) and total.itemsize > 2:
         return total + part
     if type(total) is IndexedSlices:
         return total.plus(dense(part) if type(part) in (Products, HalfSum) else part)
@@ -128,14 +121,14 @@ def add(total: Any, part: Any) -> Any:
 
 
 def dense(g: Any) -> Any:
-    """A gradient of some rows, or one that was put off, as an array; others as they are."""
-    return g.dense() if type(g) in (IndexedSlices, Products, HalfSum) else g
+    """A sparse or deferred gradient as an array; others as they are."""
+    return g.dense() if type(g) in _SPARSE_OR_DEFERRED else g
 
 
 class HalfSum:
-    """The sum of gradients in half precision, arrays or tensors, in float32: of a weight that is used many times.
+    """A sum of gradients in half precision, arrays or tensors, accumulated in float32.
 
-    Added up in their own dtype the later ones would be lost, as 256 + 1 is 256 in bfloat16.
+    In their own dtype later terms would be lost, as 256 + 1 is 256 in bfloat16.
     """
 
     __slots__ = ("_half", "_total")
@@ -145,7 +138,7 @@ class HalfSum:
         self._total = recast(first, half, np.float32)
 
     def plus(self, part: Any) -> HalfSum:
-        """This sum, with another gradient added to it."""
+        """Add another gradient to this sum, and return it."""
         self._total = self._total + recast(part, self._half, np.float32)
         return self
 
@@ -154,8 +147,12 @@ class HalfSum:
         return recast(self._total, np.float32, self._half)
 
 
+_PLAIN: Any = (ndarray, np.generic)  # NumPy makes scalars of arrays without axes
+_SPARSE_OR_DEFERRED = frozenset((IndexedSlices, Products, HalfSum))
+
+
 def leading_from(keys: set[int], records: list[Any]) -> list[Any]:
-    """The records through which a gradient can reach one of `keys`, each pulling back to what leads there only."""
+    """The records through which a gradient can reach one of `keys`, each pulling back only to what leads there."""
     needed = []
     for key, plan, into, kept in records:
         if not any(k in keys for k in into):

@@ -20,7 +20,9 @@ from ..engine.arrays import as_array, xp
 from . import dtypes, nest
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
+from .plan import plan_for
 from .primitive import Listener, Primitive, local
+from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_tensors
 from .tensor import Tensor, convert, key_of, next_key, wrap
 from .variable import Variable
@@ -30,14 +32,14 @@ warn_once = functools.cache(logging.getLogger("gradtape").warning)
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` gives for a source that the target does not depend on."""
+    """The gradient of a source that the target does not depend on: None, or zeros."""
 
     NONE = "none"
     ZERO = "zero"
 
     @classmethod
     def of(cls, value: Any) -> UnconnectedGradients:
-        """The choice a value stands for: one of the two, or its name."""
+        """The choice for a member or its value, 'none' or 'zero'."""
         if isinstance(value, cls) or (isinstance(value, str) and value in ("none", "zero")):
             return cls(value)
         raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
@@ -46,8 +48,12 @@ class UnconnectedGradients(enum.Enum):
 class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
-    Trainable variables that the block reads are watched by themselves; tensors are once `watch` says so. A tape
-    answers one call of `gradient` (or `jacobian`, `batch_jacobian`), a `persistent` one any number.
+    Trainable variables that the block reads are watched unasked; tensors are watched with `watch`.
+
+    Args:
+        persistent: whether the tape answers any number of calls of `gradient`, `jacobian` and `batch_jacobian`; by
+            default it answers one, and frees what it kept.
+        watch_accessed_variables: whether trainable variables are watched when they are read.
 
     >>> import gradtape as tf
     >>> x = tf.Variable(3.0)
@@ -67,10 +73,12 @@ class GradientTape(Listener):
 
     def _forget(self) -> None:
         # Each record: the output's key (a tuple of keys if there are several), the plan, the keys of the inputs that
-        # get a gradient, and what the plan kept.
+        # get a gradient, and the values that the plan kept.
         self._records: list[tuple[Any, Any, tuple[int, ...], tuple[Any, ...]]] = []
         self._known: set[int] = set()  # keys of all tensors that depend on something watched
-        self._watched: dict[int, Any] = {}  # keys of what is watched itself, and the variables among that
+        self._watched: dict[
+            int, Any
+        ] = {}  # the variable, or None for a tensor, by the key of what is watched
         # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
         self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
 
@@ -103,9 +111,9 @@ class GradientTape(Listener):
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
     ) -> None:
-        """Record an operation if it depends on anything known."""
+        """Record an operation if one of its inputs is known."""
         known = self._known
-        # The code of the plan: see `Primitive.plan`. Most operations have one input or two.
+        # The code of the plan: see `plan_for`. Most operations have one input or two.
         if len(inputs) == 2:
             x, y = inputs
             code = 10 if x._key in known else 8
@@ -123,7 +131,7 @@ class GradientTape(Listener):
             code = _code(primitive, inputs, known)
             if not code:
                 return
-        plan = primitive.plans.get(code) or primitive.plan(code)
+        plan = primitive.plans.get(code) or plan_for(primitive, code)
         if plan is None:
             self._note_dead_end(primitive, inputs, out)
             return
@@ -147,7 +155,7 @@ class GradientTape(Listener):
         self._dead_ends.append((primitive.name, given, made))
 
     def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        """Record an operation that is no primitive: `plan` pulls gradients of all outputs back to all inputs."""
+        """Record outputs that `plan` pulls back to the inputs."""
         watched = tuple(i for i, x in enumerate(inputs) if x._key in self._known)
         if watched:
             keys = tuple(key_of(o) for o in outputs)
@@ -159,11 +167,11 @@ class GradientTape(Listener):
             )
 
     def _knows(self, key: int) -> bool:
-        """Does what has this key depend on something watched?"""
+        """Return whether the tensor or variable with this key depends on something watched."""
         return key in self._known
 
     def _on_read(self, variable: Any) -> None:
-        """A variable was read. Watch it if it is trainable."""
+        """Watch a variable that was read, if it is trainable."""
         if variable._key not in self._watched and variable._watchable and self._watch_accessed_variables:
             self._watch(variable)
 
@@ -176,7 +184,15 @@ class GradientTape(Listener):
             self._watched[key] = thing
 
     def watch(self, tensor: Any) -> None:
-        """Record what is computed from `tensor` from here on: a tensor, a variable, or any structure of them."""
+        """Record what is computed from `tensor` from now on.
+
+        Args:
+            tensor: a tensor, a variable, or any structure of them. Those of integer dtypes are skipped, with a warning.
+
+        Raises:
+            RuntimeError: if the tape's block was not entered.
+            TypeError: if a leaf of the structure is no tensor or variable.
+        """
         if self._state == "new":
             raise RuntimeError(
                 "watch was called on a tape that is not recording: call it inside the tape's block"
@@ -190,7 +206,20 @@ class GradientTape(Listener):
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A block inside the tape's own in which nothing is recorded."""
+        """A block inside the tape's own in which nothing is recorded.
+
+        Raises:
+            RuntimeError: if the tape is not recording.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable(2.0)
+        >>> with tf.GradientTape() as tape:
+        ...     y = x * x
+        ...     with tape.stop_recording():
+        ...         z = y * y
+        >>> print(tape.gradient(z, x))
+        None
+        """
         if not self._recording:
             raise RuntimeError("stop_recording was called on a tape that is not recording")
         self._stop()
@@ -225,7 +254,7 @@ class GradientTape(Listener):
                 the sum of its elements, weighted by `output_gradients` where given.
             sources: a tensor, variable or any structure of them.
             output_gradients: one weight (of the target's shape) for each target, or None for ones.
-            unconnected_gradients: whether a source that no target depends on gives None or zeros.
+            unconnected_gradients: whether a source that no target depends on gives None ('none') or zeros ('zero').
 
         Returns:
             The structure of `sources`, with a tensor (`IndexedSlices` for a variable only gathered from) or None for
@@ -233,6 +262,8 @@ class GradientTape(Listener):
 
         Raises:
             RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
+            TypeError: if a source or target is no tensor or variable.
+            ValueError: if `output_gradients` do not match the targets.
 
         >>> import gradtape as tf
         >>> w, b = tf.Variable(2.0), tf.Variable(1.0)
@@ -270,11 +301,19 @@ class GradientTape(Listener):
     ) -> Any:
         """The Jacobian: the derivative of each element of `target` by each element of `sources`.
 
-        All rows are swept at once; `parallel_iterations` bounds how many (and with them the memory), and
-        `experimental_use_pfor=False` sweeps row by row.
+        Args:
+            target: one tensor or variable.
+            sources: a tensor, variable or any structure of them.
+            unconnected_gradients: whether a source that the target does not depend on gives None or zeros.
+            parallel_iterations: how many rows are computed at once, which bounds the memory; by default all.
+            experimental_use_pfor: False computes row by row.
 
         Returns:
             The structure of `sources`, each of shape `target.shape + source.shape`, or None where not connected.
+
+        Raises:
+            RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
+            TypeError: if the target is a structure, or a source is no tensor or variable.
 
         >>> import gradtape as tf
         >>> x = tf.constant([1.0, 2.0])
@@ -314,7 +353,12 @@ class GradientTape(Listener):
         """The Jacobian of each example: `result[b, ...]` is that of `target[b, ...]` by `source[b, ...]`.
 
         The first axis of both is the batch, and an example's target must depend on that example's source only. Costs as
-        many rows as one example's target has elements, whatever the size of the batch.
+        many rows as one example's target has elements, whatever the size of the batch. The arguments are those of
+        `jacobian`, with one source.
+
+        Raises:
+            RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
+            ValueError: if the first axes of target and source differ.
 
         >>> import gradtape as tf
         >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -349,8 +393,8 @@ class GradientTape(Listener):
                 else wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
             )
         # (rows, batch, source...) -> (batch, target..., source...)
-        by_example = _transpose(stack, (1, 0, *range(2, 1 + by.ndim)))
-        return _as_tensor(_conjugate(_reshape(by_example, array.shape + by.shape[1:])))
+        by_example = transpose_(stack, perm=(1, 0, *range(2, 1 + by.ndim)))
+        return _as_tensor(_conjugate(reshape_(by_example, shape=array.shape + by.shape[1:])))
 
     def _sweep_rows(
         self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[int, int], Any], sources: list[Any]
@@ -371,10 +415,17 @@ class GradientTape(Listener):
     # -- understanding ------------------------------------------------------------------------------------------------
 
     def explain(self, target: Any, sources: Any) -> Any:
-        """How the gradient of `target` by each of `sources` comes about, or why it is None, and what to change.
+        """Explain the gradient of `target` by each of `sources`: its path, or why it is None and what to change.
 
-        Ask before `gradient`, or of a persistent tape; or at any time with `debugging.trace_origins()` on, which also
-        tells the lines. The answer has the structure of `sources`, with `reason`, `where`, `path` and `hint` for each.
+        Call it before `gradient`, or on a persistent tape; or at any time with `debugging.trace_origins()` on, which
+        also gives the lines.
+
+        Args:
+            target: the tensor or variable to differentiate.
+            sources: a tensor, variable or any structure of them.
+
+        Returns:
+            The structure of `sources`, with an object that has `reason`, `where`, `path` and `hint` for each.
 
         >>> import gradtape as tf
         >>> x = tf.constant(3.0)
@@ -388,7 +439,7 @@ class GradientTape(Listener):
         return explain(self, target, sources)
 
     def summary(self) -> Any:
-        """A table of what was recorded: operations, shapes, dtypes, bytes kept, and times where they were measured.
+        """A table of the recorded operations: shapes, dtypes, bytes kept, and times if they were measured.
 
         >>> import gradtape as tf
         >>> x = tf.Variable([1.0, 2.0])
@@ -402,9 +453,12 @@ class GradientTape(Listener):
         return summarize(self)
 
     def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
-        """Write an SVG picture of what was recorded: shapes, gradients' norms as line widths, broken paths in red.
+        """Write an SVG picture of the recorded operations: shapes, norms of gradients as line widths, broken paths red.
 
-        `target` is what to differentiate, by default what was computed last; `sources` narrow it to paths from them.
+        Args:
+            path: the file to write.
+            target: the tensor to differentiate, by default the one that was computed last.
+            sources: show only paths from these tensors or variables.
         """
         from ..explain.plot import plot
 
@@ -412,7 +466,7 @@ class GradientTape(Listener):
 
     @property
     def gradients(self) -> Any:
-        """What one document calls it. (By `__getattr__`, every attribute of a tape would take 0.05 us longer.)"""
+        """A misnomer for `gradient`, refused with advice. (With `__getattr__` every attribute would be slower.)"""
         raise AttributeError(
             "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
         )
@@ -422,7 +476,7 @@ class GradientTape(Listener):
     def _sweep(self, seeds: dict[int, Any], wanted: list[int], last: bool = True) -> dict[int, Any]:
         """Walk the records backwards once, from the gradients in `seeds`; returns those of the keys in `wanted`.
 
-        Computes on arrays, or, where anyone listens, on tensors. `last` says that no other sweep follows this one.
+        Computes on arrays, or on tensors if there are listeners. `last`: no other sweep follows for this question.
         """
         here = local.here
         if self._recording and self._open_in is here:
@@ -443,9 +497,7 @@ class GradientTape(Listener):
                 "Make it with GradientTape(persistent=True) to ask again"
             )
         records = self._records
-        if (
-            here.trace is not None
-        ):  # asked inside a branch or loop, it also goes back through what that has done
+        if here.trace is not None:  # inside a branch or loop, the records of that block follow
             for listener in here.tapes:
                 records = [*records, *(listener._inside(self) or ())]
         keys = set(wanted)
@@ -465,7 +517,7 @@ class GradientTape(Listener):
 
 
 def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> int:
-    """Which of three or more inputs are known, as `Primitive.plan` takes it; 0 if none is."""
+    """The code for `plan_for` of three or more inputs; 0 if none is known."""
     code = 0
     bit = 2
     for x in inputs:
@@ -487,7 +539,7 @@ def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> 
 
 
 def _value(thing: Any) -> Any:
-    """The array of a tensor or variable, without telling anyone that it was read."""
+    """The array of a tensor or variable, without an event for the listeners."""
     return thing._array
 
 
@@ -518,7 +570,7 @@ def _one_target(target: Any, method: str) -> Any:
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
-    """What the sweep starts from: the gradient of each target, by its key."""
+    """The gradient of each target by its key, from which the sweep starts."""
     weights: list[Any] = [None] * len(targets)
     if output_gradients is not None:
         weights = nest.flatten(output_gradients)
@@ -568,14 +620,14 @@ def _weight(weight: Any, array: Any) -> Any:
             "they must agree"
         )
     if given.shape != array.shape:
-        tensor = _broadcast_to(tensor, array.shape)
+        tensor = broadcast_to_(tensor, shape=array.shape)
     if local.here.tapes:
         return _conjugate(tensor)
     return _conjugate(tensor._array)
 
 
 def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
-    if isinstance(g, np.floating):  # what NumPy makes of arrays without axes
+    if isinstance(g, np.floating):  # NumPy's scalar for an array without axes
         return wrap(np.asarray(g))
     if g is None:
         if unconnected is UnconnectedGradients.NONE:
@@ -595,11 +647,11 @@ def _arrange(
         if unconnected is UnconnectedGradients.NONE:
             return None
         return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
-    return _as_tensor(_conjugate(_reshape(stack, target_shape + array.shape)))
+    return _as_tensor(_conjugate(reshape_(stack, shape=target_shape + array.shape)))
 
 
 def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
-    """The rows of a Jacobian in pieces that are swept at once: where each starts, and how many rows it has."""
+    """The rows of a Jacobian in pieces that are swept at once: the start and the number of rows of each."""
     if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
         raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
     step = size if at_once is None else at_once
@@ -616,23 +668,11 @@ def _dense(g: Any) -> Any:
     return g.dense() if type(g) is IndexedSlices else g
 
 
+def _concat(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else concat_(*values, axis=0)
+
+
 def _conjugate(value: Any) -> Any:
     """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
     array = value._array if type(value) is Tensor else value
-    return Primitive.registry["conj"](value) if array.dtype.kind == "c" else value
-
-
-def _reshape(value: Any, shape: tuple[int, ...]) -> Any:
-    return Primitive.registry["reshape"](value, shape=shape)
-
-
-def _transpose(value: Any, perm: tuple[int, ...]) -> Any:
-    return Primitive.registry["transpose"](value, perm=perm)
-
-
-def _concat(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else Primitive.registry["concat"](*values, axis=0)
-
-
-def _broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
-    return Primitive.registry["broadcast_to"](value, shape=shape)
+    return conj(value) if array.dtype.kind == "c" else value

@@ -1,7 +1,7 @@
 """Tensor: an immutable value, and how Python and NumPy values become one.
 
-Nothing here computes: operators and methods that do are put on the class by `ops`, which also lends `pack`, the
-differentiable way to make one tensor of a list that holds tensors.
+Nothing here computes: Python's operators are put on the class by `ops`, and a list that holds tensors is stacked by
+`structural`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError, OperatorNotAllowedInGraphError
 from .shapes import TensorShape
 from .trace_errors import NoArrayError, NoNumpyError, no_value
+from .types import DTypeLike, ShapeLike, TensorLike
 
 if TYPE_CHECKING:
 
     class Operators:
-        """What `ops` puts on tensors and variables, for those who read types."""
+        """The operators that `ops` installs on tensors and variables, for type checkers."""
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -66,8 +67,8 @@ else:
         __slots__ = ()
 
 
-class _IfKnown:
-    """A method that a tensor without a value does not have: as in TensorFlow, `hasattr(x, "numpy")` tells."""
+class _IfConcrete:
+    """A method that traced tensors lack, so that `hasattr(x, "numpy")` is False, as in TensorFlow."""
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
         self._method = method
@@ -80,7 +81,7 @@ class _IfKnown:
         if tensor is None:
             return self._method
         if type(tensor._array) is not ndarray:
-            tensor._known(f"tensor.{self._method.__name__}()", NoNumpyError)
+            tensor._concrete(f"tensor.{self._method.__name__}()", NoNumpyError)
         return MethodType(self._method, tensor)
 
 
@@ -97,9 +98,9 @@ class Tensor(Operators):
 
     # _array: the value. _key: what tapes know this tensor by; 0 until a tape has a reason to know it.
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
-    # _device: the value as compiled code has it. What a @function returns has this alone: _array is a view of it, made
-    # when somebody looks (by `cells`); what a @function is given has both; everything else has _array alone.
-    # _both: _device once more where there is _array, too, so that the number of references to it tells.
+    # _device: the value as compiled code has it. A result of a @function has _device alone, and `_array`, a view of it,
+    # is created on first access (see `create_missing_by`); an argument of one has both; all else has _array alone.
+    # _both: a second reference to _device where there is also _array, so that its reference count differs.
     __slots__ = ("__weakref__", "_array", "_both", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
 
@@ -131,7 +132,7 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value lives."""
+        """The name of the device that holds the value."""
         try:
             name = name_of(device_of(self))
         except AttributeError:  # NumPy's
@@ -142,13 +143,21 @@ class Tensor(Operators):
         """The same as `shape`."""
         return self.shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Assert that the tensor has this shape (which may leave lengths open with None)."""
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Validate that the tensor has this shape, in which None stands for any length.
+
+        Raises:
+            ValueError: if it has another.
+        """
         self.shape.assert_is_compatible_with(TensorShape(shape))
 
-    @_IfKnown
+    @_IfConcrete
     def numpy(self) -> Any:
-        """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) where there are no axes."""
+        """A copy of the value as a NumPy array; a NumPy scalar (`bytes` for a string) if there are no axes.
+
+        Raises:
+            AttributeError: while a @function is traced, when there is no value.
+        """
         array = self._array
         return array[()] if array.ndim == 0 else array.copy()
 
@@ -157,10 +166,10 @@ class Tensor(Operators):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        return _read_only(self._known("np.asarray(tensor)", NoArrayError), dtype, copy)
+        return _read_only(self._concrete("np.asarray(tensor)", NoArrayError), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return export_dlpack(self._known("tensor.__dlpack__()"), **options)
+        return export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -176,7 +185,7 @@ class Tensor(Operators):
                 f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
-        return bool(self._known("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
+        return bool(self._concrete("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
 
     def __float__(self) -> float:
         return float(self._single("float"))
@@ -193,17 +202,17 @@ class Tensor(Operators):
                 f"only a scalar integer tensor can be an index, not one of shape {tuple(self._array.shape)} "
                 f"and dtype {self.dtype.name}"
             )
-        return int(self._known("int(tensor), which range() and Python's lists ask for,"))
+        return int(self._concrete("int(tensor), which range() and Python's lists ask for,"))
 
     def _single(self, wanted: str) -> Any:
         if self._array.size != 1:
             raise TypeError(
                 f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
             )
-        return self._known(f"{wanted}(tensor)").item()
+        return self._concrete(f"{wanted}(tensor)").item()
 
-    def _known(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
-        """The array, if it has values: for what needs them now, which is `asked`."""
+    def _concrete(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
+        """The array, for an operation `asked` that needs its values; raises if it is traced."""
         array = self._array
         if is_traced(array):
             raise no_value(asked, array, kind)
@@ -275,7 +284,7 @@ next_key = itertools.count(1).__next__
 
 
 def wrap(array: Any) -> Tensor:
-    """A tensor that holds `array`, which from now on belongs to it: nobody may write into it."""
+    """A tensor that holds `array`, which nobody may write into from now on."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._key = 0
@@ -283,18 +292,29 @@ def wrap(array: Any) -> Tensor:
 
 
 def array_of(tensor: Tensor) -> Any:
-    """Whichever array a tensor has, NumPy's or the compiled code's: for its shape and dtype."""
+    """The array that a tensor has, NumPy's or compiled code's, for its shape and dtype."""
     try:
         return device_of(tensor)
     except AttributeError:
         return tensor._array
 
 
-device_of = Tensor.__dict__["_device"].__get__  # does not ask `cells` where there is none
+device_of = Tensor.__dict__[
+    "_device"
+].__get__  # raises where there is none, whatever `create_missing_by` was given
+
+
+def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
+    """Have `create(tensor, name)` give the attributes that a tensor lacks, as `__getattr__` would.
+
+    Called by `compiled` when it is first imported. A class with `__getattr__` loses CPython's quick path to attributes:
+    0.02 us for each, or 12 % of `x * x` under a tape (1.59 to 1.77 us), which only programs that compile something pay.
+    """
+    Tensor.__getattr__ = create  # type: ignore[attr-defined]
 
 
 def key_of(thing: Any) -> int:
-    """The key by which tapes know a tensor or variable; it gets one now if it has none."""
+    """The key by which tapes know a tensor or variable, assigned now if there is none."""
     key: int = thing._key
     if not key:
         key = thing._key = next_key()
@@ -324,7 +344,7 @@ class Reference:
 
 
 def array_text(array: Any, show: Callable[[Any], str]) -> str:
-    """How an array reads inside a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
+    """The text of an array in a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
     if array.ndim == 0:
         text = repr(array.item()) if show is repr else str(array[()])
     else:
@@ -360,12 +380,6 @@ def _unpickle(array: ndarray) -> Tensor:
 # Conversion
 
 
-def _no_pack(values: Any, dtype: Any) -> Tensor:
-    raise RuntimeError("gradtape.ops is not imported")
-
-
-pack: Callable[[Any, Any], Tensor] = _no_pack  # ops.array lends the real one
-
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
 _PYTHON_NUMBERS = {bool: 0, int: 1, float: 2, complex: 3}  # and which dtypes can hold them: see _RANK
@@ -399,15 +413,15 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 
 def scalar(value: Any, dtype: Any) -> Tensor:
-    """A tensor for one Python number. The few that a program uses again and again are made once."""
-    key = (value or repr(value), dtype, type(value))  # 0.0 and -0.0 are equal, and not the same
+    """A tensor for one Python number, from a cache of those that a program uses again and again."""
+    key = (value or repr(value), dtype, type(value))  # 0.0 == -0.0
     tensor = _scalars.get(key)
     if tensor is None:
         tensor = wrap(_number(value, dtype))
         if len(_scalars) > 1000:
             _scalars.clear()
         _scalars[key] = tensor
-    if tensor._key:  # somebody watches it: theirs is theirs alone
+    if tensor._key:  # a tape watches it: it is not shared
         tensor = wrap(tensor._array)
     return tensor
 
@@ -435,7 +449,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
     try:
         if (
             isinstance(value, (float, int)) and abs(value) > 65504
-        ):  # may be too much for float16, float32: then inf
+        ):  # overflows float16, perhaps float32: to inf
             with np.errstate(over="ignore"):
                 return np.asarray(value, dtype)
         return np.asarray(value, dtype)
@@ -468,6 +482,8 @@ def _too_many_bits(value: Any) -> InvalidArgumentError:
 def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     """A tensor for a nested list. NumPy values in it count as numbers: int64 ones become int32, as in TensorFlow."""
     if _holds_tensors(value):
+        from .structural import pack  # stacking is an operation, and operations convert their inputs
+
         return pack(value, dtype or hint)
     try:
         array = np.array(value)
@@ -494,7 +510,7 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
 
 
 def _by_default(array: ndarray, value: Any, first: Any) -> ndarray:
-    """In the dtype TensorFlow gives a list of numbers: float32 (but the first element's own), int32 if they fit."""
+    """A list of numbers in TensorFlow's dtype for it: float32 or the first element's own; int32 if all fit."""
     kind = array.dtype.kind
     if kind in "fV":
         own = getattr(first, "dtype", None)
@@ -520,7 +536,7 @@ def _cast(array: ndarray, dtype: Any) -> ndarray:
 
 
 def _from_objects(array: ndarray, value: Any, dtype: Any, hint: Any) -> ndarray:
-    """A list that NumPy made objects or text of: of integers beyond 64 bits, or of text, or of neither."""
+    """A list of which NumPy made objects or text: integers beyond 64 bits, text, or an error."""
     numbers: list[Any] = []
     others: list[Any] = []
     for leaf in _leaves(value):
@@ -621,7 +637,7 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Does a nested list hold a tensor (or variable)?"""
+    """Return whether a nested list holds a tensor or variable."""
     for element in value:
         kind = type(element)
         if kind in _PYTHON_NUMBERS:
@@ -638,8 +654,22 @@ def _shorten(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const") -> Tensor:
-    """A tensor with the given value; `shape` reshapes it, or spreads one value over all of it.
+def constant(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    name: str | None = "Const",
+) -> Tensor:
+    """A tensor with the given value.
+
+    Args:
+        value: a number, an array, or nested lists of them.
+        dtype: by default the array's own; of Python numbers int32 (int64 if needed), float32 or complex128.
+        shape: reshapes the value, or repeats a single one.
+
+    Raises:
+        TypeError: if the value is not of the dtype, or has another number of elements than the shape.
+        ValueError: if the value is no tensor, as a list whose rows differ in length.
 
     >>> constant([1, 2, 3])
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
@@ -647,10 +677,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
     """
-    if hasattr(type(value), "_read"):  # a variable's value now, and no gradient flows to it
-        traced = is_traced(getattr(value, "_array", None))
-        value = value._array if traced else value.numpy()
-    tensor = convert_to_tensor(value, dtype)
+    given: Any = value
+    if hasattr(type(given), "_read"):  # a variable's value now, and no gradient flows to it
+        traced = is_traced(getattr(given, "_array", None))
+        given = given._array if traced else given.numpy()
+    tensor = convert_to_tensor(given, dtype)
     if shape is None:
         return tensor
     wanted = TensorShape(shape)
@@ -669,30 +700,52 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The tensor for a value: a tensor itself, a variable, a NumPy array, a number, or nested lists of these.
+
+    Args:
+        value: the value; gradients flow through it.
+        dtype: the dtype to convert to. Tensors and variables are not cast.
+        dtype_hint: a dtype to convert to if nothing is lost by it.
+
+    Raises:
+        TypeError: if the value is not of `dtype`.
+        ValueError: if the value is no tensor.
 
     >>> convert_to_tensor([1.0, 2.0]).dtype
     tf.float32
     """
-    if hasattr(type(value), "_as_tensor"):
-        value = value._as_tensor()
+    given: Any = value
+    if hasattr(type(given), "_as_tensor"):
+        given = given._as_tensor()
     tensor = convert(
-        value,
+        given,
         None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype,
         None if dtype_hint is None else dtypes.as_dtype(dtype_hint).numpy_dtype,
     )
-    return _fresh(tensor, value)
+    return _fresh(tensor, given)
+
+
+def floating_tensor(name: str, value: TensorLike, *, allow_complex: bool = False) -> Tensor:
+    """A value as a tensor of a floating dtype, for the operation `name`; DTypeError if it has another."""
+    tensor = convert(value)
+    if tensor.dtype.is_floating or (allow_complex and tensor.dtype.is_complex):
+        return tensor
+    wanted = "floating or complex" if allow_complex else "floating"
+    raise DTypeError(f"{name} takes {wanted} tensors, not {tensor.dtype.name}: use cast(x, 'float32')")
 
 
 def _fresh(tensor: Tensor, value: Any) -> Tensor:
-    """A tensor of the user's own: those of `scalar` are shared, and two constants are two to a tape."""
+    """A tensor of its own for a number: those of `scalar` are shared, but two constants are two to a tape."""
     return wrap(tensor._array) if type(value) in _PYTHON_NUMBERS else tensor
 
 
 def is_tensor(x: Any) -> bool:
-    """Is `x` a tensor or a variable (or sparse gradients, which stand for a tensor)?
+    """Return whether `x` is a tensor, a variable or `IndexedSlices`.
 
     >>> is_tensor(constant(1.0)), is_tensor(1.0)
     (True, False)

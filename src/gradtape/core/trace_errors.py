@@ -63,7 +63,7 @@ def leaked(array: Any) -> InaccessibleTensorError | None:
 
 
 def escape(error: Exception) -> InaccessibleTensorError:
-    """What JAX says of a traced array that has left its function, in our words."""
+    """Our error for JAX's about a traced array that has left its function."""
     text = str(error)
     name = re.search(r"when the value leaked was (\S+) at ", text)
     line = re.search(r"value was created on line (.+):(\d+):\d+ ", text)
@@ -76,5 +76,5 @@ def escape(error: Exception) -> InaccessibleTensorError:
 
 
 def is_escape(error: Exception) -> bool:
-    """Is this JAX's error for a traced array that has left its function?"""
+    """Return whether this is JAX's error about a traced array that has left its function."""
     return type(error).__name__ == "UnexpectedTracerError"

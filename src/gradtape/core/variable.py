@@ -1,31 +1,33 @@
 """Variable: a named, mutable cell that holds a value.
 
-Assigning puts a new array in the cell; it never writes into one, because a tape may have kept it. Operations on slices
-of a variable are lent by `ops.indexing`.
+Assigning puts a new array in the cell. An array is written into only if nothing else refers to it: a tape may have kept
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
+from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, references
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from .indexed_slices import IndexedSlices
-from .primitive import Primitive, apply, local, outside, quietly, rounded
+from .indexed_slices import IndexedSlices, rows_at
+from .primitive import apply1, local, outside, quietly, rounded
 from .shapes import TensorShape
+from .structural import identity_
 from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
 from .trace_errors import no_value
+from .types import DTypeLike, ShapeLike, TensorLike
 
-# What is called when a @function has made variables, before they get initial values that it computes.
+# Called when a @function has made variables, before they get initial values that it computes.
 when_made: list[Callable[[], None]] = []
-# What is called with each new variable, as long as a checkpoint waits for some.
+# Called with each new variable, as long as a checkpoint waits for some.
 when_new: Callable[[Variable], None] | None = None
 
 
@@ -34,11 +36,17 @@ class Variable(Operators):
 
     Args:
         initial_value: a value, or a function without arguments that gives it.
-        trainable: whether tapes watch it unasked.
-        name: shown in its repr and in warnings; the default is 'Variable'.
-        dtype: convert the initial value to this dtype.
-        shape: what shapes may be assigned; lengths left open with None may change. The default: the initial value's.
+        trainable: whether tapes watch the variable unasked (by default they do).
+        name: shown in the repr and in warnings; the default is 'Variable'.
+        dtype: the dtype to convert the initial value to.
         constraint: a function that an optimizer applies to the value after each update.
+        shape: the shapes that may be assigned, None for lengths that may change. The default: the initial value's.
+
+    The other arguments are TensorFlow's, and are ignored.
+
+    Raises:
+        ValueError: if there is no initial value, or it does not fit `shape`.
+        TypeError: if the initial value is not of `dtype`.
 
     >>> v = Variable([1.0, 2.0])
     >>> v.assign_add([1.0, 1.0])
@@ -59,18 +67,18 @@ class Variable(Operators):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], TensorLike] | None = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         import_scope: Any = None,
         constraint: Callable[[Any], Any] | None = None,
         synchronization: Any = None,
         aggregation: Any = None,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
@@ -99,7 +107,7 @@ class Variable(Operators):
             when_new(self)
 
     def _put(self, array: Any) -> None:
-        """Swap the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
+        """Replace the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
         tensor = wrap(array)
         tensor._key = self._key
         trace = local.here.trace
@@ -111,15 +119,20 @@ class Variable(Operators):
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _read(self) -> Tensor:
-        """The value as an operation's input. Not for users: it changes its meaning when the variable is assigned."""
+        """The value as an operation's input. Not for users: an assignment may write into it."""
         here = local.here
+        if here.trace is not None:
+            for tape in here.tapes:
+                tape._on_read(self)
+            return here.trace.read(self)
         for tape in here.tapes:
-            tape._on_read(self)
-        return self._tensor if here.trace is None else here.trace.read(self)
+            if self._key not in tape._watched:
+                tape._on_read(self)
+        return self._tensor
 
     @property
     def _now(self) -> Tensor:
-        """The value, without telling anyone that it was read."""
+        """The value, without an event for the listeners."""
         trace = local.here.trace
         return self._tensor if trace is None else trace.read(self)
 
@@ -129,8 +142,7 @@ class Variable(Operators):
 
     def value(self) -> Tensor:
         """The value now, as a tensor."""
-        result: Tensor = apply(Primitive.registry["identity"], (self,))
-        return result
+        return apply1(identity_, self)
 
     def read_value(self) -> Tensor:
         """The value now, as a tensor."""
@@ -138,8 +150,16 @@ class Variable(Operators):
 
     _as_tensor = value
 
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at `indices`, as `gather` gives them.
+
+        >>> Variable([1.0, 2.0, 3.0]).sparse_read([2, 0]).numpy()
+        array([3., 1.], dtype=float32)
+        """
+        return rows_at(self._read(), indices)
+
     def numpy(self) -> Any:
-        """A copy of the value as a NumPy array."""
+        """A copy of the value as a NumPy array; a NumPy scalar if there are no axes."""
         return self._now.numpy()
 
     @property
@@ -159,12 +179,12 @@ class Variable(Operators):
 
     @property
     def name(self) -> str:
-        """The name, with TensorFlow's ':0' behind it."""
+        """The name, followed by TensorFlow's ':0'."""
         return f"{self._name}:0"
 
     @property
     def trainable(self) -> bool:
-        """Do tapes watch this variable unasked?"""
+        """Whether tapes watch this variable unasked."""
         return self._trainable
 
     @property
@@ -174,15 +194,19 @@ class Variable(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value lives."""
+        """The name of the device that holds the value."""
         return self._tensor.device
 
     def get_shape(self) -> TensorShape:
         """The same as `shape`."""
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Allow only values of this shape from now on."""
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Allow only values of this shape, in which None stands for any length, from now on.
+
+        Raises:
+            ValueError: if it contradicts the shape there is.
+        """
         self._shape = self._shape.merge_with(TensorShape(shape))
 
     def is_initialized(self) -> Tensor:
@@ -196,35 +220,56 @@ class Variable(Operators):
     # -- assigning ----------------------------------------------------------------------------------------------------
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
-        """Put a new value, of the same shape and dtype, in the variable. Returns the variable."""
+        """Replace the value by another of the same dtype, and of a shape that fits. Returns the variable.
+
+        Raises:
+            ValueError: if the shape does not fit the variable's.
+            TypeError: if the dtype is another.
+
+        >>> Variable([1.0, 2.0]).assign([3.0, 4.0]).numpy()
+        array([3., 4.], dtype=float32)
+        """
         self._put(self._fitting(value, "assign")._array)
         return self
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
-        """Add `delta`, of the same shape and dtype."""
+        """Add `delta`, of the same shape and dtype, to the value. Returns the variable.
+
+        Raises:
+            ValueError: if the shapes differ.
+            TypeError: if the dtypes differ.
+        """
         self._update(np.add, delta, "assign_add")
         return self
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
-        """Subtract `delta`, of the same shape and dtype."""
+        """Subtract `delta`, of the same shape and dtype, from the value. Returns the variable.
+
+        Raises:
+            ValueError: if the shapes differ.
+            TypeError: if the dtypes differ.
+        """
         self._update(np.subtract, delta, "assign_sub")
         return self
 
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
-        """Put `function(value, delta)`: into an array there is, where reference counts say nobody else has it."""
+        """Put `function(value, delta)`, into an existing array if its reference count says that it is not shared.
+
+        A training step then allocates no array the size of each parameter.
+        """
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
         trace = local.here.trace
         tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
-        # While a function is traced the variable may hold its array on other ways through the program, too.
+        # While a function is traced the variable may hold its array on other ways through the program.
         if (
             type(array) is ndarray
             and type(operand) is ndarray
@@ -235,12 +280,12 @@ class Variable(Operators):
             if (
                 operand.size >= _LARGE
                 and computed
-                and references(delta, operand) == _PASSED_ON
+                and references(delta, operand) == UNSHARED_ARGUMENT
                 and _is_whole(operand)
             ):
-                # It was just computed for this, as `rate * gradient` is: it is in the processor's cache, the value not.
+                # A temporary, as `rate * gradient` is. It is in the processor's cache, and the variable's value is not.
                 self._put(quietly(function, array, operand, operand))
-            elif array.base is None and references(tensor, array) == ALONE:
+            elif array.base is None and references(tensor, array) == UNSHARED_VALUE:
                 quietly(function, array, operand, array)
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
@@ -249,17 +294,17 @@ class Variable(Operators):
             self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:
-        """The value's NumPy array, to be written into: the one there is, where nobody else has it, or a copy of it."""
+        """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
         tensor = self._tensor
         array = tensor._array
-        if type(array) is ndarray and array.base is None and references(tensor, array) == ALONE:
+        if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:
             return array
         array = np.array(array)
         self._put(array)
         return array
 
     def _fitting(self, value: Any, method: str) -> Tensor:
-        """The value as a tensor that may be assigned; raises, and nothing has changed, if it may not."""
+        """Validate a value for assignment and return it as a tensor."""
         own = self._tensor._array
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
@@ -281,7 +326,7 @@ class Variable(Operators):
 
     @staticmethod
     def _usable(array: Any) -> Any:
-        """The array of a value to be put here: one of a @function that is being traced has no meaning outside of it."""
+        """Validate that an array may be a value: outside of its @function, a traced array has no meaning."""
         if type(array) is not ndarray and local.here.trace is None and is_traced(array):
             raise no_value("a Variable", array)
         return array
@@ -290,7 +335,7 @@ class Variable(Operators):
         return f"the variable {self._name!r} of shape {self._shape} and dtype {self.dtype.name}"
 
     def _assign_slice(self, method: str, index: Any, value: Any) -> Variable:
-        """What `v[index].assign(value)` and its kin do."""
+        """Do what `v[index].assign(value)`, `.assign_add` or `.assign_sub` asks for."""
         array = self._array
         old = array[index]
         tensor = convert(value, array.dtype) if type(value) is not Tensor else value
@@ -310,62 +355,84 @@ class Variable(Operators):
         self._put(_written(array, index, new, "set"))
         return self
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Put `updates` at `indices`, each of which names an element or, if shorter than the rank, a slice.
+    def scatter_nd_update(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
+        """Put `updates` at `indices`. Returns the variable, as all `scatter_` methods do.
+
+        Args:
+            indices: integers whose last axis holds coordinates: of an element or, if fewer than the rank, of a slice.
+            updates: an element or slice for each of them.
+
+        Raises:
+            ValueError: if the shapes do not fit.
+            IndexError: if an index is out of bounds.
 
         >>> Variable([1.0, 2.0, 3.0]).scatter_nd_update([[0], [2]], [10.0, 30.0]).numpy()
         array([10.,  2., 30.], dtype=float32)
         """
         return self._scatter("scatter_nd_update", indices, updates)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Add `updates` at `indices`; those at the same place all count."""
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Variable:
+        """Add `updates` at `indices`; those at equal indices add up."""
         return self._scatter("scatter_nd_add", indices, updates)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Subtract `updates` at `indices`; those at the same place all count."""
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Variable:
+        """Subtract `updates` at `indices`; those at equal indices add up."""
         return self._scatter("scatter_nd_sub", indices, updates)
 
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Put the larger of what is there and `updates` at `indices`."""
+    def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Variable:
+        """Put the larger of the value and `updates` at `indices`."""
         return self._scatter("scatter_nd_max", indices, updates)
 
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        """Put the smaller of what is there and `updates` at `indices`."""
+    def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Variable:
+        """Put the smaller of the value and `updates` at `indices`."""
         return self._scatter("scatter_nd_min", indices, updates)
 
     def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put the rows of `IndexedSlices` in their places."""
+        """Put the rows of `IndexedSlices` at their indices."""
         return self._scatter_rows("scatter_update", sparse_delta)
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Add the rows of `IndexedSlices`; those of the same place all count.
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Add the rows of `IndexedSlices`; those of equal indices add up.
 
         >>> Variable([1.0, 2.0]).scatter_add(IndexedSlices([5.0, 5.0], [1, 1])).numpy()
         array([ 1., 12.], dtype=float32)
         """
         return self._scatter_rows("scatter_add", sparse_delta)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Subtract the rows of `IndexedSlices`; those of the same place all count."""
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Subtract the rows of `IndexedSlices`; those of equal indices add up."""
         return self._scatter_rows("scatter_sub", sparse_delta)
 
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
         """Multiply by the rows of `IndexedSlices`."""
         return self._scatter_rows("scatter_mul", sparse_delta)
 
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
         """Divide by the rows of `IndexedSlices`."""
         return self._scatter_rows("scatter_div", sparse_delta)
 
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Put the larger of what is there and the rows of `IndexedSlices`."""
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Put the larger of the value and the rows of `IndexedSlices`."""
         return self._scatter_rows("scatter_max", sparse_delta)
 
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Put the smaller of what is there and the rows of `IndexedSlices`."""
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Put the smaller of the value and the rows of `IndexedSlices`."""
         return self._scatter_rows("scatter_min", sparse_delta)
 
     def _scatter_rows(self, method: str, slices: Any) -> Variable:
@@ -458,46 +525,15 @@ class Variable(Operators):
 
 def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
     variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
-    variable._name = name  # the whole of it: no scope is put in front
+    variable._name = name  # as it was: no scope is prepended
     return variable
 
 
-def references(tensor: Tensor, array: Any) -> int:
-    """How many references there are to a variable's tensor and to its array, those of the asking code included."""
-    return getrefcount(tensor) + getrefcount(array)
-
-
-def _alone() -> int:
-    """What `references` says where nobody but the variable holds the two."""
-    scratch = Variable(np.zeros(1))  # of a Python number others may have the array, too
-    tensor = scratch._tensor
-    array = tensor._array
-    return references(tensor, array)
-
-
-# A training step writes its update over the old value, which saves an array the size of each parameter.
-ALONE = _alone()
-
-
-def _passed_on() -> int:
-    """What `references` says of a tensor that was computed as an argument, in the method that method calls."""
-
-    def assign(delta: Tensor) -> int:
-        return update(delta)
-
-    def update(delta: Tensor) -> int:
-        operand = delta._array
-        return references(delta, operand)
-
-    return assign(wrap(np.zeros(1)))
-
-
-_PASSED_ON = _passed_on()
-_LARGE = 1 << 14  # elements: fewer are quicker written where they are
+_LARGE = 1 << 14  # elements: below, writing into the variable's own array is quicker
 
 
 def _is_whole(array: Any) -> bool:
-    """May an array become a value: is it no part or view of another, and in order?"""
+    """Return whether an array owns its memory, contiguous and writeable, and so may become a value."""
     return array.base is None and array.flags.c_contiguous and array.flags.writeable
 
 

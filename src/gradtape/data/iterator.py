@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import InvalidArgumentError, OutOfRangeError
-from ..core.primitive import local
+from ..core.primitive import local, outside
 from .optional import Optional
 from .stage import Cursor, Session, Stage, resume
 
@@ -38,16 +38,8 @@ class Iterator:
         return self._advance()
 
     def _advance(self) -> Any:
-        here = local.here
-        before = here.tapes, here.trace
-        here.tapes, here.trace = (
-            [],
-            None,
-        )  # no gradient flows through a dataset, nor is it part of a @function
-        try:
+        with outside():  # no gradient flows through a dataset, nor is it part of a @function
             got = self._cursor.some(1)
-        finally:
-            here.tapes, here.trace = before
         if not got:
             raise StopIteration
         self._given += 1

@@ -1,1 +1,4 @@
-"""Where arrays are computed: the array module, BLAS and its threads, devices, memory. Imports nothing of gradtape."""
+"""Where arrays are computed: the array module, BLAS and its threads, devices, memory, reference counts.
+
+Imports nothing of gradtape.
+"""

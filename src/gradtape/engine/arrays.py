@@ -1,4 +1,4 @@
-"""Where arrays are computed. `xp(array)` gives the module for an array: `numpy`, or `jax.numpy` for traced values.
+"""The array module for an array, `xp(array)`: `numpy`, or `jax.numpy` for arrays of JAX's.
 
 Inside a `@function` arrays are traced: their shapes and dtypes are known, their values are not (`is_traced`).
 
@@ -40,18 +40,18 @@ def xp(x: Any, y: Any = None, z: Any = None, *more: Any) -> ModuleType:
 
 
 def as_array(result: Any) -> Any:
-    """What a function on arrays gave, as an array: JAX's (traced or not) as it is, a NumPy scalar with no axes."""
+    """The result of a function on arrays as an array: JAX's as it is, a NumPy scalar as an array without axes."""
     return result if is_jax(result) else np.asarray(result)
 
 
 def is_jax(array: Any) -> bool:
-    """Is it an array of JAX's, traced or not?"""
+    """Return whether this is an array of JAX's, traced or not."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
 
 
 def is_traced(array: Any) -> bool:
-    """Does it stand for values that are known only when the compiled function runs?"""
+    """Return whether this stands for values that are known only when the compiled function runs."""
     if type(array) is ndarray:
         return False
     jax = sys.modules.get("jax")
@@ -131,7 +131,7 @@ def in_parts(run: Callable[[slice], Any], count: int) -> None:
     """`run(part)` for slices of `count` things, on all cores at once."""
     ends = [count * (i + 1) // cores() for i in range(cores())]
     first, *parts = [slice(start, end) for start, end in zip([0, *ends], ends)]
-    # Each thread has NumPy's warnings off, as we have.
+    # NumPy's warnings are off in each thread, as in this one.
     others = [pool().submit(contextvars.copy_context().run, run, part) for part in parts]
     run(first)
     for other in others:
@@ -140,7 +140,7 @@ def in_parts(run: Callable[[slice], Any], count: int) -> None:
 
 @functools.cache
 def cores() -> int:
-    """How many threads to use: as many as there are cores for us, unless OMP_NUM_THREADS says fewer."""
+    """The number of threads to use: as many as available cores, unless OMP_NUM_THREADS says fewer."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(available, int(limit)) if limit.isdigit() and int(limit) else available
@@ -148,7 +148,7 @@ def cores() -> int:
 
 @functools.cache
 def pool() -> Any:
-    """Threads that compute parts of large arrays: one for each core but ours."""
+    """The threads that compute parts of large arrays: one for each core but this thread's."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(cores() - 1, thread_name_prefix="gradtape")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Threads(NamedTuple):
-    """How many threads an OpenBLAS uses: how to ask, how to say, and how many there were at first."""
+    """The number of threads of an OpenBLAS: its getter, its setter, and the initial number."""
 
     get: Callable[[], int]
     set: Callable[[int], None]

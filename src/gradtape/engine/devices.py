@@ -26,7 +26,7 @@ class LogicalDevice(NamedTuple):
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """How a logical device is cut out of a physical one."""
+    """The part of a physical device that a logical one gets."""
 
     memory_limit: Any = None
     experimental_priority: Any = None
@@ -62,7 +62,7 @@ def _type(device: Any) -> str:
 
 
 def place(name: str) -> Any:
-    """JAX's device of a name such as '/device:GPU:0'; None if there is none, or if all there is is one CPU."""
+    """JAX's device of a name such as '/device:GPU:0'; None if there is no such device, or only one CPU."""
     match = re.search(r"(cpu|gpu|tpu)(?::(\d+))?/?$", name, re.IGNORECASE)
     if match is None:
         return None

@@ -33,7 +33,7 @@ def python_errors() -> Iterator[None]:
 
 
 def on_host(function: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Any:
-    """What a pure function of NumPy or SciPy gives, for arrays of JAX's: it is called when the values are there.
+    """The result of a pure function of NumPy or SciPy on arrays of JAX's, called when their values are there.
 
     It must let extra axes in front of all arrays pass through.
     """

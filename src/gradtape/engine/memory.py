@@ -1,10 +1,10 @@
-"""How much memory there is. Linux grants more than it has, and ends the process that uses it: so look before asking."""
+"""The memory that is available. Linux grants more than it has, and kills the process that uses it: so look first."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# What a container may use, has used, and could give back: of control groups of version 2, and of version 1.
+# The files for a container's limit, its usage, and what it could free: control groups of version 2, and of version 1.
 _GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -12,7 +12,7 @@ _GROUPS = (
 
 
 def available() -> int | None:
-    """The bytes that this process can still be given; None where nobody tells. Takes 0.1 ms."""
+    """The bytes that this process can still allocate; None where unknown. Takes 0.1 ms."""
     known = [_of_machine(), *[_of_group(*group) for group in _GROUPS]]
     return min((size for size in known if size is not None), default=None)
 

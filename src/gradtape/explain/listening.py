@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest, primitive, tape, tensor
-from ..core.deferred_products import settled
+from ..core.deferred_products import without_products
 from ..core.primitive import local
 from ..core.sweep import walk
 from ..core.tape import GradientTape
@@ -229,7 +229,7 @@ class _Stand:
 
     def _pull(self, key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
         start = perf_counter()
-        parts = settled(plan.arrays(g, kept))
+        parts = without_products(plan.arrays(g, kept))
         if self.witness.ledger is not None:
             seconds = perf_counter() - start
             first = key[0] if type(key) is tuple else key

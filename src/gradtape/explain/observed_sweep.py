@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.custom import no_recording
-from ..core.deferred_products import settled
+from ..core.deferred_products import without_products
 from ..core.indexed_slices import IndexedSlices
+from ..core.primitive import no_recording
 from ..core.sweep import Pull, walk
 
 
@@ -16,7 +16,7 @@ def probe(seeds: dict[int, Any], records: list[Any], look: Pull) -> dict[int, An
     """Try a sweep that changes nothing: `look(key, plan, into, g, parts)` sees each step. Returns all gradients."""
 
     def pull(key: Any, plan: Any, into: Any, kept: Any, g: Any) -> Any:
-        parts = settled(plan.arrays(g, kept))
+        parts = without_products(plan.arrays(g, kept))
         look(key, plan, into, g, parts)
         return parts
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.primitive import Plan
+from ..core.plan import Plan
 from ..core.tape import GradientTape
 from .evidence import name_of
 from .nan import _tensors

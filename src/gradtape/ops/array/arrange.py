@@ -13,27 +13,18 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, primitive
+from ...core.primitive import apply, apply1, apply2, primitive
+from ...core.slicing import Index, along, gather_, getitem
+from ...core.structural import broadcast_to_, reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ..known import afford, known, shape_known
+from ..math.elementwise import less
 from ..math.reduction import one_axis
 from ..scalars import choice
-from .indexing import Index, block, getitem, masked, take
-from .movement import (
-    along,
-    broadcast_to_,
-    cast,
-    expand_dims,
-    gather_,
-    identity,
-    reshape,
-    reshape_,
-    static_number,
-    static_shape,
-    transpose,
-)
+from .indexing import block, masked, take
+from .movement import cast, expand_dims, identity, reshape, static_number, static_shape, transpose
 from .padding import pad
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,7 +364,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     kind = dtypes.bool if dtype is None else dtypes.as_dtype(dtype)
     afford("sequence_mask", (max(values.size, 8), math.ceil(limit._array)), 1 + kind.size)
     positions = np.arange(limit._array, dtype=limit._array.dtype)
-    mask = apply(Primitive.registry["less"], (positions, expand_dims(given, -1)))
+    mask = apply2(less, positions, expand_dims(given, -1))
     return mask if dtype is None else cast(mask, dtype)
 
 

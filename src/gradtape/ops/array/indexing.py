@@ -12,108 +12,16 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, primitive
+from ...core.primitive import apply, apply1, primitive
 from ...core.ranges import bounds, distance
+from ...core.slicing import Index, gather_, getitem
+from ...core.structural import reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check
 from ..known import shape_known
 from ..math.elementwise import install
-
-
-class Index:
-    """A hashable NumPy index: `...`, then an integer, slice or None (a new axis) for every axis."""
-
-    __slots__ = ("_hash", "items")
-
-    def __init__(self, items: tuple[Any, ...]) -> None:
-        self.items = items
-        self._hash: int | None = None
-
-    def _frozen(self) -> tuple[Any, ...]:
-        return tuple((i.start, i.stop, i.step) if isinstance(i, slice) else i for i in self.items)
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self._frozen())
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self._frozen() == other._frozen()
-
-    def __repr__(self) -> str:
-        def show(item: Any) -> str:
-            if isinstance(item, slice):
-                ends = ["" if end is None else str(end) for end in (item.start, item.stop)]
-                return ":".join(ends if item.step in (None, 1) else [*ends, str(item.step)])
-            return "..." if item is Ellipsis else str(item)
-
-        return f"[{', '.join(map(show, self.items))}]"
-
-
-@primitive(linear=True)
-def getitem(x, *, index):
-    return x[index.items] if xp(x) is np else _sliced(x, index)
-
-
-@primitive(linear=True)
-def place(x, *, index, shape):
-    """Zeros of a shape, with `x` at an index: the transpose of `getitem`."""
-    taken = [i for i in index.items if i is not Ellipsis]
-    rank = len(shape) - sum(isinstance(i, int) for i in taken) + sum(i is None for i in taken)
-    front = x.shape[: x.ndim - rank]
-    if xp(x) is not np:
-        return padded(x, index, front + shape)
-    out = np.zeros(front + shape, x.dtype)
-    out[index.items] = x
-    return out
-
-
-def _taken(index: Index, shape: tuple[int, ...]) -> tuple[list[range], list[int]]:
-    """Which elements an index takes along each axis of a shape, in ascending order, and the axes it turns round."""
-    items = [i for i in index.items if i is not Ellipsis and i is not None]
-    whole = [slice(None)] * (len(shape) - len(items))
-    taken, turned = [], []
-    for axis, (item, n) in enumerate(zip([*whole, *items], shape, strict=True)):
-        chosen = range(n)[item] if isinstance(item, slice) else range(n)[item : (item + 1) or None]
-        if not chosen and not isinstance(item, slice):
-            raise IndexError(f"index {item} is out of bounds for axis {axis} with size {n}")
-        if chosen.step < 0:
-            turned.append(axis)
-            chosen = chosen[::-1]
-        taken.append(chosen or range(0))
-    return taken, turned
-
-
-def _sliced(x: Any, index: Index) -> Any:
-    """`x[index]` by JAX: one slice, which `jax.numpy` takes ten times as long to find out."""
-    from jax import lax
-
-    taken, turned = _taken(index, x.shape)
-    ends = [t[-1] + 1 if t else 0 for t in taken]
-    out = lax.slice(x, [t.start for t in taken], ends, [t.step for t in taken])
-    return (lax.rev(out, turned) if turned else out).reshape(_shape_at(index, x.shape))
-
-
-def padded(x: Any, index: Index, shape: tuple[int, ...], fill: Any = 0) -> Any:
-    """Zeros with `x` at an index, by JAX: they are put around and between its elements. A scatter would be slow."""
-    from jax import lax
-
-    taken, turned = _taken(index, shape)
-    x = x.reshape([len(t) for t in taken])
-    around = [
-        (t.start, n - t[-1] - 1, t.step - 1) if t else (0, n, 0) for t, n in zip(taken, shape, strict=True)
-    ]
-    return lax.pad(lax.rev(x, turned) if turned else x, np.asarray(fill, x.dtype), around)
-
-
-def _shape_at(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return np.broadcast_to(np.zeros(()), shape)[index.items].shape
-
-
-getitem.rules(x=lambda g, x_shape, index: place(g, index=index, shape=x_shape))
-place.rules(x=lambda g, index: getitem(g, index=index))
 
 
 @primitive(linear=True, mixed=True)
@@ -349,9 +257,8 @@ def _indexed(x: Any, indices: Any, axis: int) -> Any:
     size = x._array.shape[axis]
     if indices.size and not is_traced(indices) and (indices.min() < -size or indices.max() >= size):
         raise IndexOutOfBoundsError(f"an index is out of bounds for an axis of length {size}")
-    gather = Primitive.registry["gather"]
     return apply(
-        gather, (x, convert(xp(indices).where(indices < 0, indices + size, indices))), {"axis": axis}
+        gather_, (x, convert(xp(indices).where(indices < 0, indices + size, indices))), {"axis": axis}
     )
 
 
@@ -365,10 +272,10 @@ def masked(x: Any, mask: Any, axis: int) -> Any:
         )
     flat = (*shape[:start], mask.size, *shape[start + mask.ndim :])
     if flat != shape:
-        x = apply1(Primitive.registry["reshape"], x, {"shape": flat})
+        x = apply1(reshape_, x, {"shape": flat})
     shape_known("x[mask]", "the mask", mask, "use where(mask, x, 0), which keeps the shape")
     where = wrap(np.flatnonzero(mask))
-    return apply(Primitive.registry["gather"], (x, where), {"axis": start - len(flat)})
+    return apply(gather_, (x, where), {"axis": start - len(flat)})
 
 
 install({"__getitem__": take})

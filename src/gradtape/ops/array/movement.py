@@ -1,6 +1,7 @@
 """Operations that move elements: reshape, transpose, join, split, repeat, gather, cast.
 
-Primitives count axes from the end, so that extra axes in front of a gradient pass through.
+The primitives that the core also needs are in `core.structural` and `core.slicing`. Primitives count axes from the end,
+so that extra axes in front of a gradient pass through.
 """
 
 from __future__ import annotations
@@ -8,154 +9,38 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
-from ...core import tensor as tensor_module
-from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import Primitive, apply, apply1, primitive, read_tensors
+from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.indexed_slices import rows_at
+from ...core.primitive import apply, apply1, cast_, primitive, read_tensors
+from ...core.slicing import along, as_indices, bounds, gather_, getitem
+from ...core.structural import (
+    broadcast_to_,
+    cast_without_gradient,
+    concat_,
+    conj,
+    identity_,
+    lead,
+    reshape_,
+    stack_,
+    sum_,
+    transpose_,
+)
 from ...core.tensor import Tensor, convert, wrap
-from ...core.variable import Variable
-from ...engine.arrays import is_traced, xp
+from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
+from ...engine.arrays import xp
 from ..known import afford, static_number, static_shape
 from ..math.elementwise import install
-from ..math.reduction import broadcast, one_axis, sum_, unbroadcast
-from .indexing import Index, getitem
-
-
-def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The extra axes in front of a gradient."""
-    return tuple(g.shape)[: g.ndim - len(out_shape)]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Shape
-
-
-@primitive(linear=True, name="reshape")
-def reshape_(x, *, shape):
-    if type(x) is np.ndarray and x.size >= 8192 and not x.flags.c_contiguous:
-        return _moved(x, shape)
-    return x.reshape(shape)
-
-
-def _moved(x: Any, shape: tuple[int, ...]) -> Any:
-    """A large array out of order in another shape: a view where that is possible.
-
-    Transposing often leaves the last axis in place, as when heads of attention are put side by side. Its short rows
-    are moved as one item each: 60 us instead of 115 for 16384 rows of 16, 160 instead of 860 for rows of two.
-    """
-    try:
-        return x.reshape(shape, copy=False)
-    except ValueError:
-        row = x.shape[-1] * x.itemsize
-        if x.shape[-1] == 1 or x.strides[-1] != x.itemsize or row > 256 or x.dtype.kind not in "biufc":
-            return x.reshape(shape)
-        return np.ascontiguousarray(x.view(np.dtype((np.void, row)))).view(x.dtype).reshape(shape)
-
-
-reshape_.rules(x=lambda g, x_shape, out_shape: reshape_(g, shape=lead(g, out_shape) + x_shape))
-
-
-@primitive(linear=True, name="transpose")
-def transpose_(x, *, perm):
-    return x.transpose(perm)
-
-
-@functools.lru_cache(maxsize=1000)
-def _inverse(perm: tuple[int, ...], extra: int) -> tuple[int, ...]:
-    """The order that undoes `perm`, behind axes that stay in front."""
-    return (*range(extra), *[extra + perm.index(i) for i in range(len(perm))])
-
-
-transpose_.rules(x=lambda g, perm: transpose_(g, perm=_inverse(perm, g.ndim - len(perm))))
-
-
-@primitive(linear=True, name="broadcast_to")
-def broadcast_to_(x, *, shape):
-    return broadcast(x, shape)
-
-
-broadcast_to_.rules(x=lambda g, x_shape, out_shape: unbroadcast(g, x_shape, out_shape))
-
-
-@primitive(linear=True, name="identity")
-def identity_(x):
-    return x
-
-
-identity_.rules(x=lambda g: g)
-
-
-@primitive
-def stop_gradient(x):
-    """The same value, and no rule: what hears of it knows that the path ends here on purpose."""
-    return x
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Dtype
-
-
-@primitive(linear=True, name="cast")
-def cast_(x, *, dtype, source):
-    """Between floating and complex dtypes. The rule needs to know where it came from: `source`."""
-    if x.dtype.kind == "c" and not dtype.startswith("complex"):
-        x = x.real
-    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
-
-
-cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
-
-
-@primitive
-def cast_without_gradient(x, *, dtype):
-    """From or to a dtype that has no derivatives."""
-    if x.dtype.kind == "c" and not dtype.startswith("complex"):
-        x = x.real
-    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
-
+from ..math.reduction import one_axis
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Joining and splitting
-
-
-def along(axis: int, what: Any) -> Index:
-    """The index that takes `what` along `axis` (negative) and everything along the others."""
-    return Index((..., what, *[slice(None)] * (-axis - 1)))
-
-
-@primitive(linear=True, name="concat")
-def concat_(*xs, axis):
-    return xp(*xs).concatenate(xs, axis)
-
-
-@functools.lru_cache(maxsize=1000)
-def _part(position: int, shapes: tuple[tuple[int, ...], ...], axis: int) -> Index:
-    """Where the tensor at a position among those of these shapes is, once they are joined."""
-    start = sum(shape[axis] for shape in shapes[:position])
-    axis = axis if axis < 0 else axis - len(shapes[position])
-    return along(axis, slice(start, start + shapes[position][axis]))
-
-
-concat_.rules(xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)))
-
-
-@primitive(linear=True, name="stack")
-def stack_(*xs, axis):
-    m = xp(*xs)
-    first = xs[0]
-    if m is not np or axis != -first.ndim - 1 or not first.ndim:
-        return m.stack(xs, axis)
-    return np.concatenate(xs).reshape(len(xs), *first.shape)  # the same, in a third of the time
-
-
-stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
 
 
 @primitive(linear=True, multiple=True, name="split")
@@ -186,7 +71,7 @@ unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
 def tile_(x, *, multiples):
     if type(x) is not np.ndarray or not x.size:
         return xp(x).tile(x, multiples)
-    out, inner = x, x.size  # the slices along an axis and those behind it are repeated as they stand
+    out, inner = x, x.size  # the slices along an axis and the axes after it are repeated as a whole
     for times, length in zip(multiples, x.shape, strict=True):
         if times != 1:
             out = out.reshape(-1, inner).repeat(times, 0)
@@ -203,81 +88,17 @@ def _untile(g: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], multip
 tile_.rules(x=_untile)
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Gathering, and its transpose
-
-
-@primitive(mixed=True, linear=True, name="gather")
-def gather_(x, indices, *, axis):
-    m = xp(x, indices)
-    if m is np:
-        return x.take(indices, axis)
-    at = m.asarray(x).at[(..., indices, *[slice(None)] * (-axis - 1))]
-    return at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
-
-
-@primitive(wide=True, mixed=True, linear=True)
-def scatter_along(x, indices, *, axis, size):
-    """Add the slices of `x` up where `indices` say, along an axis of length `size`: the transpose of gathering."""
-    behind = -axis - 1
-    front = x.ndim - behind - indices.ndim
-    shape = (*x.shape[:front], size, *x.shape[x.ndim - behind :])
-    m = xp(x, indices)
-    if not x.size:
-        return m.zeros(shape, x.dtype)
-    if m is not np:
-        at = m.zeros(shape, x.dtype).at[(..., indices, *[slice(None)] * behind)]
-        return at.add(x, mode="drop", wrap_negative_indices=False)
-    rows = x.reshape(math.prod(x.shape[:front]), indices.size, -1).transpose(1, 0, 2)
-    flat = indices.reshape(-1)
-    total = np.zeros((size, *rows.shape[1:]), x.dtype)
-    if distinct(flat):
-        total[flat] = rows
-    else:
-        # Sorted, equal indices stand together and one call sums each run; np.add.at is ten times slower on rows.
-        order = np.argsort(flat, kind="stable")
-        ordered = flat[order]
-        starts = run_starts(ordered)
-        total[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
-    return total.transpose(1, 0, 2).reshape(shape)
-
-
-def run_starts(ordered: Any) -> Any:
-    """Where each stretch of equal numbers begins."""
-    begins = np.ones(len(ordered), bool)
-    np.not_equal(ordered[1:], ordered[:-1], begins[1:])
-    return begins.nonzero()[0]
-
-
-def distinct(indices: Any) -> bool:
-    """Are these numbers, one axis of them, all different? Of many it is not known, and False."""
-    return indices.size <= 256 and len(set(indices.tolist())) == indices.size
-
-
-gather_.rules(x=lambda g, indices, x_shape, axis: scatter_along(g, indices, axis=axis, size=x_shape[axis]))
-scatter_along.rules(x=lambda g, indices, axis: gather_(g, indices, axis=axis))
-
-
-@primitive(mixed=True, linear=True)
-def gather_rows(x, indices):
-    """What users gather along the first axis, as of a table of embeddings: its gradient is `IndexedSlices`."""
-    return gather_.forward(x, indices, axis=-x.ndim)
-
-
-def _ungather(g: Any, indices: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    if g.ndim > len(out_shape):
-        return scatter_along(g, indices, axis=-len(x_shape), size=x_shape[0])
-    count = math.prod(indices.shape)
-    return IndexedSlices(reshape_(g, shape=(count, *x_shape[1:])), reshape_(indices, shape=(count,)), x_shape)
-
-
-gather_rows.rules(x=_ungather)
-
-# ---------------------------------------------------------------------------------------------------------------------
 # The public functions
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape; one length may be -1, and is then worked out.
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """The same elements in another shape.
+
+    Args:
+        shape: the new shape; one length may be -1, and is inferred from the number of elements.
+
+    Raises:
+        ValueError: if the shape is not for as many elements, or has more than one -1.
 
     >>> reshape([1, 2, 3, 4], (2, -1)).numpy()
     array([[1, 2],
@@ -286,15 +107,15 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     x = convert(tensor)
     wanted = static_shape("reshape", shape)
     if -1 in wanted:
-        wanted = _worked_out(wanted, x._array.shape)
+        wanted = _inferred(wanted, x._array.shape)
     elif math.prod(wanted) != x._array.size:
         raise _does_not_fit(wanted, x._array.shape)
     return apply1(reshape_, x, {"shape": wanted})
 
 
 @functools.lru_cache(maxsize=1000)
-def _worked_out(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that is wanted of a tensor, with the length for its -1."""
+def _inferred(wanted: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The wanted shape for a tensor of the given one, with a length in place of -1."""
     if wanted.count(-1) > 1:
         raise InvalidArgumentError(f"reshape: only one length may be -1, in {list(wanted)}")
     size, given = math.prod(shape), -math.prod(wanted)
@@ -309,8 +130,17 @@ def _does_not_fit(wanted: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
     )
 
 
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = "transpose") -> Tensor:
-    """The axes in the order `perm`, reversed by default; `conjugate` also conjugates.
+def transpose(
+    a: TensorLike, perm: ShapeLike | None = None, conjugate: bool = False, name: str | None = "transpose"
+) -> Tensor:
+    """The same elements with the axes in another order.
+
+    Args:
+        perm: the axes in their new order; by default they are reversed.
+        conjugate: whether to also take the complex conjugate.
+
+    Raises:
+        ValueError: if `perm` does not name each axis once.
 
     >>> transpose([[1, 2], [3, 4]]).numpy()
     array([[1, 3],
@@ -319,12 +149,12 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     x = convert(a)
     order = _order(None if perm is None else static_shape("transpose", perm), x._array.shape)
     x = apply1(transpose_, x, {"perm": order})
-    return apply(Primitive.registry["conj"], (x,)) if conjugate and x.dtype.is_complex else x
+    return apply1(conj, x) if conjugate and x.dtype.is_complex else x
 
 
 @functools.lru_cache(maxsize=1000)
 def _order(perm: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes in the order `perm`, counted from the front; reversed if that is None."""
+    """The axes in the order `perm`, counted from the front; reversed if `perm` is None."""
     axes = range(len(shape))
     if perm is None:
         return tuple(axes[::-1])
@@ -339,8 +169,11 @@ def _order(perm: tuple[int, ...] | None, shape: tuple[int, ...]) -> tuple[int, .
     return order
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """A new axis of length 1 at position `axis`.
+def expand_dims(input: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
+    """The tensor with a new axis of length 1 at position `axis`; -1 is after all others.
+
+    Raises:
+        IndexError: if there is no such position.
 
     >>> expand_dims([1, 2], 0).shape
     TensorShape([1, 2])
@@ -351,8 +184,14 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply1(reshape_, x, {"shape": (*shape[:a], 1, *shape[a:])})
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the axes of length 1, or without those named by `axis`.
+def squeeze(input: TensorLike, axis: Axes = None, name: str | None = None) -> Tensor:
+    """The tensor without its axes of length 1.
+
+    Args:
+        axis: the axis or axes to remove; by default all of length 1.
+
+    Raises:
+        ValueError: if a named axis has another length.
 
     >>> squeeze([[[1], [2]]]).shape
     TensorShape([2])
@@ -370,8 +209,11 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     return apply1(reshape_, x, {"shape": tuple([n for i, n in enumerate(shape) if i not in gone])})
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated along new axes in front, and along axes of length 1, to the given shape.
+
+    Raises:
+        ValueError: if the tensor's shape does not broadcast to it.
 
     >>> broadcast_to([1, 2], (2, 2)).numpy()
     array([[1, 2],
@@ -388,7 +230,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply1(broadcast_to_, x, {"shape": wanted})
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """A new tensor with the same value, through which gradients pass.
 
     >>> float(identity(1.0))
@@ -397,8 +239,11 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return apply1(identity_, input)
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor in another dtype. Gradients pass between floating and complex dtypes only.
+
+    Raises:
+        TypeError: from or to strings.
 
     >>> cast([1.8, 2.2], "int32").numpy()
     array([1, 2], dtype=int32)
@@ -414,8 +259,14 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return apply1(cast_without_gradient, given, {"dtype": to.name})
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """Tensors joined along an axis they have.
+def concat(values: TensorLike, axis: Axis, name: str | None = "concat") -> Tensor:
+    """Join tensors along an axis they have.
+
+    Args:
+        values: a list of tensors whose shapes differ along `axis` only.
+
+    Raises:
+        ValueError: if there are none, or the shapes do not fit.
 
     >>> concat([[1, 2], [3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
@@ -439,8 +290,15 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     return apply(concat_, tuple(xs), {"axis": a})
 
 
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis.
+def stack(values: Iterable[TensorLike], axis: int = 0, name: str | None = "stack") -> Tensor:
+    """Join tensors of one shape along a new axis.
+
+    Args:
+        values: a list of tensors, or a tensor, whose slices are then stacked.
+        axis: the position of the new axis.
+
+    Raises:
+        ValueError: if there are none, or the shapes differ.
 
     >>> stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3],
@@ -456,7 +314,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 
 def together(name: str, values: Any) -> list[Tensor]:
-    """A list of values as tensors of one dtype: that of the tensors among them, which the rest follow."""
+    """A list of values as tensors of one dtype: that of the first tensor among them, or the widest of the values."""
     tensors, others, hint = read_tensors(values)
     if not tensors:
         raise ValueError(f"{name}: needs at least one tensor")
@@ -472,8 +330,16 @@ def together(name: str, values: Any) -> list[Tensor]:
     return tensors
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
+) -> list[Tensor]:
     """The slices along `axis`, as a list.
+
+    Args:
+        num: the expected number of slices.
+
+    Raises:
+        ValueError: if there are not `num` slices.
 
     >>> [int(t) for t in unstack([1, 2, 3])]
     [1, 2, 3]
@@ -486,9 +352,20 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+    value: TensorLike,
+    num_or_size_splits: ShapeLike,
+    axis: Axis = 0,
+    num: int | None = None,
+    name: str | None = "split",
 ) -> list[Tensor]:
-    """Parts along `axis`: so many equal ones, or ones of the sizes given (one of them may be -1).
+    """Split a tensor into parts along `axis`.
+
+    Args:
+        num_or_size_splits: the number of equal parts, or a list of their lengths, one of which may be -1.
+        num: ignored.
+
+    Raises:
+        ValueError: if the axis does not split so.
 
     >>> [t.numpy().tolist() for t in split([1, 2, 3, 4], 2)]
     [[1, 2], [3, 4]]
@@ -514,8 +391,11 @@ def split(
     return list(apply(split_, (x,), {"axis": a, "sizes": sizes}))
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated `multiples[i]` times along each axis `i`.
+
+    Raises:
+        ValueError: if there is not one number of at least 0 for each axis.
 
     >>> tile([1, 2], [2]).numpy()
     array([1, 2, 1, 2], dtype=int32)
@@ -531,25 +411,33 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
+    axis: Axis | None = None,
+    batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """The slices of `params` at `indices` along `axis`. The first `batch_dims` axes are matched one to one.
+    """The slices of `params` at `indices` along `axis`.
+
+    The gradient by a variable is `IndexedSlices` if `axis` is the first.
+
+    Args:
+        indices: integers, of any shape, which replaces the axis in the result.
+        validate_indices: ignored: indices are always validated, except while a @function is traced.
+        axis: by default the first after `batch_dims`.
+        batch_dims: the number of first axes in which `params` and `indices` agree and are matched one to one.
+
+    Raises:
+        IndexError: if an index is out of bounds.
+        TypeError: if the indices are not integers.
 
     >>> gather([10, 20, 30], [2, 0]).numpy()
     array([30, 10], dtype=int32)
     """
     x = convert(params)
-    at = convert(indices)
+    at = as_indices("gather", indices)
     ndim = x._array.ndim
-    if at._array.dtype.kind not in "iu":
-        if at._array.size:
-            raise DTypeError(f"gather: indices must be integers, not {at.dtype.name}")
-        at = convert(at._array.astype(np.int32))
     batch = static_number("gather: batch_dims", batch_dims)
     batch += at.ndim if batch < 0 else 0
     if not 0 <= batch <= min(at._array.ndim, ndim):
@@ -561,9 +449,9 @@ def gather(
         raise InvalidArgumentError(
             f"gather: axis {axis} must not be one of the first batch_dims={batch_dims}"
         )
-    bounds("gather", at._array, x._array.shape[a])
     if a == -ndim:
-        return apply(gather_rows, (x, at))
+        return rows_at(x, at)
+    bounds("gather", at._array, x._array.shape[a])
     if not batch:
         return apply(gather_, (x, at), {"axis": a})
     return _gather_in_batches(x, at, a + ndim, batch)
@@ -585,39 +473,11 @@ def _gather_in_batches(x: Any, indices: Tensor, axis: int, batch: int) -> Tensor
     x = apply(gather_, (x, wrap(at + offsets)), {"axis": -x.ndim})
     if axis == batch:
         return x
-    # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner behind)
-    before, behind = axis - batch, len(shape) - axis - 1
+    # (batch..., indices..., inner...) -> (batch..., inner before axis..., indices..., inner after)
+    before, after = axis - batch, len(shape) - axis - 1
     extra = at.ndim - batch
     order = [*range(batch), *range(batch + extra, batch + extra + before), *range(batch, batch + extra)]
-    return transpose(x, order + list(range(batch + extra + before, batch + extra + before + behind)))
-
-
-def _sparse_read(self: Variable, indices: Any, name: str | None = None) -> Tensor:
-    """The rows at `indices`, as `gather` gives them."""
-    return gather(self, indices)
-
-
-Variable.sparse_read = _sparse_read  # type: ignore[attr-defined]
-
-
-_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-
-
-def bounds(name: str, indices: Any, size: int) -> None:
-    """Raise unless every index lies in [0, size). Seen as unsigned, negative numbers are the largest.
-
-    Of traced indices nothing is known: what gathers gives 0 where they are out of bounds, what scatters does nothing.
-    """
-    if is_traced(indices) or not indices.size:
-        return
-    if indices.size <= 16:  # 0.8 us instead of 1.9
-        numbers = indices.ravel().tolist()
-        inside = min(numbers) >= 0 and max(numbers) < size
-    else:
-        inside = np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), None) < size
-    if not inside:
-        wrong = indices[(indices < 0) | (indices >= size)].flat[0]
-        raise IndexOutOfBoundsError(f"{name}: index {wrong} is out of bounds: it must lie in [0, {size})")
+    return transpose(x, order + list(range(batch + extra + before, batch + extra + before + after)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -625,7 +485,7 @@ def bounds(name: str, indices: Any, size: int) -> None:
 
 
 def _iterate(self: Any) -> Iterator[Tensor]:
-    """The slices along the first axis, one after the other."""
+    """Iterate over the slices along the first axis."""
     x = self if type(self) is Tensor else self._read()
     if x._array.ndim == 0:
         raise TypeError(f"cannot iterate over a scalar {type(self).__name__.lower()}")
@@ -633,41 +493,11 @@ def _iterate(self: Any) -> Iterator[Tensor]:
 
 
 def _rows(x: Tensor, at_once: int = 1000) -> Iterator[Tensor]:
-    """They are taken many at once: then one pass back serves all of them, instead of one over the whole for each."""
+    """The slices, taken many at once: then one step of the sweep serves all, instead of one over the whole for each."""
     count = len(x._array)
     for start in range(0, count, at_once):
         part = x if count <= at_once else x[start : start + at_once]
         yield from apply(unstack_, (part,), {"axis": -x._array.ndim})
 
 
-def _pack(values: Any, dtype: Any) -> Tensor:
-    """Nested lists with tensors in them as one tensor, differentiably."""
-    found = _first_dtype(values) if dtype is None else dtype
-    parts = [_pack(v, found) if isinstance(v, (list, tuple)) else convert(v, None, found) for v in values]
-    for part in parts:
-        if part._array.dtype != found:
-            raise DTypeError(
-                f"a list that mixes tensors of dtype {part.dtype.name} and {dtypes.as_dtype(found).name} is no tensor: "
-                f"use cast(x, {dtypes.as_dtype(found).name!r})"
-            )
-    if len({part._array.shape for part in parts}) > 1:
-        raise ValueError(
-            "a list of tensors of different shapes is no tensor: "
-            + ", ".join(str(list(part._array.shape)) for part in parts)
-        )
-    return stack(parts)
-
-
-def _first_dtype(values: Any) -> Any:
-    for v in values:
-        if isinstance(v, (list, tuple)):
-            found = _first_dtype(v)
-            if found is not None:
-                return found
-        elif type(v) is Tensor or hasattr(type(v), "_read"):
-            return v.dtype.numpy_dtype
-    return None
-
-
-tensor_module.pack = _pack
 install({"__iter__": _iterate})

@@ -9,12 +9,11 @@ import numpy as np
 
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, apply1
+from ...core.slicing import Index, gather_, place
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import is_traced
 from ..known import afford, known
 from ..math.elementwise import select
-from .indexing import Index, place
-from .movement import gather_
 
 
 def pad(

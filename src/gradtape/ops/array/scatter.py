@@ -12,26 +12,16 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ...core.indexed_slices import gather_rows
 from ...core.primitive import apply, numbers, primitive
+from ...core.slicing import along, distinct, gather_, scatter_along
+from ...core.structural import concat_
 from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ..known import afford, shape_known
 from ..math.elementwise import cast_like, equal, select, zero_like
-from .movement import (
-    along,
-    concat_,
-    distinct,
-    gather,
-    gather_,
-    gather_rows,
-    reshape,
-    scatter_along,
-    split_,
-    static_number,
-    static_shape,
-    together,
-)
+from .movement import gather, reshape, split_, static_number, static_shape, together
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Primitives

@@ -9,9 +9,10 @@ import numpy as np
 
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply
+from ...core.slicing import Index, getitem
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import is_traced
-from ..array.indexing import Index, block, getitem
+from ..array.indexing import block
 from ..array.movement import reshape, static_shape
 from ..array.movement import transpose as permute
 from ..array.padding import pad

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, reals
+from ...core.slicing import Index, bounds, gather_, getitem
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.indexing import Index, getitem
-from ..array.movement import bounds, cast, expand_dims, gather_, reshape, static_shape, unstack
+from ..array.movement import cast, expand_dims, reshape, static_shape, unstack
 from ..array.padding import pad
 from ..known import afford
 from ..math.elementwise import ceil, floor, select

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.primitive import apply, primitive
+from ...core.structural import reshape_, sum_, unbroadcast
 from ...core.tensor import Tensor
 from ...engine.arrays import xp
-from ..array.movement import cast, reshape_
+from ..array.movement import cast
 from ..math.complexes import complex_, imag_, real
 from ..math.elementwise import log
-from ..math.reduction import reduce_sum, sum_, unbroadcast
+from ..math.reduction import reduce_sum
 from .factorizations import cholesky_
 from .lapack import matrices
 from .matrix import array_of, diagonal, swap_last

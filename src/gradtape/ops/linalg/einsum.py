@@ -17,9 +17,10 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, numbers, primitive, rounded
+from ...core.structural import broadcast_to_, reshape_
 from ...core.tensor import Tensor
 from ...engine.arrays import xp
-from ..array.movement import broadcast_to, broadcast_to_, reshape_, static_shape, together, transpose
+from ..array.movement import broadcast_to, static_shape, together, transpose
 from ..known import known
 from ..math.reduction import one_axis
 from .matrix import array_of

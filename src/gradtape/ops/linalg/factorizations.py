@@ -13,12 +13,13 @@ import numpy as np
 
 from ...core.dtypes import as_dtype, of
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.primitive import apply, primitive
+from ...core.primitive import apply, cast_, primitive
+from ...core.slicing import Index, getitem
+from ...core.structural import concat_, reshape_
 from ...core.tensor import Tensor
 from ...engine.arrays import xp
 from ...engine.blas import in_scipy
-from ..array.indexing import Index, getitem
-from ..array.movement import cast, cast_, concat_, reshape_
+from ..array.movement import cast
 from ..math.complexes import complex_, imag_
 from ..math.elementwise import select, zero_like
 from .lapack import lapack, matrices, not_invertible, scipy_linalg

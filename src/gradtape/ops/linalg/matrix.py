@@ -13,13 +13,13 @@ import numpy as np
 
 from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ...core.primitive import apply, numbers, primitive
+from ...core.slicing import Index, getitem, place
+from ...core.structural import conj, reshape_, sum_, unbroadcast
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import is_traced, xp
-from ..array.indexing import Index, getitem, place
-from ..array.movement import reshape_, static_shape, together
+from ..array.movement import static_shape, together
 from ..known import afford
-from ..math.elementwise import conj, select
-from ..math.reduction import sum_, unbroadcast
+from ..math.elementwise import select
 from ..scalars import choice
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from ...core.errors import DTypeError
 from ...core.primitive import Primitive, apply, primitive
+from ...core.slicing import Index, getitem
+from ...core.structural import broadcast_to_, concat_
 from ...core.tensor import Tensor
 from ...engine.arrays import xp
 from ...engine.blas import in_scipy
 from ...engine.host import on_host
-from ..array.indexing import Index, getitem
-from ..array.movement import broadcast_to_, concat_
 from .lapack import matrices, scipy_linalg
 from .matrix import array_of, swap_last
 

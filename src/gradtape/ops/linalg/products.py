@@ -12,11 +12,11 @@ from ...core.deferred_products import Products
 from ...core.dtypes import HALF, is_differentiable
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, numbers, primitive, rounded
+from ...core.structural import conj, reshape_, unbroadcast
 from ...core.tensor import Tensor, convert
-from ..array.movement import cast, reshape, reshape_, squeeze, static_shape, together, transpose
+from ..array.movement import cast, reshape, squeeze, static_shape, together, transpose
 from ..math.complexes import abs as absolute
 from ..math.elementwise import (
-    conj,
     divide_no_nan,
     equal,
     install,
@@ -28,7 +28,7 @@ from ..math.elementwise import (
     select,
     square,
 )
-from ..math.reduction import axes, euclidean_norm, one_axis, reduce_max, reduce_sum, unbroadcast
+from ..math.reduction import axes, euclidean_norm, one_axis, reduce_max, reduce_sum
 from .matrix import swap_last
 
 

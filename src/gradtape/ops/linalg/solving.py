@@ -13,11 +13,12 @@ import numpy as np
 
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.structural import reshape_, transpose_
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import is_traced, xp
 from ...engine.blas import in_scipy
 from ..array.creation import eye, ones_like
-from ..array.movement import broadcast_to, gather, reshape_, transpose_
+from ..array.movement import broadcast_to, gather
 from .lapack import SMALL, each, lapack, matrices, not_invertible, scipy_linalg
 from .matrix import adjoint_, conjugate, set_diag, swap_last, tril, triu
 from .products import matmul

@@ -12,12 +12,12 @@ import numpy as np
 
 from ...core.errors import InvalidArgumentError, UnimplementedError
 from ...core.primitive import apply, primitive
+from ...core.slicing import Index, getitem, place
+from ...core.structural import stack_, sum_
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.indexing import Index, getitem, place
-from ..array.movement import reshape, stack, stack_, unstack_
+from ..array.movement import reshape, stack, unstack_
 from ..array.padding import pad
-from ..math.reduction import sum_
 from ..scalars import choice
 from .lapack import each, lapack, matrices, not_invertible
 from .matrix import conjugate, diag_part, swap_last

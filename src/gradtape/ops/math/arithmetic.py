@@ -9,11 +9,12 @@ import numpy as np
 from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import Primitive, apply, rounded
+from ...core.primitive import Primitive, apply, apply1, apply2, rounded
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.tensor import Tensor, convert, convert_to_tensor, floating_tensor
 from ..array.movement import identity, reshape, together
-from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, raise_to
+from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power, raise_to
+from .elementwise import reciprocal as reciprocal_
 from .reduction import reduce_all
 
 
@@ -25,7 +26,7 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """
     if type(y) in (int, float) and type(x) not in (int, float, bool, complex):
         x = convert(x)
-    return raise_to(x, y) if type(x) is Tensor else apply(Primitive.registry["power"], (x, y))
+    return raise_to(x, y) if type(x) is Tensor else apply2(power, x, y)
 
 
 def reciprocal(x: Any, name: str | None = None) -> Tensor:
@@ -34,16 +35,7 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
     >>> float(reciprocal(4.0))
     0.25
     """
-    return apply(Primitive.registry["reciprocal"], (_floating("reciprocal", x),))
-
-
-def _floating(name: str, x: Any) -> Tensor:
-    value = convert(x)
-    if not (value.dtype.is_floating or value.dtype.is_complex):
-        raise DTypeError(
-            f"{name} takes floating or complex tensors, not {value.dtype.name}: use cast(x, 'float32')"
-        )
-    return value
+    return apply1(reciprocal_, floating_tensor("reciprocal", x, allow_complex=True))
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
@@ -52,7 +44,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     >>> reciprocal_no_nan([2.0, 0.0]).numpy()
     array([0.5, 0. ], dtype=float32)
     """
-    value = _floating("reciprocal_no_nan", x)
+    value = floating_tensor("reciprocal_no_nan", x, allow_complex=True)
     return apply(divide_no_nan, (number(1, value), value))
 
 

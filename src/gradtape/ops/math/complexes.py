@@ -11,10 +11,11 @@ import numpy as np
 
 from ...core.errors import DTypeError
 from ...core.primitive import apply, primitive
+from ...core.structural import conj
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
 from ..array.movement import cast
-from .elementwise import abs_, conj, divide_no_nan, install, multiply, negative, square, subtract, zero_like
+from .elementwise import abs_, divide_no_nan, install, multiply, negative, square, subtract, zero_like
 from .elementwise import sign as sign_
 from .reduction import reduce_euclidean_norm as length
 

@@ -9,9 +9,10 @@ import numpy as np
 from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.slicing import bounds
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import is_traced, xp
-from ..array.movement import bounds, cast, reshape, squeeze
+from ..array.movement import cast, reshape, squeeze
 from ..known import afford, known, shape_known
 from ..scalars import choice, integer
 from .segment import integers, segment_sum_

@@ -13,12 +13,12 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, floats, numbers, primitive, rounded
+from ...core.slicing import along, getitem, place
+from ...core.structural import reshape_, spread, transpose_, unbroadcast
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.indexing import getitem, place
-from ..array.movement import along, reshape_, transpose_
 from .elementwise import exp, maximum, number, select
-from .reduction import axes, count_along, one_axis, spread, unbroadcast
+from .reduction import axes, count_along, one_axis
 
 
 @primitive(wide="rules", linear=True, check_dtype=numbers, name="cumsum")

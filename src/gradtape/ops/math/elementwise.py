@@ -604,9 +604,6 @@ def rint(x):
 nextafter = Primitive(binary(np.nextafter), "nextafter", ("x1", "x2"), elementwise=True, check_dtype=floats)
 nextafter.rules(x1=lambda g: g, x2=lambda g: zeros(g, g.shape))
 
-conj = _unary(unary(np.conj), "conj", check_dtype=numbers)
-conj.rules(x=lambda g: conj(g))
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Python's operators
 
@@ -619,6 +616,21 @@ def _operator(primitive: Primitive) -> tuple[Any, Any]:
 
     def reflected(self: Any, other: Any) -> Any:
         return apply2(primitive, other, self)
+
+    return forward, reflected
+
+
+def _variable_operator(primitive: Primitive) -> tuple[Any, Any]:
+    """The same for variables. Reading them here saves `apply2` from finding out what its inputs are."""
+
+    def forward(self: Any, other: Any) -> Any:
+        x = self._read()
+        if other is self:
+            return apply2(primitive, x, x)
+        return apply2(primitive, x, other._read() if type(other) is Variable else other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return apply2(primitive, other, self._read())
 
     return forward, reflected
 
@@ -637,12 +649,12 @@ def raise_to(self: Any, other: Any) -> Any:
     if type(other) is int or type(other) is float:
         quick = _QUICK.get(other)
         if quick is not None and ((type(other) is int and other > 0) or self._array.dtype.kind in "fcV"):
-            return apply(quick[0], (self,), quick[1])
-    return apply(power, (self, other))
+            return apply1(quick[0], self, quick[1])
+    return apply2(power, self, other)
 
 
 def _rpow(self: Any, other: Any) -> Any:
-    return apply(power, (other, self))
+    return apply2(power, other, self)
 
 
 def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> tuple[Any, Any]:
@@ -675,13 +687,16 @@ def _invert(self: Any) -> Any:
 
 
 OPERATORS: dict[str, Any] = {}
+_OF_VARIABLES: dict[str, Any] = {}
 for _name, _primitive in (
     ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide), ("floordiv", floor_divide),
     ("mod", floormod),
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"], OPERATORS[f"__r{_name}__"] = _operator(_primitive)
+    _OF_VARIABLES[f"__{_name}__"], _OF_VARIABLES[f"__r{_name}__"] = _variable_operator(_primitive)
 for _name, _primitive in (("lt", less), ("le", less_equal), ("gt", greater), ("ge", greater_equal)):
     OPERATORS[f"__{_name}__"] = _operator(_primitive)[0]
+    _OF_VARIABLES[f"__{_name}__"] = _variable_operator(_primitive)[0]
 for _name, _logical, _bitwise in (
     ("and", logical_and, bitwise_and), ("or", logical_or, bitwise_or), ("xor", logical_xor, bitwise_xor),
 ):  # fmt: skip
@@ -698,12 +713,12 @@ OPERATORS |= {
 }
 
 
-def install(operators: dict[str, Any]) -> None:
-    """Put operators on tensors and variables."""
-    for name, function in operators.items():
-        function.__name__ = name
-        setattr(Tensor, name, function)
-        setattr(Variable, name, function)
+def install(operators: dict[str, Any], of_variables: dict[str, Any] | None = None) -> None:
+    """Put operators on tensors and variables, for which some may be others."""
+    for owner, functions in ((Tensor, operators), (Variable, operators | (of_variables or {}))):
+        for name, function in functions.items():
+            function.__name__ = name
+            setattr(owner, name, function)
 
 
-install(OPERATORS)
+install(OPERATORS, _OF_VARIABLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core import structural
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, ordered
 from ...core.tensor import Tensor, convert, wrap
@@ -465,7 +466,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     >>> complex(conj(1 + 2j))
     (1-2j)
     """
-    return apply1(elementwise.conj, x)
+    return apply1(structural.conj, x)
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

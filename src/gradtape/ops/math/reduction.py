@@ -1,6 +1,8 @@
 """Reductions: sums, means, extremes, norms, counts, along given axes.
 
-Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient do not disturb it.
+Public functions take an axis, a list of axes, or None for all of them; with `keepdims` the reduced axes stay, with
+length 1. Primitives take `axis` as a tuple of negative numbers, so that extra axes in front of a gradient pass through.
+`sum` and the transpose of a broadcast are in `core.structural`.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import HALF, as_dtype, is_differentiable
+from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals, rounded
-from ...core.tensor import Tensor, convert, wrap
+from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
+from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
+from ...core.tensor import Tensor, convert, floating_tensor, wrap
+from ...core.types import Axes, Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import known
 from .elementwise import (
     cast_like,
-    conj,
     divide,
     divide_no_nan,
     equal,
     exp,
     isinf,
+    not_equal,
     number,
     select,
     square,
@@ -35,7 +39,7 @@ from .elementwise import (
 
 
 def axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes an argument names, as sorted negative numbers; None names all."""
+    """The axes that an argument names, as sorted negative numbers; None names all."""
     if axis is None:
         return _all_axes(ndim)
     if type(axis) is int:
@@ -72,133 +76,18 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
     return int(a if a < 0 else a - ndim)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Sums, and their transpose
-
-
-_sum: Any = np.add.reduce
 _max: Any = np.maximum.reduce
 
 
-def total(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum in the dtype of `x`: NumPy's own would widen small integers, and takes 2 us longer.
-
-    In half precision the sum is one in float32, rounded: this is what `sum`, and all that undoes a broadcast, comes to.
-    """
-    if type(x) is not np.ndarray:
-        if x.dtype.char in HALF:
-            return rounded(total, x, axis=axis, keepdims=keepdims)
-        return xp(x).sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
-    if x.size >= 4096 and x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
-        by_blas = _total_by_blas(x, axis, keepdims)
-        if by_blas is not None:
-            return by_blas
-    if x.dtype.char in "fdFD":
-        # By position, and without a dtype that is not needed: 3 us of 5.6 for a small array.
-        return _sum(x, axis, None, None, keepdims)
-    if x.dtype.char in HALF:
-        return rounded(total, x, axis=axis, keepdims=keepdims)
-    return _sum(x, axis, x.dtype, None, keepdims)
-
-
-def _total_by_blas(x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum along the last axis, or all but the last, as a product with ones: 10 us instead of 70 for 2048 x 64.
-
-    Only for short last axes, of which NumPy would sum no more than a few pairwise; None for any other.
-    """
-    width = x.shape[-1]
-    if axis in (-1, (-1,)) and 0 < width <= 128:
-        sums = np.dot(x.reshape(-1, width), _ones(width, x.dtype))
-        return sums.reshape((*x.shape[:-1], 1) if keepdims else x.shape[:-1])
-    if type(axis) is tuple and len(axis) == x.ndim - 1 and axis[-1] == -2 and x.size <= width * 4096:
-        sums = np.dot(_ones(x.size // width, x.dtype), x.reshape(-1, width))
-        return sums.reshape((1,) * len(axis) + (width,)) if keepdims else sums
-    return None
-
-
-@functools.lru_cache(maxsize=256)
-def _ones(count: int, dtype: Any) -> Any:
-    return np.ones(count, dtype)
-
-
 def largest(x: Any, axis: Any) -> Any:
-    """The largest element along `axis`, which stays with length 1; -inf of none."""
+    """The largest element along `axis`, which stays with length 1; -inf if there is none."""
     if type(x) is not np.ndarray:
         return xp(x).max(x, axis=axis, keepdims=True, initial=-np.inf)
     return _max(x, axis, None, None, True, -np.inf)
 
 
-@primitive(linear=True, check_dtype=numbers, name="sum")
-def sum_(x, *, axis, keepdims):
-    return total(x, axis, keepdims)
-
-
-@primitive(linear=True)
-def spread(x, *, axis, keepdims, shape):
-    """Repeat `x` along the axes that a reduction of a tensor of this shape took away."""
-    if not x.ndim:
-        return broadcast(x, shape)
-    kept = len(shape) if keepdims else len(shape) - len(axis)
-    lead = x.shape[: x.ndim - kept]
-    if not keepdims:
-        ones = tuple([1 if i - len(shape) in axis else n for i, n in enumerate(shape)])
-        x = x.reshape(lead + ones)
-    return broadcast(x, lead + shape)
-
-
-def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` with the given shape. Small results are copies, because making a view costs NumPy 4 us."""
-    if x.shape == shape:
-        return x
-    if type(x) is not np.ndarray and xp(x) is not np:
-        return xp(x).broadcast_to(x, shape)
-    if math.prod(shape) > 4096:
-        if x.ndim:
-            return np.broadcast_to(x, shape)
-        out = np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, 10 us sooner
-        out.flags.writeable = False
-        return out
-    out = np.empty(shape, x.dtype)
-    if x.ndim or x.dtype.kind == "O":
-        out[...] = x
-    else:
-        out.fill(x)
-    return out
-
-
-sum_.rules(x=lambda g, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=keepdims, shape=x_shape))
-spread.rules(x=lambda g, axis, keepdims: sum_(g, axis=axis, keepdims=keepdims))
-
-
-def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    """Sum `g`, of shape `out_shape` behind any axes in front, to `shape`, which had been broadcast to `out_shape`."""
-    if shape == out_shape:
-        return g
-    axis, squeezed = _broadcast_axes(shape, out_shape)
-    if not axis:
-        summed = g
-    elif type(g) is np.ndarray:
-        summed = total(g, axis, False)
-    else:
-        summed = sum_(g, axis=axis, keepdims=False)
-    if not squeezed:
-        return summed
-    return Primitive.registry["reshape"](summed, shape=tuple(g.shape)[: g.ndim - len(out_shape)] + shape)
-
-
-@functools.lru_cache(maxsize=10_000)
-def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """The axes along which `shape` was repeated, and whether it had any of length 1 there, which a sum takes away."""
-    missing = len(out_shape) - len(shape)
-    axis = [
-        i - len(out_shape)
-        for i, n in enumerate(out_shape)
-        if i < missing or (shape[i - missing] == 1 and n != 1)
-    ]
-    return tuple(axis), len(axis) != missing or missing < 0
-
-
-Primitive.unbroadcast = staticmethod(unbroadcast)
+# ---------------------------------------------------------------------------------------------------------------------
+# Means
 
 
 @primitive(wide="rules", linear=True, check_dtype=numbers)
@@ -214,7 +103,7 @@ def mean(x, *, axis, keepdims):
 
 
 def _shares(g: Any, x_shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The gradient of a mean, for each element that it was of."""
+    """The gradient of a mean by each element."""
     count = count_along(x_shape, axis) or 1
     if type(g) is np.ndarray and not g.ndim and g.dtype.char in "fd":
         # 4 us sooner than by NumPy's numbers.
@@ -276,7 +165,7 @@ def _highest(x: Any) -> Any:
 
 
 def _to_the_extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
-    """Elements that share the extreme share its gradient."""
+    """Equal elements share the gradient of the extreme."""
     reached = equal(x, spread(out, axis=axis, keepdims=keepdims, shape=x_shape))
     chosen = cast_like(reached, x)
     shared = g / sum_(chosen, axis=axis, keepdims=keepdims)
@@ -338,7 +227,7 @@ _SAFE_SQUARES = {"f": (1e-30, 1e38), "d": (1e-290, 1e308)}
 
 
 def _are_within(x: Any, least: float, most: float) -> bool:
-    """Do all elements lie between two numbers, so that none is nan?"""
+    """Return whether all elements lie between two numbers, so that none is nan."""
     if not x.ndim:
         return least < float(x) < most
     return bool(x.size and least < np.minimum.reduce(x, None) and np.maximum.reduce(x, None) < most)
@@ -356,7 +245,7 @@ def _times_conj(g: Any, x: Any) -> Any:
     """g * conj(x), where g is real and x may be complex."""
     if (x._array if type(x) is Tensor else x).dtype.kind != "c":
         return g * x
-    return Primitive.registry["cast"](g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
+    return cast_(g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
 @primitive(wide=True, check_dtype=floats)
@@ -375,11 +264,11 @@ def _softmax_of(x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims:
     Elements that are +inf share the whole.
     """
     whole = spread(out, axis=axis, keepdims=keepdims, shape=x_shape)
-    behind = x - whole
-    if not without_nan(behind):
+    shifted = x - whole
+    if not without_nan(shifted):
         lowest = number(-np.inf, x)
-        behind = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), behind)
-    weights = exp(behind)
+        shifted = select(isinf(whole), select(equal(x, np.inf), zero_like(x), lowest), shifted)
+    weights = exp(shifted)
     total = spread(sum_(weights, axis=axis, keepdims=keepdims), axis=axis, keepdims=keepdims, shape=x_shape)
     return divide_no_nan(weights, total)
 
@@ -400,7 +289,7 @@ def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepd
 
 
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The sum of the elements along `axis` (all axes by default).
 
@@ -411,7 +300,7 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean of the elements along `axis` (all axes by default). Integers give an integer, rounded towards 0.
 
@@ -422,9 +311,12 @@ def reduce_mean(
 
 
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest element along `axis`. Elements that share the maximum share its gradient.
+    """The largest element along `axis` (all axes by default). Equal ones share its gradient.
+
+    Raises:
+        TypeError: of complex numbers, booleans or strings, which have no order.
 
     >>> float(reduce_max([1.0, 3.0, 2.0]))
     3.0
@@ -433,9 +325,12 @@ def reduce_max(
 
 
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest element along `axis`. Elements that share the minimum share its gradient.
+    """The smallest element along `axis` (all axes by default). Equal ones share its gradient.
+
+    Raises:
+        TypeError: of complex numbers, booleans or strings, which have no order.
 
     >>> float(reduce_min([1.0, 3.0, 2.0]))
     1.0
@@ -444,9 +339,12 @@ def reduce_min(
 
 
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Is any element along `axis` true?
+    """Return whether any element along `axis` (all axes by default) is true.
+
+    Raises:
+        TypeError: if the elements are not booleans.
 
     >>> bool(reduce_any([False, True]))
     True
@@ -455,9 +353,12 @@ def reduce_any(
 
 
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Are all elements along `axis` true?
+    """Return whether all elements along `axis` (all axes by default) are true.
+
+    Raises:
+        TypeError: if the elements are not booleans.
 
     >>> bool(reduce_all([False, True]))
     False
@@ -475,9 +376,12 @@ def _booleans(name: str, value: Any) -> Tensor:
 
 
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """log(sum(exp(x))) along `axis`, without overflow.
+    """log(sum(exp(x))) along `axis` (all axes by default), without overflow.
+
+    Raises:
+        TypeError: if the elements are not floating.
 
     >>> float(reduce_logsumexp([1000.0, 1000.0]))
     1000.6931762695312
@@ -491,9 +395,9 @@ def reduce_logsumexp(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The root of the sum of squares along `axis`. Its gradient at 0 is 0.
+    """The root of the sum of squares along `axis` (all axes by default). The gradient at 0 is 0.
 
     >>> float(reduce_euclidean_norm([3.0, 4.0]))
     5.0
@@ -502,14 +406,17 @@ def reduce_euclidean_norm(
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean square distance from the mean along `axis`.
+    """The mean squared deviation from the mean along `axis` (all axes by default).
+
+    Raises:
+        TypeError: if the elements are neither floating nor complex.
 
     >>> float(reduce_variance([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_variance", input_tensor)
+    x = floating_tensor("reduce_variance", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_variance, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_variance", axis, x._array.ndim)
@@ -518,19 +425,22 @@ def reduce_variance(
         squares = apply1(square, centred)
     else:
         kinds = {"dtype": "float32" if x.dtype.size == 8 else "float64", "source": x.dtype.name}
-        squares = apply(Primitive.registry["cast"], (centred * conj(centred),), kinds)
+        squares = apply1(cast_, centred * conj(centred), kinds)
     return apply1(mean, squares, {"axis": over, "keepdims": bool(keepdims)})
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: Axes = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The standard deviation along `axis`. Its gradient where all elements are equal is 0.
+    """The standard deviation along `axis` (all axes by default). The gradient is 0 where all elements are equal.
+
+    Raises:
+        TypeError: if the elements are neither floating nor complex.
 
     >>> float(reduce_std([1.0, 3.0]))
     1.0
     """
-    x = _floating("reduce_std", input_tensor)
+    x = floating_tensor("reduce_std", input_tensor, allow_complex=True)
     if x._array.dtype.char in HALF:
         return rounded(reduce_std, x, axis=axis, keepdims=keepdims)
     over = axes("reduce_std", axis, x._array.ndim)
@@ -539,37 +449,43 @@ def reduce_std(
     return apply2(divide, length, root)
 
 
-def _floating(name: str, value: Any) -> Tensor:
-    x = convert(value)
-    if not is_differentiable(x._array):
-        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    return x
-
-
 def _centred(x: Tensor, over: tuple[int, ...]) -> Any:
     return apply2(subtract, x, apply1(mean, x, {"axis": over, "keepdims": True}))
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
+    input: TensorLike,
+    axis: Axes = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
 ) -> Tensor:
-    """How many elements along `axis` are not 0; of strings, how many are not empty.
+    """The number of elements along `axis` that are not 0; of strings, not empty.
 
     >>> int(count_nonzero([0.0, 2.0, 3.0]))
     2
     """
     x = convert(input)
     zero = b"" if x.dtype.name == "string" else np.zeros((), x._array.dtype)
-    cast, kind = Primitive.registry["cast_without_gradient"], as_dtype(dtype).name
-    found = apply(cast, (apply(Primitive.registry["not_equal"], (x, zero)),), {"dtype": "int64"})
+    kind = as_dtype(dtype).name
+    found = apply1(cast_without_gradient, apply2(not_equal, x, zero), {"dtype": "int64"})
     total = _reduce(sum_, "count_nonzero", found, axis, keepdims)
-    return total if kind == "int64" else apply(cast, (total,), {"dtype": kind})
+    return total if kind == "int64" else apply1(cast_without_gradient, total, {"dtype": kind})
 
 
-def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """The index of the largest element along `axis` (the first axis by default); of equals the first.
+def argmax(
+    input: TensorLike,
+    axis: Axis | None = None,
+    output_type: DTypeLike | None = "int64",
+    name: str | None = None,
+) -> Tensor:
+    """The index of the largest element along `axis` (the first axis by default); of equal ones the first.
 
-    `output_type` is int64 (the default, or None), int32, int16 or uint16.
+    Args:
+        output_type: int64 (the default, or None), int32, int16 or uint16.
+
+    Raises:
+        TypeError: of another `output_type`, or of complex numbers or strings, which have no order.
 
     >>> int(argmax([1.0, 3.0, 2.0]))
     1
@@ -577,10 +493,19 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: str |
     return _arg(argmax_, "argmax", input, axis, output_type)
 
 
-def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """The index of the smallest element along `axis` (the first axis by default); of equals the first.
+def argmin(
+    input: TensorLike,
+    axis: Axis | None = None,
+    output_type: DTypeLike | None = "int64",
+    name: str | None = None,
+) -> Tensor:
+    """The index of the smallest element along `axis` (the first axis by default); of equal ones the first.
 
-    `output_type` is int64 (the default, or None), int32, int16 or uint16.
+    Args:
+        output_type: int64 (the default, or None), int32, int16 or uint16.
+
+    Raises:
+        TypeError: of another `output_type`, or of complex numbers or strings, which have no order.
 
     >>> int(argmin([1.0, 3.0, 2.0]))
     0

@@ -13,10 +13,10 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import Primitive, apply, numbers, primitive, rounded
+from ...core.slicing import along, bounds, gather_, getitem, place, run_starts
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import is_traced, xp
-from ..array.indexing import getitem, place
-from ..array.movement import along, bounds, gather_, reshape, run_starts
+from ..array.movement import reshape
 from ..known import afford, shape_known
 from ..scalars import integer
 from .elementwise import cast_like, divide, divide_no_nan, equal, number, select, truncatediv

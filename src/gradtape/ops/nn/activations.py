@@ -7,9 +7,10 @@ from typing import Any
 
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, reals
+from ...core.structural import concat_
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.movement import cast, concat_
+from ..array.movement import cast
 from ..math.elementwise import (
     cast_like,
     constant_in,

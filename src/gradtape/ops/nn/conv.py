@@ -6,8 +6,9 @@ from typing import Any
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply
+from ...core.structural import reshape_, transpose_
 from ...core.tensor import Tensor, convert
-from ..array.movement import reshape_, static_shape, together, transpose_
+from ..array.movement import static_shape, together
 from ..known import afford
 from .convolve import convolve, deconvolve
 from .windows import channels_come_first, numbers_of, padding_of, spatial_windows

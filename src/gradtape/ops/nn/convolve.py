@@ -16,8 +16,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core import dtypes
 from ...core.primitive import primitive
+from ...core.structural import reshape_, transpose_
 from ...engine.arrays import xp
-from ..array.movement import reshape_, transpose_
 from .windows import Windows, into, taps
 
 # Elements copied before they are multiplied: what stays in the cache saves a third of the time.

@@ -12,11 +12,12 @@ import numpy as np
 
 from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ...core.primitive import apply, apply2
+from ...core.slicing import Index, gather_, getitem
+from ...core.structural import concat_, stack_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..array.indexing import Index, getitem
-from ..array.movement import cast, concat_, gather_, reshape, stack_, transpose
+from ..array.movement import cast, reshape, transpose
 from ..array.scatter import scatter_nd
 from ..control.loops import foldl
 from ..known import known, shape_known

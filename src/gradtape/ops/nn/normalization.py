@@ -11,22 +11,16 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, rounded
-from ...core.tensor import Tensor, convert, wrap
+from ...core.structural import reshape_
+from ...core.tensor import Tensor, convert, floating_tensor, wrap
 from ...engine.arrays import xp
-from ..array.movement import cast, reshape, reshape_, together
+from ..array.movement import cast, reshape, together
 from ..math.elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
 from ..math.reduction import axes as axes_of
 from ..math.reduction import mean as mean_
 from ..math.reduction import reduce_sum
 from ..scalars import integer
 from ..scalars import number as number_of
-
-
-def _floating(name: str, value: Any) -> Any:
-    x = convert(value)
-    if not x.dtype.is_floating:
-        raise DTypeError(f"{name} takes floating tensors, not {x.dtype.name}: use cast(x, 'float32')")
-    return x
 
 
 def _finished(name: str, pair: Any, x: Any, axes: Any, keepdims: Any) -> tuple[Any, Any]:
@@ -67,7 +61,7 @@ def weighted_moments(
     >>> float(mean), float(variance)
     (1.5, 0.75)
     """
-    x = _floating("weighted_moments", x)
+    x = floating_tensor("weighted_moments", x)
     weights: Any = convert(frequency_weights, None, x._array.dtype)
     if x._array.dtype.char in HALF:
         return rounded(weighted_moments, x, axes=axes, frequency_weights=weights, keepdims=keepdims)
@@ -87,7 +81,7 @@ def sufficient_statistics(
     >>> [float(t) for t in sufficient_statistics([1.0, 3.0], [0])[:3]]
     [2.0, 4.0, 10.0]
     """
-    x = _floating("sufficient_statistics", x)
+    x = floating_tensor("sufficient_statistics", x)
     over = axes_of("sufficient_statistics", axes, x.ndim)
     count = np.asarray(math.prod(x._array.shape[a] for a in over), x._array.dtype)
     offset = None if shift is None else convert(shift, None, x._array.dtype)
@@ -124,7 +118,7 @@ def batch_normalization(
     >>> batch_normalization([1.0, 3.0], 2.0, 4.0, 10.0, 1.0, 0.0).numpy()
     array([ 9.5, 10.5], dtype=float32)
     """
-    x = _floating("batch_normalization", x)
+    x = floating_tensor("batch_normalization", x)
     if x._array.dtype.char in HALF:
         given = [None if v is None else _beside(x, v) for v in (mean, variance, offset, scale)]
         return rounded(batch_normalization, x, *given, variance_epsilon=variance_epsilon)
@@ -159,7 +153,7 @@ def local_response_normalization(
     from .pool import window_sum  # which is not needed for all the rest
     from .windows import Windows
 
-    x = _floating("local_response_normalization", input)
+    x = floating_tensor("local_response_normalization", input)
     if x._array.dtype.char in HALF:
         return rounded(
             local_response_normalization, x, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta

@@ -11,11 +11,13 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
+from ...core.slicing import bounds
+from ...core.structural import reshape_, sum_, total
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.movement import bounds, broadcast_to, reshape_, transpose
+from ..array.movement import broadcast_to, transpose
 from ..math.elementwise import exp
-from ..math.reduction import largest, one_axis, sum_, total
+from ..math.reduction import largest, one_axis
 
 
 @primitive(wide="rules", check_dtype=floats, name="softmax")

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from ...core.slicing import Index
+from ...core.slicing import padded as padded_at
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.indexing import Index
-from ..array.indexing import padded as padded_at
 from ..known import known
 from ..scalars import choice
 

@@ -15,10 +15,11 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, primitive
+from ...core.slicing import gather_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..array.movement import gather_, identity, static_number, static_shape
+from ..array.movement import identity, static_number, static_shape
 from ..known import afford
 from ..math.elementwise import add, divide, maximum, multiply, subtract
 from ..math.special import gamma_density, igamma_by_shape
@@ -45,13 +46,6 @@ def _numbers(name: str, what: str, value: Any) -> Any:
     return x._array.astype(np.float64)
 
 
-def _floating(name: str, dtype: Any) -> Any:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
-    return kind.numpy_dtype
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Normal, uniform
 
@@ -67,7 +61,7 @@ def truncated_normal(name: str, reserve: Reserve, shape: Any, mean: Any, stddev:
 def _around(
     draw: Callable[..., Any], name: str, reserve: Reserve, shape: Any, mean: Any, stddev: Any, dtype: Any
 ) -> Tensor:
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     size = sizes(name, shape)
     count = math.prod(size)
     centre, spread = _unless(0, mean, kind), _unless(1, stddev, kind)
@@ -192,7 +186,7 @@ def gamma(
     name: str, reserve: Reserve, shape: tuple[int, ...], alpha: Any, beta: Any, dtype: Any, *, prepend: bool
 ) -> Tensor:
     """Samples of gamma distributions; `shape` is that of the result, or stands in front of the parameters'."""
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     a, b = convert(alpha, kind), convert(1 if beta is None else beta, kind)
     parameters = _together(name, a._array.shape, b._array.shape)
     size = shape + parameters if prepend else _covering(name, shape, parameters)

@@ -15,12 +15,12 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.slicing import Index, getitem, place
+from ...core.structural import conj
 from ...core.tensor import Tensor, convert
 from ...engine.arrays import xp
-from ..array.indexing import Index, getitem, place
 from ..array.movement import concat, static_shape
 from ..known import afford
-from ..math.elementwise import conj
 from ..math.reduction import one_axis
 from ..scalars import choice
 

@@ -11,9 +11,10 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
+from ...core.structural import reshape_
 from ...core.tensor import Tensor, convert, wrap
 from ...engine.arrays import xp
-from ..array.movement import concat, reshape_, transpose
+from ..array.movement import concat, transpose
 from ..array.padding import pad
 from ..known import afford
 from ..math.cumulative import cumsum
@@ -125,13 +126,6 @@ dct_.rules(x=_dct_rule)
 # Windows
 
 
-def _floating(name: str, dtype: Any) -> Any:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise DTypeError(f"{name}: dtype must be floating, not {kind.name}")
-    return kind.numpy_dtype
-
-
 def _window_length(name: str, value: Any) -> int:
     length = integer(name, "window_length", value, 0)
     afford(name, (length,), 40)
@@ -139,7 +133,7 @@ def _window_length(name: str, value: Any) -> int:
 
 
 def _raised_cosine(name: str, window_length: Any, periodic: Any, dtype: Any, mean: float) -> Tensor:
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     length = _window_length(name, window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
@@ -177,7 +171,7 @@ def kaiser_window(
     >>> kaiser_window(3, 2.0).numpy().round(4)
     array([0.4387, 1.    , 0.4387], dtype=float32)
     """
-    kind = _floating("kaiser_window", dtype)
+    kind = dtypes.floating("kaiser_window", dtype)
     length = _window_length("kaiser_window", window_length)
     if length == 1:
         return wrap(np.ones(1, kind))
@@ -207,7 +201,7 @@ def vorbis_window(window_length: Any, dtype: Any = "float32", name: str | None =
     >>> vorbis_window(4).numpy().round(4)
     array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
     """
-    kind = _floating("vorbis_window", dtype)
+    kind = dtypes.floating("vorbis_window", dtype)
     length = _window_length("vorbis_window", window_length)
     rise = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
     return wrap(np.sin(np.pi / 2 * rise * rise).astype(kind))
@@ -487,7 +481,7 @@ def linear_to_mel_weight_matrix(
     TensorShape([9, 4])
     """
     name = "linear_to_mel_weight_matrix"
-    kind = _floating(name, dtype)
+    kind = dtypes.floating(name, dtype)
     bands = integer(name, "num_mel_bins", num_mel_bins, 1)
     bins = integer(name, "num_spectrogram_bins", num_spectrogram_bins, 1)
     afford(name, (bins, bands), 32)

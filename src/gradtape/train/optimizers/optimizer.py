@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from ...core.custom import no_recording
 from ...core.indexed_slices import IndexedSlices
+from ...core.primitive import no_recording
 from ...core.scopes import snake_case
 from ...core.tensor import Tensor, convert, wrap
 from ...core.variable import Variable
