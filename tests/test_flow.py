@@ -321,7 +321,7 @@ def equations(jaxpr):
 
 def size_of(function):
     (program,) = function._programs.values()
-    return equations(program.values.traced.code.jaxpr)
+    return equations(program.executable.graph.code.jaxpr)
 
 
 LOOPS = {
@@ -485,7 +485,7 @@ def test_a_step_backwards_has_one_product_however_many_it_takes():
         np.testing.assert_allclose(np.array(a), np.array(e), rtol=1e-12)
     (program,) = function._programs.values()
     # Forwards, one. Backwards the step's own is done before the loop, that of the weights' gradient after it.
-    assert products_in_loops(program.values.traced.code.jaxpr) == [1, 1]
+    assert products_in_loops(program.executable.graph.code.jaxpr) == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -547,4 +547,4 @@ def test_nothing_as_large_as_the_weights_is_kept_for_each_step(body):
 
     step(rows)
     (program,) = step._programs.values()
-    assert max(sizes(program.values.traced.code.jaxpr)) < 50 * 40 * 40 / 2
+    assert max(sizes(program.executable.graph.code.jaxpr)) < 50 * 40 * 40 / 2

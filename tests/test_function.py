@@ -722,10 +722,10 @@ def test_another_kind_of_tensor_costs_no_random_numbers():
 
 
 def test_what_a_program_is_for_is_tried_once_only(monkeypatch):
-    from gradtape.compiled.program import Values
+    from gradtape.compiled.executable import Executable
 
-    compute, computed = Values._compute, []
-    monkeypatch.setattr(Values, "_compute", lambda *arrays: computed.append(1) or compute(*arrays))
+    compute, computed = Executable._compute, []
+    monkeypatch.setattr(Executable, "_compute", lambda *arrays: computed.append(1) or compute(*arrays))
     default = tf.constant([1.0, 2.0])
 
     @tf.function

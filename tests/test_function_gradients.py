@@ -504,3 +504,22 @@ def test_a_dropped_tape_frees_what_it_kept():
     del tape
     gc.collect()
     assert all(plan() is None for plan in kept)
+
+
+def test_the_second_gradient_of_a_call_of_python_is_right_for_complex_numbers():
+    x = tf.constant([0.3 + 0.4j, 1.0 - 0.2j], tf.complex128)
+
+    def cube(x):
+        return x * x * x
+
+    def second(function):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            g = inner.gradient(y, x)
+        return outer.gradient(g, x)
+
+    called = tf.function(lambda x: tf.py_function(cube, [x], tf.TensorSpec((2,), tf.complex128)))
+    np.testing.assert_allclose(np.array(second(called)), np.array(second(cube)), rtol=1e-12)

@@ -94,19 +94,9 @@ UPWARDS = {
 }
 
 # Files that know each other. `core`: a list that holds tensors is stacked, an operation, and operations convert their
-# inputs. `compiled`: a trace makes blocks, which are traces and programs.
+# inputs.
 CIRCLES = [
     {"core.primitive", "core.slicing", "core.structural", "core.tensor"},
-    {"compiled.autograph.lowering", "compiled.autograph.syntax"},
-    {"compiled.autograph.conversion", "compiled.autograph.operators"},
-    {
-        "compiled.blocks",
-        "compiled.control_flow",
-        "compiled.program",
-        "compiled.pullback",
-        "compiled.python_calls",
-        "compiled.trace",
-    },
 ]
 
 

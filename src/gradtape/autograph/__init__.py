@@ -34,7 +34,7 @@ def to_graph(
     3
     """
     from ..compiled.autograph.conversion import converted
-    from ..compiled.autograph.syntax import CannotConvert
+    from ..compiled.autograph.source import CannotConvert
 
     function = _plain("to_graph", entity)
     try:

@@ -1,7 +1,7 @@
-"""The arguments of a @function: tensors and variables apart, and a key by which the program for a call is found.
+"""The arguments of a @function: its tensors and variables, and the cache key of the program for the call.
 
-Of tensors and variables shapes and dtypes are part of the key; of the rest, value and type. Objects are held weakly: a
-function keeps none alive.
+Of tensors and variables, shapes and dtypes are part of the key; of the rest, value and type. Objects are referred to
+weakly: a function keeps none alive.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, array_of, convert, wrap
 from ..core.variable import Variable
-from .placeholders import Parameter, Text, VariableSpec
+from .placeholders import ArgumentVariable, Text, VariableSpec
 
-PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are their own key
+PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are part of the cache key as they are
 _PYTHON = PLAIN | {float, complex}
 
 
-class _Place:
-    """Where a tensor stands in a structure of arguments."""
-
-
-_TENSOR = _Place()
+_TENSOR = object()  # stands for a tensor in a structure of arguments
 
 
 class Arguments:
-    """The arguments of a call: tensors and variables apart, and a key for those like them and for all the rest.
+    """The arguments of a call: their leaves, and the cache key.
 
-    If variables, or texts, are `particular`, those very ones are part of the key: see `parameters`.
+    If `specialized` has variables, or texts, those very ones are part of the key: see `placeholders.Specialize`.
     """
 
     def __init__(
@@ -42,14 +38,14 @@ class Arguments:
         name: str,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        particular: Collection[type] = (),
+        specialized: Collection[type] = (),
     ) -> None:
-        self.leaves: list[Any] = []  # tensors and variables, each of these once
-        self.variables: dict[int, int] = {}  # by their keys: where they are among the leaves
-        self._rest: list[Any] = []  # every leaf: `_TENSOR` for a tensor, a spec for a variable
-        self._parts: list[Any] = []  # of the key: two for each leaf
+        self.leaves: list[Any] = []  # tensors, and each variable once
+        self.variables: dict[int, int] = {}  # positions of variables among the leaves, by their keys
+        self._templates: list[Any] = []  # every leaf: `_TENSOR` for a tensor, a spec for a variable
+        self._parts: list[Any] = []  # of the cache key: two for each leaf
         self._structure: Any = args, kwargs
-        self._particular = particular
+        self._specialized = specialized
         for leaf in nest.flatten(self._structure):
             self._add(name, _as_leaf(leaf))
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
@@ -61,17 +57,17 @@ class Arguments:
         if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
             array = array_of(leaf)
             self.leaves.append(leaf)
-            self._rest.append(_TENSOR)
+            self._templates.append(_TENSOR)
             self._parts += (array.shape, array.dtype)
-        elif type(leaf) is Variable and Variable not in self._particular and leaf._constraint is None:
+        elif type(leaf) is Variable and Variable not in self._specialized and leaf._constraint is None:
             self._add_variable(leaf)
-        elif type(leaf) is Tensor and Text not in self._particular:
-            self._rest.append(Text(leaf._array.shape, leaf._array))
+        elif type(leaf) is Tensor and Text not in self._specialized:
+            self._templates.append(Text(leaf._array.shape, leaf._array))
             self._parts += (Text, leaf._array.shape)
         else:
-            held = _held(leaf)
-            self._rest.append(held)
-            self._parts += (type(leaf), _hashable(name, leaf, held))
+            value = _weak(leaf)
+            self._templates.append(value)
+            self._parts += (type(leaf), _hashable(name, leaf, value))
 
     def _add_variable(self, variable: Variable) -> None:
         position = self.variables.setdefault(variable._key, len(self.leaves))
@@ -80,53 +76,53 @@ class Arguments:
         array, shape = array_of(variable._tensor), variable._shape
         declared = None if shape.rank is None else tuple(shape)
         spec = VariableSpec(array.shape, array.dtype, declared, variable._trainable, position)
-        self._rest.append(spec)
+        self._templates.append(spec)
         self._parts += (VariableSpec, spec)
 
-    def of(self, inputs: list[Tensor]) -> Any:
-        """The arguments with these traced tensors, and variables that hold them, in the others' places."""
-        parameters: dict[int, Parameter] = {}
+    def with_placeholders(self, inputs: list[Tensor]) -> Any:
+        """The arguments with placeholders: these traced tensors, and variables that hold them."""
+        variables: dict[int, ArgumentVariable] = {}
         tensors = iter([t for i, t in enumerate(inputs) if i not in self.variables.values()])
 
-        def stand_in(leaf: Any) -> Any:
+        def placeholder(leaf: Any) -> Any:
             if leaf is _TENSOR:
                 return next(tensors)
             if type(leaf) is Text:
                 return leaf.tensor()
             if type(leaf) is not VariableSpec:
                 return _value(leaf)
-            if leaf.number not in parameters:
-                parameters[leaf.number] = Parameter(inputs[leaf.number], leaf, leaf.number)
-            return parameters[leaf.number]
+            if leaf.position not in variables:
+                variables[leaf.position] = ArgumentVariable(inputs[leaf.position], leaf)
+            return variables[leaf.position]
 
-        return nest.pack_sequence_as(self._structure, [stand_in(leaf) for leaf in self._rest])
+        return nest.pack_sequence_as(self._structure, [placeholder(leaf) for leaf in self._templates])
 
-    def with_texts(self) -> bool:
-        """Make the texts part of the key, if the function that was traced has looked at one of them."""
-        if not any(type(leaf) is Text and leaf.was_seen for leaf in self._rest):
+    def specialize_texts(self) -> bool:
+        """Make the texts part of the key, if the function that was traced has read one of them."""
+        if not any(type(leaf) is Text and leaf.was_read for leaf in self._templates):
             return False
-        for i, leaf in enumerate(self._rest):
+        for i, leaf in enumerate(self._templates):
             if type(leaf) is Text:
-                tensor = self._rest[i] = wrap(leaf.array)
+                tensor = self._templates[i] = wrap(leaf.array)
                 self._parts[2 * i : 2 * i + 2] = Tensor, _hashable("", tensor, tensor)
         self.key = tuple(self._parts)
         return True
 
     def forget(self) -> None:
-        """Let go of tensors and objects: nothing of them is needed to know the call again."""
+        """Drop tensors and objects: the cache key needs none of them."""
         self.leaves = []
-        self._rest = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._rest]
-        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._rest))
+        self._templates = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._templates]
+        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._templates))
 
     @property
     def is_dead(self) -> bool:
-        """Is an object among them gone? Then no call can have these arguments again."""
-        return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._rest)
+        """Whether an object among them is gone: no call can have these arguments again."""
+        return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._templates)
 
     def described(self, names: list[str]) -> list[tuple[str, str]]:
-        """Each argument's name, and what it is, in words."""
+        """Each argument's name and description."""
         tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
-        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._rest]
+        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates]
         args, kwargs = nest.pack_sequence_as(self._structure, leaves)
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
@@ -140,8 +136,8 @@ def _as_leaf(leaf: Any) -> Any:
     return leaf._read() if hasattr(type(leaf), "_read") else leaf
 
 
-def _held(leaf: Any) -> Any:
-    """How a leaf that is no tensor is kept: an object weakly, if it can be."""
+def _weak(leaf: Any) -> Any:
+    """A weak reference to an object, if there can be one; a plain value as it is."""
     if type(leaf) in _PYTHON or type(leaf) is Tensor:
         return leaf
     try:
@@ -154,7 +150,7 @@ def _value(leaf: Any) -> Any:
     return leaf() if type(leaf) is weakref.ref else leaf
 
 
-def _hashable(name: str, leaf: Any, held: Any) -> Any:
+def _hashable(name: str, leaf: Any, value: Any) -> Any:
     if type(leaf) is float:
         return leaf.hex()  # tells 0.0 from -0.0, and finds nan again
     if type(leaf) is complex:
@@ -164,13 +160,13 @@ def _hashable(name: str, leaf: Any, held: Any) -> Any:
     if type(leaf) is Tensor:  # of strings: part of the signature
         return leaf._array.shape, tuple(leaf._array.flat)
     try:
-        hash(held)
+        hash(value)
     except TypeError:
         raise TypeError(
             f"the function {name} was given {leaf!r} of type {type(leaf).__name__}, which has no hash: what is no "
             "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
         ) from None
-    return held
+    return value
 
 
 def _described(value: Any) -> str:
@@ -188,7 +184,7 @@ def _described(value: Any) -> str:
 
 
 def checked_signature(name: str, specs: Any, signature: inspect.Signature | None) -> tuple[Any, ...]:
-    """An `input_signature` as given to `function`, if it is one for this function."""
+    """Validate an `input_signature` for a function."""
     if not isinstance(specs, (list, tuple)):
         raise TypeError(
             f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
@@ -222,7 +218,7 @@ def bind(
 def fit(
     name: str, specs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], defaults: list[Any]
 ) -> tuple[Any, ...]:
-    """The arguments as tensors that fit the specs; those behind must be what they are by default."""
+    """The arguments as tensors that fit the specs; those after must have their default values."""
     extra = [*args[len(specs) :], *kwargs.values()]
     if len(args) < len(specs) or not _same(extra, defaults):
         raise TypeError(
@@ -248,7 +244,7 @@ def _fitting(name: str, specs: Any, args: Any) -> Any:
 
 
 def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:
-    """A value as a tensor that is what a spec says."""
+    """A value as a tensor that fits a spec."""
     try:
         tensor = (
             value._as_tensor()
@@ -274,7 +270,7 @@ def example(spec: Any) -> Any:
 
 
 def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
-    """By what name each leaf that is a spec can be given to a concrete function: the spec's, or the argument's."""
+    """The names by which a concrete function takes each leaf that is a spec: the spec's, or the argument's."""
     for name, value in (*zip(names, args), *sorted(kwargs.items())):
         for leaf in nest.flatten(value):
             if isinstance(leaf, TensorSpec):

@@ -1,7 +1,7 @@
-"""What variables and tensors hold, as compiled programs read and write it.
+"""The arrays of variables and tensors, as compiled programs read and write them.
 
-A program writes variables in place: it is given their arrays, and the memory of those is its own. Whatever else has one
-of them (a tape, for a gradient to come; a call in another thread) keeps it: then the program is given a copy.
+A program writes variables in place: their arrays are donated, and the program reuses their memory. If anything else has
+one of them (a tape, for a gradient to come; a call in another thread), the program is given a copy.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .placeholders import Text
 
 blank = object.__new__
 x64 = jax.enable_x64
-writing = threading.RLock()  # held while a compiled function computes what variables are to hold
+writing = threading.RLock()  # held while a compiled function writes variables
 
 
-def _look(self: Tensor, name: str) -> Any:
+def _create_view(self: Tensor, name: str) -> Any:
     """Create the NumPy view of a compiled result on first access."""
     if name == "_array":
         try:
@@ -36,7 +36,7 @@ def _look(self: Tensor, name: str) -> Any:
         except AttributeError:
             text = getattr(self, "_both", None)
             if type(text) is Text:  # an argument of a function that is being traced
-                self._array = array = text.look()
+                self._array = array = text.read()
                 return array
             device = self._device
         self._both = device
@@ -57,11 +57,11 @@ def _look(self: Tensor, name: str) -> Any:
     )
 
 
-create_missing_by(_look)
+create_missing_by(_create_view)
 
 
 def on_device(tensor: Tensor) -> Any:
-    """The array of a tensor where compiled code can use it. Stays with the tensor: the next call finds it there."""
+    """The array of a tensor on JAX's device. It stays with the tensor: the next call finds it there."""
     try:
         return device_of(tensor)
     except AttributeError:
@@ -84,7 +84,7 @@ def tensors(arrays: list[Any]) -> list[Tensor]:
 
 
 def from_device(array: Any, key: int = 0) -> Tensor:
-    """A tensor for what compiled code computed. NumPy's view of it is made when somebody looks."""
+    """A tensor for a result of compiled code. NumPy's view of it is created on first access."""
     tensor = blank(Tensor)
     tensor._device = array
     tensor._key = key
@@ -92,18 +92,18 @@ def from_device(array: Any, key: int = 0) -> Tensor:
 
 
 def values_of(variables: list[Variable]) -> list[Any]:
-    """The arrays of variables, to be read: as long as somebody has them, they are not given away."""
+    """The arrays of variables, to be read: as long as they are in use, they are not donated."""
     if not variables:
         return []
     with writing:
         try:
             return [device_of(v._tensor) for v in variables]
         except AttributeError:
-            return [device_of(cell_of(v)) for v in variables]
+            return [device_of(on_device_tensor(v)) for v in variables]
 
 
-def cell_of(variable: Variable) -> Tensor:
-    """A variable's tensor, with an array for compiled code and no other: eager code may write into NumPy's."""
+def on_device_tensor(variable: Variable) -> Tensor:
+    """A variable's tensor, with an array on JAX's device and no other: eager code may write into NumPy's."""
     tensor = variable._tensor
     try:
         device_of(tensor)
@@ -112,54 +112,58 @@ def cell_of(variable: Variable) -> Tensor:
     return tensor
 
 
-def written_out(
-    compiled: Callable[..., Any], variables: list[Variable], form: str, otherwise: Callable[[list[Any]], Any]
+def specialize(
+    compiled: Callable[..., Any],
+    variables: list[Variable],
+    expression: str,
+    fallback: Callable[[list[Any]], Any],
 ) -> Callable[[list[Any]], Any]:
-    """A call that reads variables, computes, and makes tensors t0, t1, ... in a form such as "[t0, t1]".
+    """Generate the code of a call that reads variables, computes, and returns tensors as in "[t0, t1]".
 
-    Written out for these it takes 1 us less. `otherwise` is called where a variable was not in compiled code before, or
-    is being written in another thread.
+    It takes 1 us less than a general one. `fallback` is called if a variable was not in compiled code before, or is
+    being written in another thread.
     """
     names: dict[str, Any] = {f"v{i}": variable for i, variable in enumerate(variables)}
-    given = "".join(f"device_of({name}._tensor), " for name in names)
-    lines = [
-        "def run(inputs):",
-        f"    try: given = ({given}*inputs,)",
-        "    except AttributeError: return otherwise(inputs)",
-        "    _, results = compiled(*given)",
-    ]
-    for i in range(form.count("t")):
+    values = "".join(f"device_of({name}._tensor), " for name in names)
+    lines = ["def run(inputs):"]
+    if variables:
+        lines += [
+            f"    try: inputs = ({values}*inputs,)",
+            "    except AttributeError: return fallback(inputs)",
+        ]
+    lines.append("    results = compiled(*inputs)")
+    for i in range(expression.count("t")):
         lines += [f"    t{i} = blank(Tensor)", f"    t{i}._device = results[{i}]", f"    t{i}._key = 0"]
     names |= {"device_of": device_of, "blank": blank, "Tensor": Tensor}
-    names |= {"compiled": compiled, "otherwise": otherwise}
-    exec("\n".join([*lines, f"    return {form}"]), names)
+    names |= {"compiled": compiled, "fallback": fallback}
+    exec("\n".join([*lines, f"    return {expression}"]), names)
     run: Callable[[list[Any]], Any] = names["run"]
     return run
 
 
 def store(variables: list[Variable], arrays: list[Any]) -> None:
-    """Put what a program computed for them into variables."""
+    """Store the results of a program in variables."""
     for variable, array in zip(variables, arrays):
         variable._tensor = from_device(array, variable._key)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Written in place
+# Writing in place
 
 
-# `do(map(set_device, tensors, arrays))` runs inside of C from beginning to end: a Ctrl-C comes before it or after it.
-do = deque[Any](maxlen=0).extend
+# `consume(map(set_device, tensors, arrays))` runs in C from beginning to end: a Ctrl-C comes before it or after it.
+consume = deque[Any](maxlen=0).extend
 set_device = Tensor.__dict__["_device"].__set__
 drop_device = Tensor.__dict__["_device"].__delete__
 
 
-_copied = jax.jit(jax.numpy.copy)  # by itself it is Python code of JAX's, which takes no interrupt well
+_copied = jax.jit(jax.numpy.copy)  # without jit it is Python code of JAX's, which takes no interrupt well
 
 
-def set_apart(variables: list[Variable], tensors: list[Tensor], arrays: list[Any]) -> None:
-    """Of variables whose arrays were taken out of their tensors: leave to others what others have, too.
+def copy_shared(variables: list[Variable], tensors: list[Tensor], arrays: list[Any]) -> None:
+    """Copy those arrays, taken out of the tensors of variables, that are in use elsewhere.
 
-    They keep the tensor, with its array in it; the variable has another tensor, and a copy is to be written into.
+    The old tensor keeps the array; the variable gets another tensor, and the copy is donated.
     """
     for i in range(len(arrays)):
         if getrefcount(tensors[i]) + getrefcount(arrays[i]) > UNSHARED_ITEMS:

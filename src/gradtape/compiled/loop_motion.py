@@ -1,9 +1,9 @@
-"""What the steps of a loop need not compute one after the other.
+"""Code motion for loops that pull gradients back: computing for all steps at once what need not be done in turn.
 
-A loop backwards runs each step again before it pulls gradients through it. That depends on what the step was given,
-which is known for all steps by then, and not on what comes round: it is computed for all of them before the loop. And
-the gradient of a weight that all steps share is a sum of products, one of each step: they are computed after the loop,
-as one product. So many small products become few large ones.
+A loop backwards computes each step again before it pulls gradients through it. That depends on the inputs of the step,
+which are known for all steps by then, and not on the carry: it is hoisted, and computed for all steps before the loop.
+And the gradient of a weight that all steps share is a sum of products, one of each step: they are computed after the
+loop, as one product. So many small products become few large ones.
 """
 
 from __future__ import annotations
@@ -15,81 +15,95 @@ from typing import Any
 import jax
 from jax.extend.core import Var, jaxprs_in_params
 
-# Of several steps at once these are slow.
-_SLOW = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort")
+from .jaxprs import replaced
+
+_SLOW = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort")  # for several steps at once
 _PRODUCTS = ("dot_general", "conv_general_dilated")
-_QUICK = ("add", "mul", "neg", "sub")  # quicker to compute than to read
-_LARGE = 8  # times as large as what a step is given: too much to keep for all of them
+_CHEAP = ("add", "mul", "neg", "sub")  # faster to compute than to read
+_LARGE = 8  # times the size of a step's inputs: too much to keep for all steps
 
 
-def ahead(jaxpr: Any, consts: list[Any], rows: list[int], count: int) -> Parts | None:
-    """The parts of a step's code; None if there are no products to do before the loop."""
-    parts = Parts(jaxpr, consts, rows, count)
+def hoist(jaxpr: Any, constants: list[Any], rows: list[int], count: int) -> SplitStep | None:
+    """Split a step's code into parts; None if there are no products to compute before the loop."""
+    parts = SplitStep(jaxpr, constants, rows, count)
     return parts if any(eqn.primitive.name in _PRODUCTS for eqn in parts.before_code.eqns) else None
 
 
-class Parts:
-    """A step's code in three parts. Its inputs at the positions `rows` are known for all steps before the loop begins;
-    the first `count` others come round, and are the first `count` results."""
+class SplitStep:
+    """The code of a step in three parts: before, inside and after the loop.
 
-    def __init__(self, jaxpr: Any, consts: list[Any], rows: list[int], count: int) -> None:
-        self.consts = consts
-        self.jaxpr = jaxpr
+    Args:
+        rows: positions of the inputs that are known for all steps before the loop begins.
+        count: the first `count` other inputs are the carry, and so are the first `count` results.
+    """
+
+    def __init__(self, jaxpr: Any, constants: list[Any], rows: list[int], count: int) -> None:
+        self.constants = constants
+        self.count = len(jaxpr.outvars)
         known = {jaxpr.invars[i] for i in rows}
-        unknown = {v for v in jaxpr.invars if v not in known}
-        limit = _LARGE * _size(known)
-        fixed: list[Any] = []
-        before: list[Any] = []
-        later: list[Any] = []
-        for eqn in jaxpr.eqns:
-            inputs = {v for v in eqn.invars if isinstance(v, Var)}
-            if not inputs & unknown and not inputs & known and not eqn.effects:
-                fixed.append(eqn)
-            elif not inputs & unknown and _is_plain(eqn) and _size(eqn.outvars) <= limit:
-                before.append(eqn)
-                known.update(eqn.outvars)
-            else:
-                later.append(eqn)
-                unknown.update(eqn.outvars)
-        round_ = [v for i, v in enumerate(jaxpr.invars) if i not in rows][:count]
-        self.sums = _sums(jaxpr, later, round_, known | unknown)
-        done = {id(eqn) for *_, add, product in self.sums for eqn in (add, product)}
-        later = [eqn for eqn in later if id(eqn) not in done]
+        fixed, before, inside, unknown = _sorted_equations(jaxpr, known)
+        carry = [v for i, v in enumerate(jaxpr.invars) if i not in rows][:count]
+        self.sums = _sums_of_products(jaxpr, inside, carry, known | unknown)
+        moved = {id(eqn) for *_, add, product in self.sums for eqn in (add, product)}
+        inside = [eqn for eqn in inside if id(eqn) not in moved]
         results = list(jaxpr.outvars)
-        for place, *_ in self.sums:
-            results[place] = round_[place]
+        for position, *_ in self.sums:
+            results[position] = carry[position]
         factors = list(dict.fromkeys(v for *_, product in self.sums for v in product.invars))
-        used = {v for v in [*results, *factors, *_inputs(later)] if isinstance(v, Var)}
-        anew = _anew([eqn for eqn in before if eqn.outvars[0] not in factors], used)
-        kept = [v for eqn in before for v in eqn.outvars if v in used and v not in anew]
-        self.inner = [v for v in factors if v not in kept]  # the factors that a step gives
-        self.kept = kept
-        self.before_code = self._part([jaxpr.invars[i] for i in rows], kept, fixed + before)
-        step = [*fixed, *anew.values(), *later]
-        self.step_code = self._part([*jaxpr.invars, *kept], [*results, *self.inner], step)
-        self.count = len(results)
-
-    def _part(self, inputs: list[Any], results: list[Any], eqns: list[Any]) -> Any:
-        names = self.jaxpr.debug_info.with_unknown_names()
-        return self.jaxpr.replace(invars=inputs, outvars=results, eqns=eqns, debug_info=names)
+        used = {v for v in [*results, *factors, *_inputs(inside)] if isinstance(v, Var)}
+        repeated = _cheap_to_repeat([eqn for eqn in before if eqn.outvars[0] not in factors], used)
+        self.hoisted = [v for eqn in before for v in eqn.outvars if v in used and v not in repeated]
+        self.factors = [v for v in factors if v not in self.hoisted]  # those that a step computes
+        self.before_code = replaced(
+            jaxpr, invars=[jaxpr.invars[i] for i in rows], outvars=self.hoisted, eqns=fixed + before
+        )
+        self.step_code = replaced(
+            jaxpr,
+            invars=[*jaxpr.invars, *self.hoisted],
+            outvars=[*results, *self.factors],
+            eqns=[*fixed, *repeated.values(), *inside],
+        )
 
     def before(self, rows: list[Any]) -> list[Any]:
-        """What can be known of all steps, from the rows of all."""
-        return jax.vmap(lambda *row: jax.core.eval_jaxpr(self.before_code, self.consts, *row))(*rows)
+        """Compute the hoisted values of all steps, from the rows of all."""
+        return jax.vmap(lambda *row: jax.core.eval_jaxpr(self.before_code, self.constants, *row))(*rows)
 
-    def step(self, inputs: Any, known: list[Any]) -> tuple[list[Any], list[Any]]:
-        """A step's results, the sums as they came; and its factors."""
-        out = jax.core.eval_jaxpr(self.step_code, self.consts, *inputs, *known)
+    def step(self, inputs: Any, hoisted: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Compute a step's results, the sums unchanged, and its factors."""
+        out = jax.core.eval_jaxpr(self.step_code, self.constants, *inputs, *hoisted)
         return out[: self.count], out[self.count :]
 
-    def after(self, last: list[Any], known: list[Any], factors: list[Any]) -> list[Any]:
-        """What came round, with the sums."""
-        stacks = dict(zip((*self.kept, *self.inner), (*known, *factors), strict=True))
-        last = list(last)
-        for place, _, product in self.sums:
+    def after(self, carry: list[Any], hoisted: list[Any], factors: list[Any]) -> list[Any]:
+        """Add the sums of products to the last carry."""
+        stacks = dict(zip((*self.hoisted, *self.factors), (*hoisted, *factors), strict=True))
+        carry = list(carry)
+        for position, _, product in self.sums:
             x, y = (stacks[v] for v in product.invars)
-            last[place] = last[place] + _summed(product, x, y).astype(last[place].dtype)
-        return last
+            carry[position] = carry[position] + _summed_product(product, x, y).astype(carry[position].dtype)
+        return carry
+
+
+def _sorted_equations(jaxpr: Any, known: set[Any]) -> tuple[list[Any], list[Any], list[Any], set[Any]]:
+    """The equations that depend on no input, those to compute before the loop, those inside, and their variables.
+
+    `known` are the inputs known before the loop; what is computed before the loop is added.
+    """
+    unknown = {v for v in jaxpr.invars if v not in known}
+    limit = _LARGE * _size(known)
+    fixed: list[Any] = []
+    before: list[Any] = []
+    inside: list[Any] = []
+    for eqn in jaxpr.eqns:
+        inputs = {v for v in eqn.invars if isinstance(v, Var)}
+        if not inputs & unknown and not inputs & known and not eqn.effects:
+            fixed.append(eqn)
+        elif not inputs & unknown and _can_be_hoisted(eqn) and _size(eqn.outvars) <= limit:
+            before.append(eqn)
+            known.update(eqn.outvars)
+        else:
+            inside.append(eqn)
+            unknown.update(eqn.outvars)
+    return fixed, before, inside, unknown
 
 
 def _size(variables: Iterable[Any]) -> int:
@@ -100,50 +114,52 @@ def _inputs(eqns: list[Any]) -> list[Any]:
     return [v for eqn in eqns for v in eqn.invars]
 
 
-def _is_plain(eqn: Any) -> bool:
+def _can_be_hoisted(eqn: Any) -> bool:
     name = eqn.primitive.name
     return not (eqn.effects or name.startswith(_SLOW) or "call" in name or any(jaxprs_in_params(eqn.params)))
 
 
-def _anew(before: list[Any], used: set[Any]) -> dict[Any, Any]:
-    """What a step computes again from what it needs anyway: the values, and the code of each."""
+def _cheap_to_repeat(before: list[Any], used: set[Any]) -> dict[Any, Any]:
+    """The values that a step computes again from others that it needs anyway, with the equation of each."""
     found: dict[Any, Any] = {}
     for eqn in before:
         inputs = [v for v in eqn.invars if isinstance(v, Var)]
-        if eqn.primitive.name in _QUICK and all(v in used or v in found for v in inputs):
+        if eqn.primitive.name in _CHEAP and all(v in used or v in found for v in inputs):
             found[eqn.outvars[0]] = eqn
     return found
 
 
-def _sums(jaxpr: Any, eqns: list[Any], round_: list[Any], moving: set[Any]) -> list[tuple[int, Any, Any]]:
-    """What comes round and only has a product of matrices added: its place, the sum and the product."""
+def _sums_of_products(
+    jaxpr: Any, eqns: list[Any], carry: list[Any], varying: set[Any]
+) -> list[tuple[int, Any, Any]]:
+    """The parts of the carry to which a step only adds a product of matrices: position, sum and product."""
     made = {v: eqn for eqn in eqns for v in eqn.outvars}
     uses: dict[Any, int] = {}
     for v in [*_inputs(jaxpr.eqns), *jaxpr.outvars]:
         if isinstance(v, Var):
             uses[v] = uses.get(v, 0) + 1
     found = []
-    for place, (before, after) in enumerate(zip(round_, jaxpr.outvars)):
+    for position, (before, after) in enumerate(zip(carry, jaxpr.outvars)):
         add = made.get(after) if isinstance(after, Var) else None
         if add is None or add.primitive.name not in ("add", "add_any") or before not in add.invars:
             continue
         (part,) = [v for v in add.invars if v is not before] or [None]
         product = made.get(part) if isinstance(part, Var) else None
-        if product is None or not _is_of_matrices(product, moving):
+        if product is None or not _is_of_matrices(product, varying):
             continue
         if uses[before] == uses[after] == uses[part] == 1:
-            found.append((place, add, product))
+            found.append((position, add, product))
     return found
 
 
-def _is_of_matrices(eqn: Any, moving: set[Any]) -> bool:
+def _is_of_matrices(eqn: Any, varying: set[Any]) -> bool:
     if eqn.primitive.name != "dot_general" or eqn.params["dimension_numbers"][1] != ((), ()):
         return False
-    return all(isinstance(v, Var) and v in moving for v in eqn.invars)
+    return all(isinstance(v, Var) and v in varying for v in eqn.invars)
 
 
-def _summed(product: Any, x: Any, y: Any) -> Any:
-    """The sum over all steps of a product: one in which the steps are summed over, too."""
+def _summed_product(product: Any, x: Any, y: Any) -> Any:
+    """The sum over all steps of a product: one product that also sums over the steps."""
     (of_x, of_y), _ = product.params["dimension_numbers"]
     return jax.lax.dot_general(
         x,

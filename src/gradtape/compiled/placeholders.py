@@ -1,8 +1,8 @@
-"""What stands for variables and strings among the arguments of a @function while it is traced.
+"""Placeholders for variables and strings among the arguments of a @function while it is traced.
 
 The compiled function serves any variable of the same shape, dtype and trainability: its value is an input of the
-program, and what is assigned to it is put into the variable that was given. Strings are no values of compiled code; one
-that the function does not look at may be any.
+program, and what is assigned to it is stored in the variable that was given. Strings are no values of compiled code; a
+string that the function does not read may be any.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..core.tensor import Reference, Tensor, key_of
 from ..core.variable import Variable
 
 
-class Particular(BaseException):
-    """The function that is traced asks which variable, or which text, an argument is: trace it for that one alone.
+class Specialize(BaseException):
+    """Raised by a function that asks which variable, or which text, an argument is: trace it for that one alone.
 
     No `except Exception` of the user's catches it.
     """
@@ -28,22 +28,22 @@ class Particular(BaseException):
 
 
 class VariableSpec(NamedTuple):
-    """What programs for a variable depend on."""
+    """The part of the cache key for a variable."""
 
     shape: tuple[int, ...]
     dtype: Any
     declared: tuple[int | None, ...] | None
     trainable: bool
-    number: int  # among the different variables of the arguments: one that is given twice is one
+    position: int  # among the inputs of the program: a variable that is given twice is one input
 
 
-class Parameter(Variable):
-    """A variable that is an argument of a function being traced. It holds the input with its value, under its key."""
+class ArgumentVariable(Variable):
+    """Placeholder for a variable among the arguments. It holds the input with its value, under the input's key."""
 
     __slots__ = ("position",)
 
-    def __init__(self, tensor: Tensor, spec: VariableSpec, position: int) -> None:
-        self.position = position  # among the inputs of the program
+    def __init__(self, tensor: Tensor, spec: VariableSpec) -> None:
+        self.position = spec.position
         self._key = key_of(tensor)
         self._tensor = tensor
         self._shape = TensorShape(spec.declared)
@@ -55,51 +55,58 @@ class Parameter(Variable):
 
     @property
     def name(self) -> NoReturn:
-        """Each variable has its own."""
-        raise Particular(Variable)
+        """A name is one variable's."""
+        raise Specialize(Variable)
 
     def ref(self) -> Reference:
-        """Who keeps something for this very variable, as optimizers do, needs to know which it is."""
-        raise Particular(Variable)
+        """A reference is to one variable: optimizers keep their state by it."""
+        raise Specialize(Variable)
 
     def __repr__(self) -> str:
         return f"<tf.Variable of an argument, shape={self._shape} dtype={self.dtype.name}, traced>"
 
 
-class Written:
-    """Where a program puts what a parameter holds in the end, for a moment: a variable to `cells.store`."""
+class Destination:
+    """Stands for an `ArgumentVariable` that was assigned: `buffers.store` puts the result here, as in a variable."""
 
     __slots__ = ("_key", "_tensor", "has_one_shape", "position")
     _tensor: Tensor
 
-    def __init__(self, parameter: Parameter) -> None:
-        self._key = parameter._key
-        self.position = parameter.position
-        self.has_one_shape = parameter.shape.is_fully_defined()
+    def __init__(self, variable: ArgumentVariable) -> None:
+        self._key = variable._key
+        self.position = variable.position
+        self.has_one_shape = variable.shape.is_fully_defined()
+
+    def store_in(self, variable: Variable) -> None:
+        """Move the result into the variable that was given."""
+        tensor = self._tensor
+        tensor._key = variable._key
+        variable._tensor = tensor
+        del self._tensor
 
 
-def written(variable: Variable) -> Any:
-    """What a trace wrote to, without what is traced."""
-    return Written(variable) if type(variable) is Parameter else variable
+def as_destination(variable: Variable) -> Any:
+    """A variable that a trace wrote to, without what is traced."""
+    return Destination(variable) if type(variable) is ArgumentVariable else variable
 
 
 class Text:
-    """A tensor of strings among the arguments, and whether somebody has looked at it."""
+    """Placeholder for a tensor of strings among the arguments; notes whether the function reads it."""
 
     def __init__(self, shape: tuple[int, ...], array: Any = None) -> None:
         self.shape = shape
-        self.array = array  # None when the function was traced, and did not look
-        self.was_seen = False
+        self.array = array  # None if the function was traced, and did not read it
+        self.was_read = False
 
-    def look(self) -> Any:
-        """The array, for whoever needs it."""
+    def read(self) -> Any:
+        """The array."""
         if self.array is None:
-            raise Particular(Text)
-        self.was_seen = True
+            raise Specialize(Text)
+        self.was_read = True
         return self.array
 
     def tensor(self) -> Tensor:
-        """A tensor without an array, for which `cells` calls `look` when it is first asked for one."""
+        """A tensor without an array: `buffers` calls `read` on first access."""
         tensor = object.__new__(Tensor)
         tensor._both = self
         tensor._key = 0

@@ -10,11 +10,11 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ..engine.arrays import as_array
 from . import dtypes, nest
 from .draws import Draws
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, apply1, local, no_recording, primitive
+from .pullback_plan import PullbackPlan
 from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, convert, is_tensor, wrap
@@ -47,8 +47,8 @@ def _also_told(listener: Listener) -> Iterator[None]:
         here.tapes = [tape for tape in here.tapes if tape is not listener]
 
 
-class CustomPlan:
-    """A plan (see `plan.Plan`) whose rule is a Python function on tensors, of all outputs' gradients at once."""
+class CustomPlan(PullbackPlan):
+    """A plan whose rule is a Python function on tensors, of all outputs' gradients at once."""
 
     def __init__(
         self,
@@ -58,29 +58,15 @@ class CustomPlan:
         watched: tuple[int, ...],
         kept: tuple[Tensor, ...] | None = None,
     ) -> None:
-        self.name = name
-        self.watched = watched
-        self.kept = kept or ()  # the tensors that `pull` uses,
-        self.is_users = kept is None  # unless `pull` is a user's function, which may use any
+        super().__init__(name, like, watched, kept or ())
+        self.is_users = kept is None  # a user's function may read any tensor
         self._pull = pull  # gradients of the outputs -> gradients of all inputs
-        self._like = like  # shape and dtype of each output
 
-    def only(self, positions: tuple[int, ...]) -> CustomPlan:
-        kept = None if self.is_users else self.kept
-        return CustomPlan(self.name, self._pull, self._like, positions, kept)
-
-    def arrays(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
-        tensors = tuple(None if g is None else wrap(as_array(g)) for g in gradients)
-        return [_plain(g) for g in self.tensors(tensors)]
-
-    def tensors(self, gradients: tuple[Any, ...], kept: tuple[()] = ()) -> list[Any]:
-        extra = max(
-            g.ndim - len(shape) for g, (shape, _) in zip(gradients, self._like, strict=True) if g is not None
-        )
-        if extra == 0:
+    def tensors(self, gradients: tuple[Any, ...], kept: Any = ()) -> list[Any]:
+        front = self.leading_axes(gradients)
+        if not front:
             return self._call(gradients)
         # Users' functions take no extra axes in front: one call for each row.
-        front = next(tuple(g.shape)[:extra] for g in gradients if g is not None)
         rows = [
             self._call(tuple(None if g is None else g[index] for g in gradients))
             for index in np.ndindex(*front)
@@ -97,19 +83,11 @@ class CustomPlan:
     def _call(self, gradients: tuple[Any, ...]) -> list[Any]:
         given = [
             wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
-            for g, (shape, dtype) in zip(gradients, self._like, strict=True)
+            for g, (shape, dtype) in zip(gradients, self.like, strict=True)
         ]
         pulled = self._pull(*given)
         watched = [pulled[i] for i in self.watched]
         return [conj(g) if isinstance(g, Tensor) and g.dtype.is_complex else g for g in watched]
-
-
-def _plain(g: Any) -> Any:
-    if type(g) is Tensor:
-        return g._array
-    if isinstance(g, IndexedSlices):
-        return IndexedSlices(g.values._array, g.indices._array, tuple(g.shape))
-    return g
 
 
 def record_custom(
@@ -117,9 +95,7 @@ def record_custom(
 ) -> None:
     """Tell the open tapes that `outputs` came from `inputs`, and how to pull gradients back."""
     like = [(o._array.shape, o._array.dtype) for o in outputs]
-    plan = CustomPlan(name, pull, like, tuple(range(len(inputs))))
-    for tape in local.here.tapes:
-        tape._on_custom(plan, inputs, outputs)
+    CustomPlan(name, pull, like, tuple(range(len(inputs)))).record(inputs, outputs)
 
 
 @overload
@@ -312,7 +288,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
         trace = local.here.trace
         if trace is None:
             return recomputing(*args, **kwargs)
-        return trace.blocks.once(getattr(f, "__name__", "recompute_grad"), f, args, kwargs)
+        return trace.call_recomputing(getattr(f, "__name__", "recompute_grad"), f, args, kwargs)
 
     return decorated
 

@@ -280,11 +280,11 @@ def _by_engine(
 ) -> Callable[..., Any]:
     """Dispatch by the arrays: `forward` for NumPy's, `compiled` if one is JAX's."""
     parameters, arguments = _signature(inputs, attributes)
-    all_numpys = " and ".join(f"type({name}) is ndarray" for name in inputs)  # written out: 0.05 us
+    all_numpys = " and ".join(f"class_of({name}) is ndarray" for name in inputs)  # written out: 0.05 us
     dispatch = eval(
         f"lambda {parameters}: "
         f"(forward if {all_numpys} or xp({', '.join(inputs)}) is np else compiled)({arguments})",
-        {"forward": forward, "compiled": compiled, "xp": xp, "np": np, "ndarray": ndarray},
+        {"forward": forward, "compiled": compiled, "xp": xp, "np": np, "ndarray": ndarray, "class_of": type},
     )
     dispatch.__wrapped__ = forward
     return dispatch

@@ -25,10 +25,6 @@ class NoArrayError(OperatorNotAllowedInGraphError, NotImplementedError):
     """A function of NumPy's was called on a tensor while a @function is traced."""
 
 
-class OtherInputs(Exception):
-    """A compiled program was given tensors of other shapes or dtypes than it is for."""
-
-
 _OURS = ("gradtape.", "jax.", "malt.", "numpy.", "contextlib", "functools")
 
 

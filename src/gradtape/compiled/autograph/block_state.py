@@ -1,12 +1,13 @@
-"""The variables of a block of converted code, as what goes through a choice or round in a loop of the program.
+"""The variables of a block of converted code, as the results of a branch or the carry of a loop.
 
-Tensors go; so do Python's numbers, as tensors, unless they turn out the same on all ways. Everything else (None,
-strings, objects) must be the same, since the program that is compiled has no words for it.
+Tensors are carried; so are Python's numbers, as tensors, unless they are the same in all branches. Everything else
+(None, strings, objects) must be the same, since compiled code cannot represent it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,13 @@ from ...ops.control.tensor_array import TensorArray
 FLAGS = ("do_return", "break_", "continue_")  # the variables that stand for `return`, `break` and `continue`
 
 _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
-_GOING = (Tensor, TensorArray, Variable, IndexedSlices, *_NUMBERS)
+_CARRIED = (Tensor, TensorArray, Variable, IndexedSlices, *_NUMBERS)
 
 Values = tuple[Any, ...]
 
 
 class Undefined:
-    """What a variable holds that has no value yet."""
+    """Stands for the value of a variable that has none yet."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,7 +39,28 @@ class Undefined:
 
 
 class UndefinedReturnValue:
-    """What a function returns that has not returned yet."""
+    """Stands for the result of a function that has not returned yet."""
+
+
+class BlockVariables:
+    """The user's variables that a block assigns, by `names`; blocks are functions that read and write them."""
+
+    def __init__(
+        self, get: Callable[[], Values], set_: Callable[[Values], None], names: tuple[str, ...]
+    ) -> None:
+        self.get = get
+        self.set = set_
+        self.names = names
+
+    @contextmanager
+    def holding(self, values: Values) -> Iterator[None]:
+        """A block in which the variables have these values; then they have those from before."""
+        before = self.get()
+        try:
+            self.set(values)
+            yield
+        finally:
+            self.set(before)
 
 
 def ld(value: Any) -> Any:
@@ -57,32 +79,32 @@ def ldu(load: Callable[[], Any], name: str) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Has the variable no value yet?"""
+    """Return whether a variable has no value yet."""
     return isinstance(value, (Undefined, UndefinedReturnValue))
 
 
-class Apart:
-    """A value as tensors that go, and the rest."""
+class Flattened:
+    """A value as leaves: those that are carried, and the rest."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.missing = is_missing(value)
         self.leaves: list[Any] = [] if self.missing else nest.flatten(value)
 
-    def going(self) -> list[Any]:
-        """The leaves that go."""
-        return [leaf for leaf in self.leaves if isinstance(leaf, _GOING)]
+    def carried(self) -> list[Any]:
+        """The leaves that are carried."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, _CARRIED)]
 
-    def together(self, going: list[Any]) -> Any:
-        """The value with other leaves in the places of those that go; takes them off the front of the list."""
-        if not self.going():
+    def pack(self, carried: list[Any]) -> Any:
+        """The value with other leaves in place of the carried ones; takes them off the front of the list."""
+        if not self.carried():
             return self.value
-        leaves = [going.pop(0) if isinstance(leaf, _GOING) else leaf for leaf in self.leaves]
+        leaves = [carried.pop(0) if isinstance(leaf, _CARRIED) else leaf for leaf in self.leaves]
         return nest.pack_sequence_as(self.value, leaves)
 
 
 def tensor_of(leaf: Any, dtype: Any = None) -> Tensor:
-    """A leaf that goes, as a tensor; a number of Python's in the dtype that is wanted, if it can have it."""
+    """A carried leaf as a tensor; a number of Python's in the dtype that is wanted, if it fits."""
     if isinstance(leaf, TensorArray):
         return leaf.stack()
     if dtype is not None and _is_number(leaf) and dtype.kind != "b":
@@ -105,16 +127,16 @@ def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool)
 
 
-def back_as(leaf: Any, tensor: Tensor) -> Any:
-    """A tensor that has gone, as the kind of thing it went as."""
+def restored(leaf: Any, tensor: Tensor) -> Any:
+    """A tensor that stands for a leaf after a branch or loop, as the leaf's type."""
     return leaf.holding(tensor) if isinstance(leaf, TensorArray) else tensor
 
 
-def own(values: Values) -> Values:
-    """The values for a block to work on: what is written in place is copied."""
+def with_copied_arrays(values: Values) -> Values:
+    """The values with copies of TensorArrays, which a block writes in place."""
     return tuple(
         nest.map_structure(lambda x: x.copy() if isinstance(x, TensorArray) else x, v)
-        if any(isinstance(x, TensorArray) for x in Apart(v).leaves)
+        if any(isinstance(x, TensorArray) for x in Flattened(v).leaves)
         else v
         for v in values
     )
@@ -126,8 +148,8 @@ def shown(name: str) -> str:
 
 
 def described(leaf: Any) -> str:
-    """A leaf in words."""
-    if isinstance(leaf, _GOING):
+    """A leaf's dtype and shape, for a message."""
+    if isinstance(leaf, _CARRIED):
         shape, dtype = kind_of(leaf)
         return f"{dtypes.as_dtype(dtype).name}{list(shape)}"
     return repr(leaf)
@@ -137,28 +159,30 @@ def described(leaf: Any) -> str:
 # Choosing
 
 
-class _Again(Exception):
-    """The branches can be made to agree, now that both are known."""
+class _Retry(Exception):
+    """Trace the branches again: now that both are known, they can be made to agree."""
 
 
 class Branches:
-    """Two ways through a block, of which a traced condition takes one.
+    """Two branches, of which a traced condition takes one.
 
-    Each gives the values of the variables `names`. With `fill`, one may leave a variable without a value, because
-    nobody asks for it then.
+    Args:
+        names: the variables whose values the branches give.
+        labels: of the branches, for messages.
+        fill: whether a branch may leave a variable without a value, because the value is not used then.
     """
 
-    def __init__(self, names: tuple[str, ...], ways: tuple[str, str], fill: bool) -> None:
+    def __init__(self, names: tuple[str, ...], labels: tuple[str, str], fill: bool) -> None:
         self._names = names
-        self._ways = ways
+        self._labels = labels
         self._fill = fill
-        self.running = 0  # the way that was taken last
-        self._ends: list[list[Apart] | None] = [None, None]
-        self._kinds: dict[tuple[int, int], Any] = {}  # the dtype a leaf must have
-        self._fillings: dict[int, Any] = {}  # what stands for a variable without a value
+        self.running = 0  # the branch that was traced last
+        self._ends: list[list[Flattened] | None] = [None, None]
+        self._kinds: dict[tuple[int, int], Any] = {}  # dtypes to convert leaves to
+        self._fillings: dict[int, Any] = {}  # values of variables without one
 
     def choose(self, condition: Any, first: Callable[[], Values], second: Callable[[], Values]) -> list[Any]:
-        """The values of the variables after it."""
+        """The values of the variables after the branches."""
         enter, leave = self._enter, self._leave
         while True:
             self._ends = [None, None]
@@ -168,33 +192,33 @@ class Branches:
                     lambda: leave(0, (enter(0), first())[1]),
                     lambda: leave(1, (enter(1), second())[1]),
                 )
-            except _Again:
+            except _Retry:
                 continue
             return self._values(list(tensors))
 
-    def _enter(self, way: int) -> None:
-        self.running = way
+    def _enter(self, branch: int) -> None:
+        self.running = branch
 
-    def _leave(self, way: int, values: Values) -> list[Tensor]:
-        """At the end of a branch: its tensors, if they agree with those of the other one."""
+    def _leave(self, branch: int, values: Values) -> list[Tensor]:
+        """The tensors at the end of a branch; checks that they agree with those of the other one."""
         ends = [
-            Apart(self._fillings[i] if is_missing(v) and i in self._fillings else v)
+            Flattened(self._fillings[i] if is_missing(v) and i in self._fillings else v)
             for i, v in enumerate(values)
         ]
-        self._ends[way] = ends
-        other = self._ends[1 - way]
+        self._ends[branch] = ends
+        other = self._ends[1 - branch]
         if other is not None:
-            pair = (ends, other) if way == 0 else (other, ends)
+            pair = (ends, other) if branch == 0 else (other, ends)
             for i, (a, b) in enumerate(zip(*pair, strict=True)):
-                self._agree(i, a, b)
+                self._check(i, a, b)
         return [
             tensor_of(leaf, self._kinds.get((i, j)))
             for i, end in enumerate(ends)
             for j, leaf in enumerate(end.leaves)
-            if isinstance(leaf, _GOING)
+            if isinstance(leaf, _CARRIED)
         ]
 
-    def _agree(self, i: int, a: Apart, b: Apart) -> None:
+    def _check(self, i: int, a: Flattened, b: Flattened) -> None:
         name = shown(self._names[i])
         if a.missing or b.missing:
             if a.missing and b.missing:
@@ -202,56 +226,57 @@ class Branches:
             left = self._leaves_early(0 if a.missing else 1)
             if not self._fill and not left and not self._names[i].startswith("retval_"):
                 raise ValueError(
-                    f"{name} must also be initialized in {self._ways[0 if a.missing else 1]}, because it is used "
+                    f"{name} must also be initialized in {self._labels[0 if a.missing else 1]}, because it is used "
                     "afterwards and which way is taken is known only when the compiled function runs"
                 )
-            self._fillings[i] = _filling(b if a.missing else a)
-            raise _Again
+            self._fillings[i] = _zeros_like(b if a.missing else a)
+            raise _Retry
         try:
             nest.assert_same_structure(a.value, b.value)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"{name} is nested differently in {' and in '.join(self._ways)}: {error}"
+                f"{name} is nested differently in {' and in '.join(self._labels)}: {error}"
             ) from None
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
-            self._agree_leaf(i, j, x, y)
+            self._check_leaf(i, j, x, y)
 
-    def _leaves_early(self, way: int) -> bool:
-        """Does a way end in `return`, `break` or `continue`, so that nobody asks for what it leaves without a value?"""
-        ends = self._ends[way] or []
+    def _leaves_early(self, branch: int) -> bool:
+        """Return whether a branch ends in `return`, `break` or `continue`: what has no value then is not used."""
+        ends = self._ends[branch] or []
         return any(n.startswith(FLAGS) and end.value is True for n, end in zip(self._names, ends))
 
-    def _agree_leaf(self, i: int, j: int, x: Any, y: Any) -> None:
-        if not isinstance(x, _GOING) and not isinstance(y, _GOING):
+    def _check_leaf(self, i: int, j: int, x: Any, y: Any) -> None:
+        if not isinstance(x, _CARRIED) and not isinstance(y, _CARRIED):
             if not _same(x, y):
                 raise self._differ(i, x, y, "only tensors and numbers can")
             return
         if x is None or y is None:
-            way = self._ways[0 if x is None else 1]
+            branch = self._labels[0 if x is None else 1]
             if self._names[i].startswith("retval_"):
                 raise ValueError(
-                    f"{way} must also return a value: whether it is taken is known only when the compiled function runs"
+                    f"{branch} must also return a value: whether it is taken is known only when the compiled function "
+                    "runs"
                 )
             raise ValueError(
-                f"{shown(self._names[i])} is None at the end of {way}, and a tensor on the other way. Which way is "
+                f"{shown(self._names[i])} is None at the end of {branch}, and a tensor on the other way. Which way is "
                 "taken is known only when the compiled function runs, so both must give a tensor"
             )
-        if not isinstance(x, _GOING) or not isinstance(y, _GOING):
+        if not isinstance(x, _CARRIED) or not isinstance(y, _CARRIED):
             raise self._differ(i, x, y, "assign tensors on both ways")
         kind = self._kinds.get((i, j))
         (shape, a), (other_shape, b) = kind_of(x, kind), kind_of(y, kind)
         if a != b:
-            # A number of Python's takes the dtype of what is on the other way; an int that of a float.
+            # A number of Python's takes the dtype of the other branch; an int that of a float.
             known = [dtype for dtype, leaf in ((a, x), (b, y)) if not _is_number(leaf)]
             if kind is None and len(known) < 2:
                 self._kinds[i, j] = known[0] if known else max(a, b, key=lambda d: d.kind == "f")
-                raise _Again
+                raise _Retry
         if a != b or shape != other_shape:
             raise self._differ(i, x, y, "make them agree with cast, broadcast_to or zeros of the same shape")
 
     def _differ(self, i: int, x: Any, y: Any, hint: str) -> TypeError:
         return TypeError(
-            f"{shown(self._names[i])} is {described(x)} in {self._ways[0]} and {described(y)} in {self._ways[1]}. "
+            f"{shown(self._names[i])} is {described(x)} in {self._labels[0]} and {described(y)} in {self._labels[1]}. "
             f"Which way is taken is known only when the compiled function runs, so both must give the same kind: {hint}"
         )
 
@@ -261,32 +286,32 @@ class Branches:
         values = []
         for a, b in zip(first, second, strict=True):
             leaves = [
-                x if _same(x, y) else back_as(x, t)
-                for x, y, t in zip(a.going(), b.going(), _taken(tensors, len(a.going())), strict=True)
+                x if _same(x, y) else restored(x, t)
+                for x, y, t in zip(a.carried(), b.carried(), _take(tensors, len(a.carried())), strict=True)
             ]
-            values.append(a.together(leaves))
+            values.append(a.pack(leaves))
         return values
 
 
-def _taken(tensors: list[Any], count: int) -> list[Any]:
+def _take(tensors: list[Any], count: int) -> list[Any]:
     front = tensors[:count]
     del tensors[:count]
     return front
 
 
 def _same(x: Any, y: Any) -> bool:
-    """Are two leaves the same, so that it does not matter which way was taken?"""
+    """Return whether two leaves are the same, so that it does not matter which branch was taken."""
     if x is y:
         return True
     return type(x) is type(y) and isinstance(x, (bool, int, float, complex, str, bytes)) and x == y
 
 
-def _filling(end: Apart) -> Any:
-    """Something of the kind of a value, for where nobody asks for it: zeros."""
+def _zeros_like(end: Flattened) -> Any:
+    """Zeros of a value's kind, for where it is not used."""
     zeros: list[Any] = []
-    for leaf in end.going():
-        zeros.append(back_as(leaf, wrap(np.zeros(*kind_of(leaf)))))
-    return end.together(zeros)
+    for leaf in end.carried():
+        zeros.append(restored(leaf, wrap(np.zeros(*kind_of(leaf)))))
+    return end.pack(zeros)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -294,19 +319,19 @@ def _filling(end: Apart) -> Any:
 
 
 class Unstable(Exception):
-    """A variable comes out of the first turn of a loop as another kind than it went in."""
+    """Raised if a variable changes its kind in the first iteration of a loop."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
 
 
-class Round:
-    """The variables that go round in a loop."""
+class LoopCarry:
+    """The variables of a loop, and the carry that stands for them."""
 
     def __init__(self, names: tuple[str, ...], start: Values) -> None:
         self._names = names
-        self._start = [Apart(v) for v in start]
+        self._start = [Flattened(v) for v in start]
         for name, part in zip(names, self._start, strict=True):
             if part.missing:
                 kind = NotCompilableError if name.startswith("retval_") else ValueError
@@ -314,23 +339,23 @@ class Round:
         self.tensors = [
             leaf if isinstance(leaf, TensorArray) else tensor_of(leaf)
             for p in self._start
-            for leaf in p.going()
+            for leaf in p.carried()
         ]
-        self._kept = [True] * len(self.tensors)  # is it the same after the body as before?
+        self._unchanged = [True] * len(self.tensors)  # by the body
         self.numbers = [
             shown(n) for n, part in zip(names, self._start, strict=True) if any(map(_is_number, part.leaves))
         ]
 
     def values(self, tensors: Any) -> Values:
-        """The variables, from what goes round."""
-        going = list(tensors)
-        return tuple(part.together(going) for part in self._start)
+        """The variables, from the carry."""
+        carried = list(tensors)
+        return tuple(part.pack(carried) for part in self._start)
 
     def after(self, before: Any, values: Values) -> list[Any]:
-        """What goes round, from the variables at the end of a turn."""
+        """The carry, from the variables at the end of an iteration."""
         result: list[Any] = []
         for name, start, value in zip(self._names, self._start, values, strict=True):
-            end = Apart(value)
+            end = Flattened(value)
             if end.missing:
                 raise ValueError(f"{shown(name)} is deleted in the loop, and a compiled loop needs its value")
             try:
@@ -338,10 +363,10 @@ class Round:
             except (TypeError, ValueError) as error:
                 raise Unstable(TypeError(f"{shown(name)} changes in the loop: {error}")) from None
             for x, y in zip(start.leaves, end.leaves, strict=True):
-                if isinstance(x, _GOING):
-                    place = len(result)
-                    self._kept[place] &= y is before[place] and not getattr(y, "is_written", False)
-                    result.append(self._fitting(name, before[place], y))
+                if isinstance(x, _CARRIED):
+                    position = len(result)
+                    self._unchanged[position] &= y is before[position] and not getattr(y, "is_written", False)
+                    result.append(self._fitting(name, before[position], y))
                 elif not _same(x, y):
                     raise Unstable(_changes(name, x, y))
         return result
@@ -351,7 +376,7 @@ class Round:
             if type(before) is not type(leaf):
                 raise Unstable(_changes(name, before, leaf))
             return leaf
-        if not isinstance(leaf, _GOING):
+        if not isinstance(leaf, _CARRIED):
             raise Unstable(_changes(name, before, leaf))
         tensor = tensor_of(leaf, before._array.dtype)
         if tensor._array.dtype != before._array.dtype or tensor._array.shape != before._array.shape:
@@ -359,9 +384,11 @@ class Round:
         return tensor
 
     def final(self, tensors: Any) -> Values:
-        """The variables after the loop: what no turn has changed is what it was."""
-        started = [leaf for part in self._start for leaf in part.going()]
-        return self.values([old if kept else new for old, new, kept in zip(started, tensors, self._kept)])
+        """The variables after the loop; those that the body does not change keep their values."""
+        started = [leaf for part in self._start for leaf in part.carried()]
+        return self.values(
+            [old if same else new for old, new, same in zip(started, tensors, self._unchanged)]
+        )
 
 
 def _changes(name: str, before: Any, after: Any) -> Exception:

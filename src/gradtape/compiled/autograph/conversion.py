@@ -1,4 +1,4 @@
-"""What converted code calls: users' functions converted in turn, libraries as they are, some of Python's own as ours.
+"""Calls in converted code: users' functions are converted in turn, libraries left alone, builtins replaced.
 
 Converted code says `ag__.called(f)(x)` where the user wrote `f(x)`.
 """
@@ -12,18 +12,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
-from ...core.tensor import Tensor, convert
-from ...engine.arrays import is_traced
 from ...ops.array.creation import range_
-from ...ops.array.movement import cast
-from ...ops.math.functions import maximum, minimum
-from ...ops.math.reduction import reduce_all, reduce_any, reduce_max, reduce_min
 from ...ops.math.sorting import sort
-from .iteration import Each, Steps
-from .syntax import CannotConvert, Factory
+from .operators import OPERATORS
+from .python_builtins import BUILTINS, is_unknown, range_for_loop
+from .source import CannotConvert
+from .syntax import Factory
 
 logger = logging.getLogger("gradtape")
 
@@ -55,7 +52,7 @@ _LIBRARIES = frozenset(
         "tqdm",
     ]
 )
-# Where our own functions that take functions live: those are converted before they are passed.
+# Modules of our own functions that take functions: those are converted before they are passed.
 _TAKING_FUNCTIONS = frozenset(
     ("gradtape.ops.control.branching", "gradtape.ops.control.loops", "gradtape.core.custom")
 )
@@ -67,7 +64,7 @@ _lock = threading.RLock()
 
 
 def called(f: Any) -> Any:
-    """What to call where the user's code calls `f`."""
+    """The function to call where the user's code calls `f`."""
     kind = type(f)
     if kind is FunctionType:
         return _function(f)
@@ -75,7 +72,7 @@ def called(f: Any) -> Any:
         inner = called(f.__func__)
         return f if inner is f.__func__ else MethodType(inner, f.__self__)
     if kind is BuiltinFunctionType or isinstance(f, type):
-        return _OURS.get(f, f)
+        return _REPLACED.get(f, f)
     if kind is functools.partial:
         inner = called(f.func)
         return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
@@ -86,25 +83,27 @@ def called(f: Any) -> Any:
 
 
 def counted(f: Any) -> Any:
-    """The same for a call that a `for` goes over: a range up to a traced number need not be a tensor then."""
-    return _counting if f is range_ else called(f)
+    """The function to call where a `for` statement goes over the result of calling `f`."""
+    return range_for_loop if f is range_ else called(f)
 
 
 def autograph_artifact(f: Any) -> Any:
-    """A mark for a function that is not to be converted, because it has been or shall not be."""
+    """Mark a function as one that is not to be converted."""
     f.autograph_info__ = True
     return f
 
 
 def converted(f: FunctionType) -> FunctionType:
-    """A function converted. Raises `CannotConvert`."""
-    from .operators import namespace
+    """Convert a function.
 
-    return _factory(f).function(f, namespace())
+    Raises:
+        CannotConvert: if its source cannot be found or converted.
+    """
+    return _factory(f).function(f, _NAMESPACE)
 
 
 def _factory(f: FunctionType) -> Factory:
-    """Converted code is kept by the code it comes from, and by its file, which is no part of the code's equality."""
+    """The converted code of a function, cached by its code, and by its file, which code objects do not compare."""
     code = f.__code__
     with _lock:
         by_file = _factories.setdefault(code, {})
@@ -114,11 +113,11 @@ def _factory(f: FunctionType) -> Factory:
             _report(f, made.source)
         factory = by_file[code.co_filename]
     if factory is None:
-        raise CannotConvert("")  # a second time: has been said
+        raise CannotConvert("")  # reported the first time
     return factory
 
 
-verbosity = (0, False)  # from 1 on converted code is logged; is it printed too?
+verbosity = (0, False)  # from 1 on converted code is logged; and whether it is also printed
 
 
 def _report(f: FunctionType, source: str) -> None:
@@ -136,7 +135,7 @@ def _function(f: FunctionType) -> Any:
     if module in _TAKING_FUNCTIONS:
         return _Passing(f)
     code = f.__code__
-    in_a_docstring = code.co_filename.startswith("<doctest")  # that of a library's, and written for its users
+    in_a_docstring = code.co_filename.startswith("<doctest")  # a user's code, with the library's globals
     if (_is_library(module) and not in_a_docstring) or code.co_flags & _NOT_ORDINARY:
         return f
     known = _converted.get(f)
@@ -144,7 +143,7 @@ def _function(f: FunctionType) -> Any:
         try:
             known = converted(f)
         except CannotConvert as error:
-            _leave(f, str(error))
+            _warn(f, str(error))
             return f
         _converted[f] = autograph_artifact(known)
     return known
@@ -155,8 +154,8 @@ def _is_library(module: str) -> bool:
     return root in _LIBRARIES or (root in sys.stdlib_module_names and root != "__main__")
 
 
-def _leave(f: FunctionType, reason: str) -> None:
-    """Say, once, that a function stays as it is."""
+def _warn(f: FunctionType, reason: str) -> None:
+    """Warn, once, that a function is not converted."""
     code = f.__code__
     if reason and code.co_filename != "<string>":
         logger.warning(
@@ -170,7 +169,7 @@ def _leave(f: FunctionType, reason: str) -> None:
 
 
 class _Passing:
-    """A function of ours that is given functions, which it calls converted."""
+    """A function of ours that takes functions: those are converted when it is called."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self._function = f
@@ -190,101 +189,21 @@ def _passed(argument: Any) -> Any:
     return argument
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Python's own functions, on tensors whose values are not known
-
-
-def is_unknown(x: Any) -> bool:
-    """Is it a tensor whose value only the compiled function will know?"""
-    return is_traced(getattr(x, "_array", None)) if type(x) is Tensor else _reads_traced(x)
-
-
-def _reads_traced(x: Any) -> bool:
-    return hasattr(type(x), "_read") and is_traced(getattr(x._read(), "_array", None))
-
-
-def _counting(*args: Any, **kwargs: Any) -> Any:
-    if any(map(is_unknown, (*args, *kwargs.values()))):
-        given = inspect.signature(range_).bind(*args, **kwargs).arguments
-        return Steps(given["start"], given.get("limit"), given.get("delta", 1), given.get("dtype"))
-    return range_(*args, **kwargs)
-
-
-def _range(*args: Any) -> Any:
-    return Steps(*args) if any(map(is_unknown, args)) else range(*args)
-
-
-def _enumerate(iterable: Any, start: Any = 0) -> Any:
-    each = Each.over(iterable)
-    return enumerate(iterable, start) if each is None else each.numbered(start)
-
-
-def _zip(*iterables: Any, strict: bool = False) -> Any:
-    each = [Each.over(iterable) for iterable in iterables]
-    if not each or None in each:
-        return zip(*iterables, strict=strict)
-    return Each.together(each, strict)  # type: ignore[arg-type]
-
-
-def _reversed(sequence: Any) -> Any:
-    each = Each.over(sequence)
-    return reversed(sequence) if each is None else each.backwards()
-
-
-def _as(dtype: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    def converting(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and is_unknown(args[0]):
-            return cast(args[0], dtype)
-        return plain(*args, **kwargs)
-
-    return converting
-
-
-def _extreme(plain: Any, pair: Any, whole: Any) -> Callable[..., Any]:
-    def extreme(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and is_unknown(args[0]):
-            return whole(args[0], 0)
-        items = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-        if not kwargs and len(items) > 1 and any(map(is_unknown, items)):
-            return functools.reduce(pair, items)
-        return plain(*args, **kwargs)
-
-    return extreme
-
-
-def _whole(plain: Any, of_tensor: Any) -> Callable[[Any], Any]:
-    def whole(iterable: Any) -> Any:
-        if is_unknown(iterable):
-            return of_tensor(cast(iterable, "bool"))
-        if isinstance(iterable, (list, tuple)) and any(map(is_unknown, iterable)):
-            return of_tensor(
-                [cast(x, "bool") if isinstance(x, Tensor) else convert(bool(x)) for x in iterable]
-            )
-        return plain(iterable)
-
-    return whole
-
-
 def _sorted(iterable: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if key is None and is_unknown(iterable):
         return sort(iterable, direction="DESCENDING" if reverse else "ASCENDING")
     return sorted(iterable, key=key and called(key), reverse=reverse)
 
 
-_OURS: dict[Any, Any] = {
-    range: _range,
-    enumerate: _enumerate,
-    zip: _zip,
-    reversed: _reversed,
-    bool: _as("bool", bool),
-    int: _as("int32", int),
-    float: _as("float32", float),
-    max: _extreme(max, maximum, reduce_max),
-    min: _extreme(min, minimum, reduce_min),
-    all: _whole(all, reduce_all),
-    any: _whole(any, reduce_any),
+_REPLACED: dict[Any, Any] = {
+    **BUILTINS,
     sorted: _sorted,
     map: lambda f, *iterables: map(called(f), *iterables),
     filter: lambda f, iterable: filter(f and called(f), iterable),
     functools.reduce: lambda f, *rest: functools.reduce(called(f), *rest),
 }
+
+# Converted code calls it `ag__`.
+_NAMESPACE = SimpleNamespace(
+    **OPERATORS, autograph_artifact=autograph_artifact, called=called, counted=counted
+)

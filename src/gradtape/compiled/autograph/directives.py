@@ -1,4 +1,4 @@
-"""What a user's function says about its own conversion: leave it alone, or how long a loop can get."""
+"""Directives of users' functions for their conversion: not to convert, or how long a loop can get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     if func is None:
         return do_not_convert
 
-    # This one belongs to gradtape, whose functions are not converted.
+    # A function of gradtape is not converted, and neither is what it calls.
     @functools.wraps(func)
     def left_alone(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a `for` of a compiled function can go over as a loop of the program: the slices of tensors, and counts."""
+"""Iterables that a `for` statement goes over in a compiled loop: slices of tensors, and ranges with traced ends."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ...core.tensor import Tensor, convert
 from ...ops.array.movement import cast
 
 
-class Each:
+class Slices:
     """`item(i, rows)` for i = 0, ..., length - 1, where `rows` are the slices of `tensors` at i."""
 
     def __init__(self, length: int, tensors: list[Tensor], item: Callable[[Any, list[Tensor]], Any]) -> None:
         self.length = length
         self.tensors = tensors
         self.item = item
-        self.gone_over = 0  # items, before these
+        self.unrolled = 0  # number of items before these that were taken out of the loop
 
     @classmethod
-    def over(cls, iterable: Any) -> Each | None:
-        """Inside a function that is being compiled, the loop over a tensor; of anything else None."""
-        if isinstance(iterable, Each):
+    def of(cls, iterable: Any) -> Slices | None:
+        """The slices of a tensor, inside a function that is being compiled; None for anything else."""
+        if isinstance(iterable, Slices):
             return iterable
         if local.here.trace is None or not (isinstance(iterable, Tensor) or hasattr(type(iterable), "_read")):
             return None
@@ -31,49 +31,49 @@ class Each:
             raise TypeError("a tensor without axes has no slices to go over")
         return cls(tensor._array.shape[0], [tensor], lambda i, rows: rows[0])
 
-    def numbered(self, start: Any) -> Each:
-        """What `enumerate` gives."""
-        return Each(self.length, self.tensors, lambda i, rows: (i + start, self.item(i, rows)))
+    def numbered(self, start: Any) -> Slices:
+        """`enumerate` of the slices."""
+        return Slices(self.length, self.tensors, lambda i, rows: (i + start, self.item(i, rows)))
 
-    def backwards(self) -> Each:
-        """What `reversed` gives."""
+    def reversed(self) -> Slices:
+        """`reversed` slices."""
         from ...ops.array.arrange import reverse
 
         last = self.length - 1
-        return Each(
+        return Slices(
             self.length,
             [reverse(t, [0]) for t in self.tensors],
             lambda i, rows: self.item(last - i, rows),
         )
 
     @staticmethod
-    def together(all_of: list[Each], strict: bool) -> Each:
-        """What `zip` gives."""
-        lengths = [each.length for each in all_of]
+    def zipped(all_of: list[Slices], strict: bool) -> Slices:
+        """`zip` of slices."""
+        lengths = [slices.length for slices in all_of]
         if strict and len(set(lengths)) > 1:
             raise ValueError(f"zip: the lengths {lengths} differ, and strict=True asks that they agree")
         length = min(lengths)
         ends = [0]
-        for each in all_of:
-            ends.append(ends[-1] + len(each.tensors))
+        for slices in all_of:
+            ends.append(ends[-1] + len(slices.tensors))
 
         def item(i: Any, rows: list[Tensor]) -> Any:
             return tuple(e.item(i, rows[a:b]) for e, a, b in zip(all_of, ends, ends[1:]))
 
-        return Each(length, [t[:length] for each in all_of for t in each.tensors], item)
+        return Slices(length, [t[:length] for slices in all_of for t in slices.tensors], item)
 
     def at(self, i: int) -> Any:
-        """The item at a place that is known."""
+        """The item at a known position."""
         return self.item(i, [t[i] for t in self.tensors])
 
-    def first(self, count: int) -> Each:
+    def first(self, count: int) -> Slices:
         """The first items."""
-        return Each(min(self.length, count), [t[:count] for t in self.tensors], self.item)
+        return Slices(min(self.length, count), [t[:count] for t in self.tensors], self.item)
 
-    def without_first(self) -> Each:
-        """All items but the first, which has been gone over."""
-        rest = Each(self.length - 1, [t[1:] for t in self.tensors], lambda i, rows: self.item(i + 1, rows))
-        rest.gone_over = self.gone_over + 1
+    def without_first(self) -> Slices:
+        """All items but the first, which was taken out of the loop."""
+        rest = Slices(self.length - 1, [t[1:] for t in self.tensors], lambda i, rows: self.item(i + 1, rows))
+        rest.unrolled = self.unrolled + 1
         return rest
 
     def __len__(self) -> int:
@@ -83,8 +83,8 @@ class Each:
         return (self.at(i) for i in range(self.length))
 
 
-class Steps:
-    """A count whose end, or start or step, only the compiled function will know."""
+class TracedRange:
+    """A range whose start, end or step is known only when the compiled function runs."""
 
     def __init__(self, start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> None:
         if stop is None:
@@ -95,7 +95,7 @@ class Steps:
         self.start, self.stop, self.step = (cast(x, dtype) for x in numbers)
 
     def goes_on(self, at: Tensor) -> Tensor:
-        """Is there another number?"""
+        """Return whether there is another number."""
         return (self.step > 0) & (at < self.stop) | (self.step < 0) & (at > self.stop)
 
     def __iter__(self) -> Iterator[Any]:

@@ -26,7 +26,7 @@ from malt.pyct import anno, cfg, naming, origin_info, qual_names, transformer
 from malt.pyct.static_analysis import activity, reaching_definitions
 
 from .block_state import FLAGS
-from .syntax import CannotConvert, Function
+from .source import CannotConvert, Function
 
 
 def lowered(function: FunctionType, tree: Function, names: dict[str, Any]) -> Function:
@@ -61,7 +61,7 @@ def _lower(node: Any, context: transformer.Context) -> Any:
 
 
 class _Guards(ast.NodeTransformer):
-    """`if not do_return: ...` is malt's, not the user's: nobody reads what it leaves without a value."""
+    """Renames `if not do_return: ...`, which is malt's: what it leaves without a value is not used."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -79,7 +79,7 @@ class _Guards(ast.NodeTransformer):
 
 
 def _pass_options(tree: Function) -> None:
-    """`maximum_iterations` of `set_loop_options`, which `syntax` has taken off a loop, to where malt wants it."""
+    """Put `maximum_iterations` of `set_loop_options`, which `syntax` moved to the loop, where malt looks for it."""
     for node in ast.walk(tree):
         call = getattr(node, "gradtape_options", None)
         if call is not None:
@@ -92,7 +92,7 @@ def _pass_options(tree: Function) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Lines
+# Line numbers
 
 
 def _remember_lines(filename: str, tree: Function) -> None:

@@ -1,17 +1,15 @@
-"""Control flow as converted code asks for it: Python's own, unless a tensor that only the compiled function will know
-decides. Then it is `cond`, `while_loop` or `for_loop` over the variables of the block.
+"""The operators of converted code: Python's own control flow, unless it depends on a traced tensor.
 
-Blocks are functions that read and write the user's variables; `get_state` and `set_state` get and set those that the
-block assigns, called `names`. Functions given to `cond` leave the user's variables as they found them.
+Then it is `cond`, `while_loop` or `for_loop` over the variables of the block. Blocks are functions that read and write
+the user's variables; `get_state` and `set_state` get and set those that the block assigns, called `names`. Functions
+given to `cond` leave the user's variables as they found them.
 """
 
 from __future__ import annotations
 
-import functools
 import operator
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from ...core.primitive import local
@@ -20,44 +18,26 @@ from ...ops.array.movement import cast, gather, reshape
 from ...ops.control.branching import for_loop, while_loop
 from ...ops.control.printing import demand
 from ...ops.math.functions import logical_and, logical_not, logical_or
-from .block_state import Branches, Round, Undefined, UndefinedReturnValue, Unstable, Values, ld, ldu, own
-from .conversion import autograph_artifact, called, counted, is_unknown
-from .iteration import Each, Steps
+from .block_state import (
+    BlockVariables,
+    Branches,
+    LoopCarry,
+    Undefined,
+    UndefinedReturnValue,
+    Unstable,
+    Values,
+    ld,
+    ldu,
+    with_copied_arrays,
+)
+from .iteration import Slices, TracedRange
+from .python_builtins import is_unknown
 
-_TURNS = 3  # so many are taken out of a loop, at most, for its variables to check_dtype
+_UNROLLED = 3  # iterations to take out of a loop, at most, until its variables keep their shapes and dtypes
 
 Block = Callable[..., None]
 Get = Callable[[], Values]
 Set = Callable[[Values], None]
-
-
-@functools.cache
-def namespace() -> SimpleNamespace:
-    """What converted code calls `ag__`."""
-    return SimpleNamespace(
-        FunctionScope=FunctionScope,
-        STD=None,
-        Undefined=Undefined,
-        UndefinedReturnValue=UndefinedReturnValue,
-        and_=and_,
-        assert_stmt=assert_stmt,
-        autograph_artifact=autograph_artifact,
-        called=called,
-        compared=compared,
-        counted=counted,
-        for_stmt=for_stmt,
-        guard_stmt=guard_stmt,
-        handled=sys.exception,
-        if_exp=if_exp,
-        if_stmt=if_stmt,
-        ld=ld,
-        ldu=ldu,
-        not_=not_,
-        or_=or_,
-        raised=raised,
-        while_stmt=while_stmt,
-        with_function_scope=lambda thunk, name, options: thunk(None),
-    )
 
 
 class FunctionScope:
@@ -73,7 +53,7 @@ class FunctionScope:
         pass
 
     def ret(self, value: Any, did_return: Any) -> Any:
-        """What the function returns."""
+        """The result of the function."""
         return None if isinstance(value, UndefinedReturnValue) else value
 
 
@@ -118,7 +98,7 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
 
 
 def _both(x: Any, second: Callable[[], Any], combine: Any, way: int) -> Any:
-    """Without calls the second operand does nothing but compute, so it may be computed always."""
+    """`and` or `or`. Without calls the second operand only computes, so it may be computed always."""
     if not _calls(second):
         y = second()
         if _is_truth(x) and (isinstance(y, bool) or _is_truth(y)):
@@ -161,7 +141,7 @@ _COMPARISONS = {
 
 
 def compared(names: str, left: Any, *operands: Callable[[], Any]) -> Any:
-    """`left < a < b`, with operands that are asked for once and only if it is still open."""
+    """`left < a < b`; each operand is evaluated once, and only if the result is not known before."""
     result: Any = True
     for name, operand in zip(names.split(), operands, strict=True):
         if not is_unknown(result) and not result:
@@ -193,7 +173,7 @@ def assert_stmt(condition: Any, message: Callable[[], Any]) -> None:
 
 
 def raised(error: Any) -> Any:
-    """`raise error`: marks it as one that the user's code raises, and not one about the user's code."""
+    """`raise error`: mark it as an error that the user's code raises, unlike one about the user's code."""
     if isinstance(error, type) and issubclass(error, Exception):
         error = error()
     if isinstance(error, Exception) and local.here.trace is not None:
@@ -224,39 +204,9 @@ def if_stmt(
     set_state: Set,
     names: tuple[str, ...],
     outputs: int,
-    fill: bool = False,
 ) -> None:
     """`if condition: body else: orelse`. The first `outputs` variables are used afterwards."""
-    if not is_unknown(condition):
-        return body() if condition else orelse()
-    start = get_state()
-
-    def way(block: Block, taken_if: bool) -> Callable[[], Values]:
-        def run() -> Values:
-            local.here.trace.decide(condition, taken_if)
-            before = get_state()
-            try:
-                set_state(own(start))
-                block()
-                return get_state()[:outputs]
-            finally:
-                set_state(before)
-
-        return run
-
-    branches = Branches(names[:outputs], ("the main branch", "the else branch"), fill)
-    try:
-        after = branches.choose(truth(condition), way(body, True), way(orelse, False))
-    except Exception as error:
-        if not _is_raised(error):
-            raise
-        # Who comes out of a branch that raises, comes out of the other one.
-        if branches.running == 0:
-            _demand(logical_not(truth(condition)), error)
-            return orelse()
-        _demand(truth(condition), error)
-        return body()
-    return set_state((*after, *start[outputs:]))
+    _if(condition, body, orelse, BlockVariables(get_state, set_state, names), outputs, fill=False)
 
 
 def guard_stmt(
@@ -268,12 +218,44 @@ def guard_stmt(
     names: tuple[str, ...],
     outputs: int,
 ) -> None:
-    """`if not do_return: ...`, which is malt's: what it leaves without a value is not asked for."""
-    if_stmt(condition, body, orelse, get_state, set_state, names, outputs, fill=True)
+    """`if not do_return: ...`, which is malt's: what it leaves without a value is not used."""
+    _if(condition, body, orelse, BlockVariables(get_state, set_state, names), outputs, fill=True)
 
 
-def _nothing() -> None:
-    pass
+def _if(
+    condition: Any, body: Block, orelse: Block, variables: BlockVariables, outputs: int, fill: bool
+) -> None:
+    if not is_unknown(condition):
+        return body() if condition else orelse()
+    start = variables.get()
+
+    def branch(block: Block, taken_if: bool) -> Callable[[], Values]:
+        def run() -> Values:
+            local.here.trace.decide(condition, taken_if)
+            with variables.holding(with_copied_arrays(start)):
+                block()
+                return variables.get()[:outputs]
+
+        return run
+
+    branches = Branches(variables.names[:outputs], ("the main branch", "the else branch"), fill)
+    try:
+        after = branches.choose(truth(condition), branch(body, True), branch(orelse, False))
+    except Exception as error:
+        if not _is_raised(error):
+            raise
+        # A branch raises: after the statement, the other one was taken.
+        if branches.running == 0:
+            _demand(logical_not(truth(condition)), error)
+            return orelse()
+        _demand(truth(condition), error)
+        return body()
+    return variables.set((*after, *start[outputs:]))
+
+
+def _once_if(condition: Any, body: Callable[[], None], variables: BlockVariables) -> None:
+    """An iteration that is taken out of a loop: `if condition: body`."""
+    _if(condition, body, lambda: None, variables, len(variables.names), fill=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -289,6 +271,10 @@ def while_stmt(
     options: dict[str, Any],
 ) -> None:
     """`while test: body`. It is Python's until the test depends on a traced tensor."""
+    _while(test, body, BlockVariables(get_state, set_state, names), options.get("maximum_iterations"))
+
+
+def _while(test: Callable[[], Any], body: Block, variables: BlockVariables, limit: Any) -> None:
     while True:
         goes = test()
         if is_unknown(goes):
@@ -296,65 +282,55 @@ def while_stmt(
         if not goes:
             return
         body()
-    limit = options.get("maximum_iterations")
-    for turn in range(_TURNS + 1):
+    for unrolled in range(_UNROLLED + 1):
         try:
-            _while(test, body, get_state, set_state, names, limit and limit - turn)
+            _compiled_while(test, body, variables, limit and limit - unrolled)
             return
         except Unstable as unstable:
-            if turn == _TURNS:
+            if unrolled == _UNROLLED:
                 raise unstable.error from None
-            # The first turn makes variables, or makes tensors of numbers: it is taken out of the loop.
+            # The first iteration creates variables, or makes tensors of numbers: it is taken out of the loop.
             try:
-                if_stmt(goes, body, _nothing, get_state, set_state, names, len(names), fill=True)
+                _once_if(goes, body, variables)
             except (TypeError, ValueError):
                 raise unstable.error from None
         goes = test()
 
 
-def _while(
-    test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...], limit: Any
-) -> None:
-    state = Round(names, get_state())
+def _compiled_while(test: Callable[[], Any], body: Block, variables: BlockVariables, limit: Any) -> None:
+    carry = LoopCarry(variables.names, variables.get())
 
-    def goes(i: Tensor, *tensors: Any) -> Tensor:
-        before = get_state()
-        try:
-            set_state(own(state.values(tensors)))
+    def goes_on(i: Tensor, *tensors: Any) -> Tensor:
+        with variables.holding(with_copied_arrays(carry.values(tensors))):
             return truth(test())
-        finally:
-            set_state(before)
 
-    def turn(i: Tensor, *tensors: Any) -> list[Any]:
-        return [i + 1, *_turn(state, tensors, body, get_state, set_state)]
+    def step(i: Tensor, *tensors: Any) -> list[Any]:
+        return [i + 1, *_iteration(carry, tensors, body, variables)]
 
-    after = while_loop(goes, turn, [convert(0), *state.tensors], maximum_iterations=limit)
-    set_state(state.final(after[1:]))
+    after = while_loop(goes_on, step, [convert(0), *carry.tensors], maximum_iterations=limit)
+    variables.set(carry.final(after[1:]))
 
 
-def _note(error: Exception, names: list[str]) -> None:
+def _iteration(carry: LoopCarry, tensors: Any, body: Block, variables: BlockVariables) -> list[Any]:
+    """The carry after an iteration."""
+    with variables.holding(carry.values(tensors)):
+        try:
+            body()
+        except (TypeError, ValueError) as error:
+            # A number of Python's is carried as a tensor, which does not mix with others as a number does.
+            if carry.numbers and not _is_raised(error):
+                _note_numbers(error, carry.numbers)
+                raise Unstable(error) from error
+            raise
+        return carry.after(tensors, variables.get())
+
+
+def _note_numbers(error: Exception, names: list[str]) -> None:
     if not hasattr(error, "__notes__"):
         error.add_note(
             f"In a compiled loop {' and '.join(names)} goes round as a tensor, of the dtype that the Python number "
             "before the loop has: start with a number or tensor of the dtype it is to have"
         )
-
-
-def _turn(state: Round, tensors: Any, body: Block, get_state: Get, set_state: Set) -> list[Any]:
-    before = get_state()
-    try:
-        set_state(state.values(tensors))
-        try:
-            body()
-        except (TypeError, ValueError) as error:
-            # A number of Python's goes round as a tensor, which does not mix with others as a number does.
-            if state.numbers and not _is_raised(error):
-                _note(error, state.numbers)
-                raise Unstable(error) from error
-            raise
-        return state.after(tensors, get_state())
-    finally:
-        set_state(before)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -370,41 +346,33 @@ def for_stmt(
     names: tuple[str, ...],
     options: dict[str, Any],
 ) -> None:
-    """`for item in iterable: body(item)`, as long as `test()` holds: it says if there was a `break` or `return`."""
-    goes_on = test or (lambda: True)
-    each = Each.over(iterable)
+    """`for item in iterable: body(item)`, as long as `test()` holds: a `break` or `return` ends it."""
+    variables = BlockVariables(get_state, set_state, names)
+    slices = Slices.of(iterable)
     limit = options.get("maximum_iterations")
-    if each is not None:
-        if limit is not None:
-            each = each.first(int(limit))
-        return _for_each(each, test, goes_on, body, get_state, set_state, names)
-    if isinstance(iterable, Steps):
-        return _for_steps(iterable, goes_on, body, get_state, set_state, names, limit)
-    return _for_python(iterable, goes_on, body, get_state, set_state, names)
+    if slices is not None:
+        return _for_slices(slices if limit is None else slices.first(int(limit)), test, body, variables)
+    goes_on = test or (lambda: True)
+    if isinstance(iterable, TracedRange):
+        return _for_range(iterable, goes_on, body, variables, limit)
+    return _for_python(iterable, goes_on, body, variables)
 
 
-def _for_python(
-    iterable: Any,
-    test: Callable[[], Any],
-    body: Block,
-    get_state: Get,
-    set_state: Set,
-    names: tuple[str, ...],
-) -> None:
+def _for_python(iterable: Any, test: Callable[[], Any], body: Block, variables: BlockVariables) -> None:
     goes = test()
     if not is_unknown(goes) and not goes:
         return
     for item in iterable:
-        if_stmt(goes, lambda x=item: body(x), _nothing, get_state, set_state, names, len(names), fill=True)
+        _once_if(goes, lambda x=item: body(x), variables)  # type: ignore[misc]
         goes = test()
         if is_unknown(goes):
-            _must_end(iterable)
+            _check_finite(iterable)
         elif not goes:
             return
 
 
-def _must_end(iterable: Any) -> None:
-    """All items are gone over if when to leave is not known, so there must be an end."""
+def _check_finite(iterable: Any) -> None:
+    """Raise if an iterable may have no end: if a tensor decides when to leave, the loop is unrolled to the end."""
     if not hasattr(iterable, "__len__") and not isinstance(iterable, (enumerate, zip, reversed, map, filter)):
         raise NotImplementedError(
             f"a tensor decides when to leave a loop over a Python {type(iterable).__name__}, whose length is not "
@@ -412,102 +380,104 @@ def _must_end(iterable: Any) -> None:
         )
 
 
-def _for_each(
-    each: Each,
-    test: Callable[[], Any] | None,
-    goes_on: Callable[[], Any],
-    body: Block,
-    get_state: Get,
-    set_state: Set,
-    names: tuple[str, ...],
+def _for_slices(
+    slices: Slices, test: Callable[[], Any] | None, body: Block, variables: BlockVariables
 ) -> None:
-    goes = goes_on()
-    if not each.length or (not is_unknown(goes) and not goes):
+    goes = True if test is None else test()
+    if not slices.length or (not is_unknown(goes) and not goes):
         return
     error: Exception | None = None
-    if each.length > 1:
-        loop = _scan if test is None else _search
+    if slices.length > 1:
         try:
-            loop(each, goes_on, body, get_state, set_state, names)
+            if test is None:
+                _scan(slices, body, variables)
+            else:
+                _search(slices, test, body, variables)
             return
         except Unstable as unstable:
-            if each.gone_over >= _TURNS:
+            if slices.unrolled >= _UNROLLED:
                 raise unstable.error from None
             error = unstable.error
-    # One turn needs no loop; nor does a first turn that makes variables, or tensors of numbers.
+    # One iteration needs no loop; nor does a first one that creates variables, or makes tensors of numbers.
     try:
-        if_stmt(goes, lambda: body(each.at(0)), _nothing, get_state, set_state, names, len(names), fill=True)
+        _once_if(goes, lambda: body(slices.at(0)), variables)
     except TypeError:
         if error is None or not is_unknown(goes):
             raise
         raise error from None
-    _for_each(each.without_first(), test, goes_on, body, get_state, set_state, names)
+    _for_slices(slices.without_first(), test, body, variables)
 
 
-def _scan(each: Each, test: Any, body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]) -> None:
+def _scan(slices: Slices, body: Block, variables: BlockVariables) -> None:
     """A loop of known length."""
-    state = Round(names, get_state())
-    count = len(each.tensors)
+    carry = LoopCarry(variables.names, variables.get())
+    count = len(slices.tensors)
 
-    def turn(i: Tensor, *tensors: Any) -> list[Any]:
-        item = each.item(i, list(tensors[:count]))
-        return _turn(state, tensors[count:], lambda: body(item), get_state, set_state)
+    def step(i: Tensor, *tensors: Any) -> list[Any]:
+        item = slices.item(i, list(tensors[:count]))
+        return _iteration(carry, tensors[count:], lambda: body(item), variables)
 
-    set_state(state.final(for_loop(turn, each.length, state.tensors, each.tensors)))
+    variables.set(carry.final(for_loop(step, slices.length, carry.tensors, slices.tensors)))
 
 
-def _search(
-    each: Each, test: Callable[[], Any], body: Block, get_state: Get, set_state: Set, names: tuple[str, ...]
-) -> None:
+def _search(slices: Slices, test: Callable[[], Any], body: Block, variables: BlockVariables) -> None:
     """A loop that may be left early."""
-    state = Round(names, get_state())
+    carry = LoopCarry(variables.names, variables.get())
 
-    def goes(i: Tensor, *tensors: Any) -> Tensor:
-        before = get_state()
-        try:
-            set_state(own(state.values(tensors)))
-            return truth(and_(lambda: i < each.length, test))
-        finally:
-            set_state(before)
+    def goes_on(i: Tensor, *tensors: Any) -> Tensor:
+        with variables.holding(with_copied_arrays(carry.values(tensors))):
+            return truth(and_(lambda: i < slices.length, test))
 
-    def turn(i: Tensor, *tensors: Any) -> list[Any]:
-        item = each.item(i, [gather(t, i) for t in each.tensors])
-        return [i + 1, *_turn(state, tensors, lambda: body(item), get_state, set_state)]
+    def step(i: Tensor, *tensors: Any) -> list[Any]:
+        item = slices.item(i, [gather(t, i) for t in slices.tensors])
+        return [i + 1, *_iteration(carry, tensors, lambda: body(item), variables)]
 
-    after = while_loop(goes, turn, [convert(0), *state.tensors], maximum_iterations=each.length)
-    set_state(state.final(after[1:]))
+    after = while_loop(goes_on, step, [convert(0), *carry.tensors], maximum_iterations=slices.length)
+    variables.set(carry.final(after[1:]))
 
 
-def _for_steps(
-    steps: Steps,
-    test: Callable[[], Any],
-    body: Block,
-    get_state: Get,
-    set_state: Set,
-    names: tuple[str, ...],
-    limit: Any,
+def _for_range(
+    numbers: TracedRange, test: Callable[[], Any], body: Block, variables: BlockVariables, limit: Any
 ) -> None:
-    """A count to a traced number is a `while` with one more variable."""
-    at = steps.start
+    """A `for` over a range with a traced end, as a `while` with one more variable."""
+    at = numbers.start
 
     def get() -> Values:
-        return (at, *get_state())
+        return (at, *variables.get())
 
     def set_(values: Values) -> None:
         nonlocal at
         at = values[0]
-        set_state(values[1:])
+        variables.set(values[1:])
 
-    def turn() -> None:
+    def step() -> None:
         nonlocal at
         body(at)
-        at = at + steps.step
+        at = at + numbers.step
 
-    while_stmt(
-        lambda: and_(lambda: steps.goes_on(at), test),
-        turn,
-        get,
-        set_,
-        ("the count", *names),
-        {"maximum_iterations": limit},
-    )
+    with_count = BlockVariables(get, set_, ("the count", *variables.names))
+    _while(lambda: and_(lambda: numbers.goes_on(at), test), step, with_count, limit)
+
+
+# Converted code finds these as attributes of `ag__`; `conversion` adds those for calls.
+OPERATORS: dict[str, Any] = {
+    "FunctionScope": FunctionScope,
+    "STD": None,
+    "Undefined": Undefined,
+    "UndefinedReturnValue": UndefinedReturnValue,
+    "and_": and_,
+    "assert_stmt": assert_stmt,
+    "compared": compared,
+    "for_stmt": for_stmt,
+    "guard_stmt": guard_stmt,
+    "handled": sys.exception,
+    "if_exp": if_exp,
+    "if_stmt": if_stmt,
+    "ld": ld,
+    "ldu": ldu,
+    "not_": not_,
+    "or_": or_,
+    "raised": raised,
+    "while_stmt": while_stmt,
+    "with_function_scope": lambda thunk, name, options: thunk(None),
+}

@@ -1,8 +1,8 @@
-"""Source to source: a function of Python as one whose calls and, where it has any, control flow are ours.
+"""Source to source: convert a function of Python to one whose calls and control flow go through `ag__`.
 
-`parsed` finds the syntax tree of a function, `rewritten` changes it, `loaded` makes a function of it again. Trees keep
-the lines of the user's file, and are compiled under its name, so tracebacks and debuggers show the user's own code.
-What follows from a tensor is decided when the code runs, by what `operators` and `calls` offer it as `ag__`.
+`source.parsed` finds the syntax tree of a function, `rewritten` changes it, `Factory` compiles it again. Trees keep the
+lines of the user's file, and are compiled under its name, so tracebacks and debuggers show the user's own code. Whether
+a tensor decides is found when the code runs, by `operators` and `conversion`, whose functions are `ag__`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ import __future__
 
 import ast
 import functools
-import inspect
-import linecache
 import operator
 from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from .directives import set_loop_options
-
-Function = ast.FunctionDef | ast.Lambda
+from .source import CannotConvert, Function, parsed
 
 _BRANCHING = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Not, ast.Assert)
 _FUTURE = functools.reduce(
@@ -27,73 +24,17 @@ _FUTURE = functools.reduce(
 )
 
 
-class CannotConvert(Exception):
-    """A function whose source is not to be had, or uses what cannot be converted."""
-
-
 # ---------------------------------------------------------------------------------------------------------------------
-# Finding the source
-
-
-def parsed(function: FunctionType) -> Function:
-    """The syntax tree of a function, with the lines of its file."""
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
-        raise CannotConvert("its source is not there")
-    return _lambda(code, "".join(lines)) if code.co_name == "<lambda>" else _definition(code, lines)
-
-
-def _definition(code: CodeType, lines: list[str]) -> ast.FunctionDef:
-    first = code.co_firstlineno
-    try:
-        block = "".join(inspect.getblock(lines[first - 1 :]))
-        # An indented block is parsed where it stands: dedenting would change strings, and columns in tracebacks.
-        indented = block[:1].isspace()
-        tree = ast.parse("if 1:\n" + block if indented else block)
-    except (SyntaxError, IndentationError, IndexError) as error:
-        raise CannotConvert(f"its source cannot be read: {error}") from None
-    node = tree.body[0]
-    if isinstance(node, ast.If):
-        node = node.body[0]
-    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
-        raise CannotConvert("its source has changed, or is not to be had")
-    ast.increment_lineno(node, first - (2 if indented else 1))
-    return node
-
-
-def _lambda(code: CodeType, source: str) -> ast.Lambda:
-    """The innermost lambda around the code: by columns, since a line may have several."""
-    places = [p for p in code.co_positions() if None not in p]
-    spans = [((a, c), (b, d)) for a, b, c, d in places if (a, c) != (b, d)]
-    try:
-        found = [
-            node
-            for node in ast.walk(ast.parse(source))
-            if isinstance(node, ast.Lambda) and spans and all(_within(node.body, span) for span in spans)
-        ]
-    except SyntaxError as error:
-        raise CannotConvert(f"its source cannot be read: {error}") from None
-    if not found:
-        raise CannotConvert("its source is not to be found")
-    return max(found, key=lambda node: (node.lineno, node.col_offset))
-
-
-def _within(node: ast.expr, span: Any) -> bool:
-    return (node.lineno, node.col_offset) <= span[0] and span[1] <= (node.end_lineno, node.end_col_offset)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Changing it
+# Rewriting
 
 
 def rewritten(function: FunctionType, tree: Function) -> Function:
     """The tree with calls through `ag__`; and with `if`, `while` and the like through it if there are any."""
     _check(tree)
-    branches = any(_branches(node) for node in ast.walk(tree))
-    tree = _Prepared(function, tree).whole()
+    branches = any(_is_control_flow(node) for node in ast.walk(tree))
+    tree = _Preparation(function, tree).whole()
     if not branches:
-        return ast.fix_missing_locations(_Marked().whole(tree))
+        return ast.fix_missing_locations(_Marking().whole(tree))
     if any(isinstance(node, (ast.Match, ast.TryStar)) for node in ast.walk(tree)):
         raise CannotConvert("it uses `match` or `except*`")
     from .lowering import lowered
@@ -101,7 +42,7 @@ def rewritten(function: FunctionType, tree: Function) -> Function:
     return lowered(function, tree, _Names(function).all)
 
 
-def _branches(node: ast.AST) -> bool:
+def _is_control_flow(node: ast.AST) -> bool:
     return isinstance(node, _BRANCHING) or (isinstance(node, ast.Compare) and len(node.ops) > 1)
 
 
@@ -111,16 +52,16 @@ def _check(tree: Function) -> None:
             raise CannotConvert("it contains a generator")
         if isinstance(node, (ast.AsyncFunctionDef, ast.Await)):
             raise CannotConvert("it contains a coroutine")
-        if isinstance(node, (ast.IfExp, ast.BoolOp)) and _names_values(node):
+        if isinstance(node, (ast.IfExp, ast.BoolOp)) and _has_walrus(node):
             raise CannotConvert("it uses `:=` inside `and`, `or` or a conditional expression")
 
 
-def _names_values(node: ast.AST) -> bool:
+def _has_walrus(node: ast.AST) -> bool:
     return any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
 
 
-class _Prepared(ast.NodeTransformer):
-    """What can be said without knowing how names are used: calls, chains of comparisons, assertions, private names."""
+class _Preparation(ast.NodeTransformer):
+    """Rewrites what does not depend on how names are used: calls, chained comparisons, assertions, private names."""
 
     def __init__(self, function: FunctionType, tree: Function) -> None:
         self._tree = tree
@@ -155,7 +96,7 @@ class _Prepared(ast.NodeTransformer):
         first, self._first = (
             self._first,
             None,
-        )  # `super()` in a function inside a method is not ours to explain
+        )  # `super()` in a function inside a method is left alone
         self.generic_visit(node)
         self._first = first
         _end_with_return(node)
@@ -173,7 +114,7 @@ class _Prepared(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.ops) == 1:
             return node
-        # a < f(x) < b asks f once: each operand after the first two is a function that is called if it is needed.
+        # a < f(x) < b calls f once: each operand after the first is a function that is called if it is needed.
         names = ast.Constant(" ".join(type(op).__name__ for op in node.ops))
         later = [_deferred(operand) for operand in node.comparators]
         return _placed(_ag("compared", names, node.left, *later), node)
@@ -191,7 +132,7 @@ class _Prepared(ast.NodeTransformer):
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         self.generic_visit(node)
-        if node.name is not None:  # which malt does not take: a variable that is assigned
+        if node.name is not None:  # malt does not support the name: assign a variable instead
             named = ast.Assign([ast.Name(self._mangled(node.name), ast.Store())], _ag("handled"))
             node.body, node.name = [_placed(named, node), *node.body], None
         return node
@@ -204,8 +145,8 @@ class _Prepared(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self._take_options(node)
-        if _names_values(node.test) and not node.orelse:
-            # The test becomes a function, whose names are its own: test inside the loop.
+        if _has_walrus(node.test) and not node.orelse:
+            # The test becomes a function, whose variables are local to it: test inside the loop.
             leave = _placed(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
             node.test, node.body = _placed(ast.Constant(True), node.test), [leave, *node.body]
         return self.generic_visit(node)
@@ -218,7 +159,7 @@ class _Prepared(ast.NodeTransformer):
         return node
 
     def _take_options(self, node: ast.While | ast.For) -> None:
-        """`set_loop_options(...)` as the first statement of a loop is about the loop: `lowering` puts it there."""
+        """Move `set_loop_options(...)`, the first statement of a loop, to the loop, where `lowering` finds it."""
         first = node.body[0]
         if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call):
             return
@@ -240,20 +181,20 @@ class _Prepared(ast.NodeTransformer):
 
 
 class _Names:
-    """What names of a function mean, as far as can be said before it runs."""
+    """The values of the names of a function, as far as they are known before it runs."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
 
     def value(self, node: ast.expr) -> Any:
-        """What a dotted name stands for, or None."""
+        """The value of a dotted name, or None."""
         if isinstance(node, ast.Attribute):
             return getattr(self.value(node.value), node.attr, None)
         return self.all.get(node.id) if isinstance(node, ast.Name) else None
 
     @functools.cached_property
     def all(self) -> dict[str, Any]:
-        """Globals and variables of the functions around it."""
+        """Globals, and variables of the enclosing functions."""
         code, cells = self._function.__code__, self._function.__closure__ or ()
         inside = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells) if _filled(cell)}
         return {**self._function.__globals__, **inside}
@@ -263,8 +204,8 @@ def _filled(cell: CellType) -> bool:
     return cell != CellType()
 
 
-class _Marked(ast.NodeTransformer):
-    """Functions and lambdas inside, marked as converted already."""
+class _Marking(ast.NodeTransformer):
+    """Marks functions and lambdas inside as converted already."""
 
     def whole(self, tree: Function) -> Function:
         self.generic_visit(tree)
@@ -287,19 +228,19 @@ def _arguments(tree: Function | ast.FunctionDef) -> Iterator[ast.arg]:
 
 
 def _end_with_return(tree: ast.FunctionDef) -> None:
-    """Say `return None` where the end is reached without: then all paths are seen to return something, or not."""
+    """Add `return None` where the end is reached without `return`, so that all paths return something."""
     if not isinstance(tree.body[-1], (ast.Return, ast.Raise)) and any(
-        isinstance(n, ast.Return) for n in _own(tree)
+        isinstance(n, ast.Return) for n in _without_inner_functions(tree)
     ):
         tree.body.append(_placed(ast.Return(ast.Constant(None)), tree.body[-1]))
 
 
-def _own(node: ast.AST) -> Iterator[ast.AST]:
+def _without_inner_functions(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function that are not those of functions inside it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
             yield child
-            yield from _own(child)
+            yield from _without_inner_functions(child)
 
 
 def _ag_name(name: str) -> ast.Attribute:
@@ -316,7 +257,7 @@ def _deferred(node: ast.expr) -> ast.Lambda:
 
 
 def _placed(node: Any, like: ast.AST) -> Any:
-    """A new node, where an old one was."""
+    """Give a new node the lines of an old one."""
     for n in ast.walk(node):
         if "lineno" in n._attributes and not hasattr(n, "lineno"):
             ast.copy_location(n, like)
@@ -328,11 +269,11 @@ def _as_list(node: Any) -> list[ast.stmt]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Making a function of it
+# Compiling
 
 
 class Factory:
-    """Converted code, of which functions are made that share the globals and the closure of the original ones."""
+    """Converted code, and the functions that run it with the globals and the closure of the original ones."""
 
     def __init__(self, function: FunctionType) -> None:
         code = function.__code__
@@ -344,7 +285,7 @@ class Factory:
         else:
             tree.name = name
             definition = tree
-        # Names of the functions around it are made local to `around`, so that they are free where it is used.
+        # Variables of the enclosing functions are made local to `around`, so that they are free in the function.
         module = ast.parse(
             "def around():\n    def make(ag__):\n        return ag__converted\n    return make"
         )
@@ -361,7 +302,7 @@ class Factory:
         self._make: CodeType = namespace["around"]().__code__
 
     def function(self, original: FunctionType, ag: Any) -> FunctionType:
-        """The function converted."""
+        """The converted function, with the globals, closure, defaults and names of the original."""
         cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in self._make.co_freevars)
         made: FunctionType = FunctionType(self._make, original.__globals__, closure=closure)(ag)

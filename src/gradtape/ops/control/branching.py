@@ -6,12 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, convert, convert_to_tensor
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..array.creation import fill
@@ -57,7 +55,7 @@ def cond(
     branches = [function("cond", "true_fn", true_fn), function("cond", "false_fn", false_fn)]
     value = _condition("cond", pred)
     if is_traced(value._array):
-        return local.here.trace.flow.choose("cond", cast(reshape(value, ()), "bool"), branches[::-1])
+        return local.here.trace.choose("cond", cast(reshape(value, ()), "bool"), branches[::-1])
     return branches[0 if value else 1]()
 
 
@@ -164,7 +162,7 @@ def switch_case(
         wrong = (index < 0) | (index >= count)
         branches = [*[functions[i] for i in range(count)], other]
         number = apply(select, (wrong, fill((), count), cast(index, "int32")))
-        return local.here.trace.flow.choose("switch_case", number, branches)
+        return local.here.trace.choose("switch_case", number, branches)
     return functions.get(int(index), other)()
 
 
@@ -229,7 +227,7 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         return type(values)(after) if type(values) in (list, tuple) else after
 
     state = _Carry(lambda state, i: step(state), values)
-    after = local.here.trace.flow.repeat_while(
+    after = local.here.trace.while_loop(
         "while_loop",
         lambda ts: cond(*state.pack(ts)),
         lambda ts: state.flatten(step(state.pack(ts))),
@@ -261,7 +259,7 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Sequence[T
     def step(i: Tensor, tensors: Any, slices: Any) -> Any:
         return carry.flatten(body(i, *slices, *carry.pack(tensors))), []
 
-    after, _ = local.here.trace.flow.loop("for", step, carry.tensors, list(rows), length)
+    after, _ = local.here.trace.loop("for", step, carry.tensors, list(rows), length)
     return carry.pack(after)
 
 
@@ -284,10 +282,7 @@ class _Carry:
                     if isinstance(leaf, TensorArray):
                         leaf.copy()  # marks it as used
 
-            flow = local.here.trace.flow
-            first = [wrap(np.zeros(row._array.shape[1:], row._array.dtype)) for row in rows]
-            ranges = flow.ranges(length, 0, rows) if length else None
-            flow.Block(iteration, [wrap(np.zeros((), np.int32)), *first], turn=0, ranges=ranges)
+            local.here.trace.try_iteration(iteration, list(rows), length)
             leaves = [
                 leaf.shaped_like(after) if isinstance(leaf, TensorArray) else leaf
                 for leaf, after in zip(leaves, found, strict=True)

@@ -42,7 +42,7 @@ class _Slices:
         def body(i: Tensor, carry: list[Tensor], row: list[Tensor]) -> Any:
             return step(carry, nest.pack_sequence_as(self.structure, row))
 
-        return local.here.trace.flow.loop(name, body, carry, rows, self.count, reverse)
+        return local.here.trace.loop(name, body, carry, rows, self.count, reverse)
 
     def _parts(self, t: Tensor) -> Any:
         if t._array.shape[0] not in (1, self.count):

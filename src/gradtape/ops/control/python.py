@@ -112,7 +112,7 @@ def _call_when_run(
     def function(*tensors: Tensor) -> list[Tensor]:
         return nest.flatten(_checked_results(name, call(func, list(tensors)), signature))
 
-    tensors = local.here.trace.calls.call(name, function, inputs, kinds, differentiable=call is _on_tensors)
+    tensors = local.here.trace.call_python(name, function, inputs, kinds, differentiable=call is _on_tensors)
     return nest.pack_sequence_as(signature, tensors)
 
 

@@ -200,7 +200,7 @@ class TensorArray:
         if self._dynamic_size:
             ends = bounds(index._array)
             grows = ends is None or ends[1] >= size
-            if grows and (ends is None or local.here.trace.turn is None):
+            if grows and (ends is None or local.here.trace.iteration is None):
                 raise NotCompilableError(
                     "TensorArray: with dynamic_size=True, how long the array gets depends on an index that is not "
                     "known while a @function is traced: give it its size"

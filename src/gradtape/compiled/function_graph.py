@@ -1,0 +1,196 @@
+"""FunctionGraph: one run of a function with traced tensors, as JAX's code, and what the function returned and did.
+
+`program` compiles graphs: see `executable` for their results alone, `pullback` for their results with gradients.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import source_info_util
+
+from ..core import nest
+from ..core.errors import InvalidArgumentError, NotCompilableError
+from ..core.indexed_slices import IndexedSlices
+from ..core.spec import TensorSpec
+from ..core.tensor import Tensor, convert, wrap
+from ..core.trace_errors import escape, no_value
+from ..core.variable import Variable
+from ..engine.arrays import is_traced
+from ..ops.known import afford
+from .buffers import blank, from_device, tensors, x64
+from .function_trace import FunctionTrace
+from .jaxprs import is_wide, split, without_dead_code, without_names
+from .placeholders import as_destination
+from .trace import NAMED
+
+source_info_util.register_exclusion(str(Path(__file__).parents[1]))  # a line JAX names is one of the user's
+
+
+class Code:
+    """A jaxpr, and what its constants stand for: inputs that were found while tracing, and constants proper."""
+
+    def __init__(self, closed: Any, trace: FunctionTrace) -> None:
+        meanings = [trace.meaning(constant) for constant in closed.consts]
+        jaxpr, used = without_dead_code(closed.jaxpr, [meaning is not None for meaning in meanings])
+        self.jaxpr = without_names(jaxpr, NAMED)
+        self.constants: list[Any] = []
+        self.meanings: list[tuple[str, Any]] = []  # of the jaxpr's constants
+        for constant, meaning in compress(zip(closed.consts, meanings, strict=True), used):
+            if is_traced(constant):
+                raise no_value("a function", constant)
+            if meaning is None:
+                meaning = ("constant", len(self.constants))
+                self.constants.append(jax.numpy.asarray(constant))
+            self.meanings.append(meaning)
+        self.variables = list(dict.fromkeys(what for kind, what in self.meanings if kind == "variable"))
+        self.random = ("random", 0) in self.meanings
+
+    def bound_constants(self, state: dict[int, Any], constants: Any, seed: Any) -> list[Any]:
+        """The values of the jaxpr's constants; None for gradients, which only part of the code needs."""
+        values = {"variable": state, "constant": constants, "random": {0: seed}}
+        return [values[kind][what] if kind in values else None for kind, what in self.meanings]
+
+    @property
+    def precision(self) -> Callable[[], Any]:
+        """The context to run the code in: JAX has no 64-bit numbers unless it is told to, which takes 3 us a call."""
+        return (lambda: x64(True)) if is_wide(self.jaxpr) else nullcontext
+
+
+class FunctionGraph:
+    """A function traced for inputs like `leaves`. Raises what the function raises."""
+
+    def __init__(
+        self, name: str, function: Callable[[list[Tensor]], Any], leaves: list[Tensor], may_create: bool
+    ) -> None:
+        trace = FunctionTrace(name, may_create=may_create)
+
+        def run(inputs: list[Tensor]) -> Any:
+            structure = function(inputs)
+            outputs = [_as_result(leaf) for leaf in nest.flatten(structure)]
+            arrays = [array for o in outputs if type(o) is _Result for array in o.arrays]
+            self._set_outputs(structure, outputs)
+            state = [trace.values[key]._array for key in trace.written]
+            initial = [new.initial for new in trace.created if new.initial is not None]
+            return arrays, state, initial
+
+        try:
+            with x64(True):
+                closed, specs = trace.jaxpr_of(run, leaves, [])
+                self.code = Code(closed, trace)
+        except BaseException as error:
+            if trace.fail() and isinstance(error, NotCompilableError):
+                raise InvalidArgumentError(
+                    str(error)
+                ) from None  # it created variables, and cannot do so again
+            if isinstance(error, jax.errors.UnexpectedTracerError):
+                raise escape(error) from None
+            raise
+        for spec in specs[0]:
+            afford(f"the function {name}", spec.shape, spec.dtype.itemsize)
+        self.counts = [len(part) for part in specs]  # results, state, initial values
+        self.reads = dict(trace.reads)
+        self.written = [as_destination(variable) for variable in trace.written.values()]
+        self.created = [new._replace(initial=None) for new in trace.created]
+        self.random = self.code.random
+
+    def _set_outputs(self, structure: Any, outputs: list[Any]) -> None:
+        """Note how to build what the function returned from arrays, without keeping traced ones."""
+        self.structure = nest.map_structure(lambda leaf: None, structure)
+        self.widths = [len(o.arrays) if type(o) is _Result else 0 for o in outputs]  # arrays of each output
+        self.outputs = nest.pack_sequence_as(self.structure, [_spec(o) for o in outputs])
+        self.builders = [o.build if type(o) is _Result else _always(o) for o in outputs]
+
+    def first_of_pair(self, count: int, jaxpr: Any) -> FunctionGraph:
+        """The graph of the first of several results, `count` arrays that `jaxpr` computes."""
+        part = copy.copy(self)
+        part.code = copy.copy(self.code)
+        part.code.jaxpr = jaxpr
+        part.structure = self.structure[0]
+        part.outputs = self.outputs[0]
+        part.builders = self.builders[: len(nest.flatten(part.structure))]
+        part.counts = [count, *self.counts[1:]]
+        return part
+
+    def evaluate(self, state: dict[int, Any], constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
+        """The results, the values of written variables, and the initial values of new ones, as JAX's arrays."""
+        out = jax.core.eval_jaxpr(self.code.jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+        return split(out, self.counts)
+
+    def packer(self) -> Callable[[list[Any]], Any]:
+        """The function that builds the results from arrays."""
+        if all(build is _build_tensor for build in self.builders):
+            if not nest.is_nested(self.structure):
+                return _only_tensor
+            if nest._is_flat(self.structure):
+                return tensors if type(self.structure) is list else lambda arrays: tuple(tensors(arrays))
+        structure, builders = self.structure, self.builders
+
+        def pack(arrays: list[Any]) -> Any:
+            parts = iter(arrays)
+            return nest.pack_sequence_as(structure, [build(parts) for build in builders])
+
+        return pack
+
+    @property
+    def result_expression(self) -> str | None:
+        """The results as `buffers.specialize` takes them; None unless they are a tensor or a few in a list or tuple."""
+        if not 0 < len(self.builders) <= 10 or any(build is not _build_tensor for build in self.builders):
+            return None
+        names = "".join(f"t{i}, " for i in range(len(self.builders)))
+        if not nest.is_nested(self.structure):
+            return "t0"
+        if not nest._is_flat(self.structure):
+            return None
+        return f"[{names}]" if type(self.structure) is list else f"({names})"
+
+
+class _Result:
+    """A leaf of what a function returned that the program computes: its arrays, and how to build it from others."""
+
+    def __init__(self, arrays: list[Any], build: Callable[[Any], Any]) -> None:
+        self.arrays = arrays
+        self.build = build
+
+
+def _as_result(leaf: Any) -> Any:
+    """A leaf of what a function returned: a `_Result` if it is traced, else the leaf itself."""
+    if isinstance(leaf, Variable):
+        leaf = leaf._read()
+    if isinstance(leaf, IndexedSlices):
+        shape = leaf._dense_shape
+        arrays = [leaf.values._array, leaf.indices._array]
+        return _Result(arrays, lambda a: IndexedSlices(from_device(next(a)), from_device(next(a)), shape))
+    if isinstance(leaf, (int, float, complex, str, bytes, np.ndarray, np.generic)):
+        return convert(leaf)
+    if type(leaf) is not Tensor or not is_traced(leaf._array):
+        return leaf
+    return _Result([leaf._array], _build_tensor)
+
+
+def _always(value: Any) -> Callable[[Any], Any]:
+    return lambda arrays: value
+
+
+def _build_tensor(arrays: Any) -> Tensor:
+    return from_device(next(arrays))
+
+
+def _only_tensor(arrays: list[Any]) -> Tensor:
+    tensor = blank(Tensor)
+    tensor._device = arrays[0]
+    tensor._key = 0
+    return tensor
+
+
+def _spec(output: Any) -> Any:
+    if type(output) is _Result and output.build is _build_tensor:
+        output = wrap(output.arrays[0])
+    return TensorSpec.from_tensor(output) if type(output) is Tensor else output
