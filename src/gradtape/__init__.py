@@ -198,6 +198,7 @@ if TYPE_CHECKING:
         optimizers,
         signal,
         sparse,
+        strings,
         test,
         train,
     )
@@ -413,6 +414,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",
@@ -480,6 +482,7 @@ closed(
         "random_uniform_initializer": ".initializers",
         "signal": ".signal",
         "sparse": ".sparse",
+        "strings": ".strings",
         "test": ".test",
         "train": ".train",
         "unload_ipython_extension": ".compat",
