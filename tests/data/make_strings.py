@@ -78,10 +78,14 @@ EXPRESSIONS = [
 def value(tf, expression):
     """What an expression gives, as JSON can say it: bytes as text of one character a byte."""
     tensor = eval(expression, {"tf": tf, "S": tf.strings, "RAW": RAW})
-    plain = lambda x: (
-        [plain(e) for e in x] if isinstance(x, list) else x.decode("latin-1") if isinstance(x, bytes) else x
-    )
     return plain(np.asarray(tensor.numpy()).tolist())
+
+
+def plain(x):
+    """Lists of bytes as lists of text."""
+    if isinstance(x, list):
+        return [plain(element) for element in x]
+    return x.decode("latin-1") if isinstance(x, bytes) else x
 
 
 if __name__ == "__main__":
