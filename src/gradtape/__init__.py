@@ -199,6 +199,7 @@ if TYPE_CHECKING:
         optimizers,
         signal,
         sparse,
+        strings,
         test,
         train,
     )
@@ -414,6 +415,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",
@@ -481,6 +483,7 @@ closed(
         "random_uniform_initializer": ".initializers",
         "signal": ".signal",
         "sparse": ".sparse",
+        "strings": ".strings",
         "test": ".test",
         "train": ".train",
         "unload_ipython_extension": ".compat",
