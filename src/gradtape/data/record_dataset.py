@@ -9,7 +9,7 @@ from ..core import dtypes
 from ..core.spec import TensorSpec
 from ..core.types import TensorLike
 from ..files.contents import string_tensor
-from ..files.records import checked_compression, read_records
+from ..files.tfrecords import checked_compression, read_records
 from .checks import texts
 from .dataset import Dataset
 from .stage import Session, Stage

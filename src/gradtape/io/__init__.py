@@ -29,7 +29,7 @@ from ..files.images import (
     is_jpeg,
 )
 from ..files.paths import matching_files, read_file, write_file
-from ..files.records import TFRecordOptions, TFRecordWriter
+from ..files.tfrecords import TFRecordOptions, TFRecordWriter
 from ..names.missing import closed
 from . import gfile
 
