@@ -24,11 +24,11 @@ import gradtape as tf
 from gradtape.core.primitive import Primitive
 
 NAMESPACES = [
-    "", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
+    "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "dtypes", "experimental",
-    "experimental.dlpack", "experimental.numpy", "image", "initializers", "linalg", "losses", "math", "math.special",
+    "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "losses", "math", "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
-    "signal", "test",
+    "signal", "sparse", "strings", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
@@ -235,6 +235,8 @@ def _made_plainly() -> dict[type, Callable[[], Any]]:
 OBJECTS = _made_plainly() | OBJECTS
 # Never made by calling the class, or plain records.
 UNMADE = {
+    tf.io.FixedLenFeature,
+    tf.io.FixedLenSequenceFeature,
     tf.DType,
     tf.data.Iterator,
     tf.config.LogicalDevice,

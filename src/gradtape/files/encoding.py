@@ -14,7 +14,8 @@ from ..core import dtypes
 from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, convert, wrap
 from ..core.types import DTypeLike, TensorLike
-from ..ops.known import afford, known
+from ..ops.known import afford, known, static_shape
+from ..ops.scalars import boolean, integer, text
 from .contents import for_each, one_string, string_tensor, strings
 from .messages import message
 
@@ -52,6 +53,8 @@ def decode_raw(
     size = dtype.numpy_dtype.itemsize
     contents = array.reshape(-1).tolist()
     if fixed_length is not None:
+        fixed_length = integer("decode_raw", "fixed_length", fixed_length, 1)
+        afford("decode_raw", (len(contents), fixed_length), 1)
         contents = [content[:fixed_length].ljust(fixed_length, b"\0") for content in contents]
     lengths = {len(content) for content in contents}
     if len(lengths) > 1:
@@ -64,7 +67,7 @@ def decode_raw(
             f"decode_raw: {length} bytes are no multiple of {size}, the size of {dtype.name}"
         )
     numbers = np.frombuffer(b"".join(contents), dtype.numpy_dtype)
-    if not little_endian:
+    if not boolean("decode_raw", "little_endian", little_endian):
         numbers = numbers.byteswap()
     return wrap(numbers.reshape(*array.shape, length // size).copy())
 
@@ -96,24 +99,26 @@ def decode_csv(
     [array([1, 3], dtype=int32), array([2.5, 0.5], dtype=float32)]
     """
     array = strings("decode_csv", "records", records)
-    if len(field_delim) != 1:
+    if len(text("decode_csv", "field_delim", field_delim)) != 1:
         raise InvalidArgumentError(f"decode_csv: field_delim must be one character, not {field_delim!r}")
+    if not isinstance(record_defaults, (list, tuple)):
+        raise InvalidArgumentError(f"decode_csv: record_defaults must be a list, not {record_defaults!r}")
+    missing = text("decode_csv", "na_value", na_value)
+    quotes = boolean("decode_csv", "use_quote_delim", use_quote_delim)
     columns = [_Column(i, default) for i, default in enumerate(record_defaults)]
-    chosen = list(range(len(columns))) if select_cols is None else [int(i) for i in select_cols]
+    chosen = list(range(len(columns)) if select_cols is None else static_shape("decode_csv", select_cols))
     if len(chosen) != len(columns) or sorted(set(chosen)) != chosen:
         raise InvalidArgumentError(
             f"decode_csv: select_cols {chosen} must be in order, one for each of the {len(columns)} record_defaults"
         )
-    rows = [
-        _fields(line, i, field_delim, use_quote_delim) for i, line in enumerate(array.reshape(-1).tolist())
-    ]
+    rows = [_fields(line, i, field_delim, quotes) for i, line in enumerate(array.reshape(-1).tolist())]
     for i, row in enumerate(rows):
         if (select_cols is None and len(row) != len(columns)) or len(row) <= max(chosen, default=-1):
             raise InvalidArgumentError(
                 f"decode_csv: record {i} has {len(row)} fields, and {len(columns)} are expected"
             )
     return [
-        wrap(column.values([row[at] for row in rows], na_value).reshape(array.shape))
+        wrap(column.values([row[at] for row in rows], missing).reshape(array.shape))
         for column, at in zip(columns, chosen, strict=True)
     ]
 
@@ -186,7 +191,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
     b'aGk'
     """
     array = strings("encode_base64", "input", input)
-    strip = (lambda text: text) if pad else (lambda text: text.rstrip(b"="))
+    strip = (lambda t: t) if boolean("encode_base64", "pad", pad) else (lambda t: t.rstrip(b"="))
     return wrap(for_each(lambda content: strip(base64.urlsafe_b64encode(content)), array))
 
 
@@ -201,11 +206,11 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """
 
     def decoded(content: bytes) -> bytes:
-        text = content.rstrip(b"=")
+        digits = content.rstrip(b"=")
         try:
-            if b"+" in text or b"/" in text:
+            if b"+" in digits or b"/" in digits:
                 raise ValueError("it has + or /, where web-safe base64 has - and _")
-            return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            return base64.b64decode(digits + b"=" * (-len(digits) % 4), altchars=b"-_", validate=True)
         except ValueError as error:
             raise InvalidArgumentError(
                 f"decode_base64: {content[:40]!r} is not web-safe base64: {error}"
@@ -232,7 +237,7 @@ def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str |
     """
     windows = {"ZLIB": 15, "GZIP": 31}
     array = strings("decode_compressed", "bytes", bytes)
-    if not compression_type:
+    if not text("decode_compressed", "compression_type", compression_type):
         return wrap(array)
     if compression_type not in windows:
         raise InvalidArgumentError(
@@ -298,6 +303,9 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
 
     Raises:
         InvalidArgumentError: if the string is no TensorProto, or of another dtype.
+
+    >>> parse_tensor(serialize_tensor([1, 2]), "int32").numpy()
+    array([1, 2], dtype=int32)
     """
     data = one_string("parse_tensor", "serialized", serialized)
     try:

@@ -149,6 +149,10 @@ def parse_single_example(
 
 
 def _features(operation: str, values: list[_Values], features: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    if not isinstance(features, Mapping):
+        raise InvalidArgumentError(
+            f"{operation}: features must be a dict of features by name, not {features!r}"
+        )
     if not features:
         raise InvalidArgumentError(f"{operation}: features is empty: say which to take, by name")
     result = {}
@@ -251,9 +255,18 @@ def parse_single_sequence_example(
 
     Raises:
         InvalidArgumentError: if the string is no SequenceExample, or a feature does not fit its description.
+
+    >>> steps = {"x": FixedLenSequenceFeature([1], "int64", allow_missing=True)}
+    >>> parse_single_sequence_example(message("SequenceExample")().SerializeToString(), {}, steps)[1]["x"].shape
+    TensorShape([0, 1])
     """
     operation = "parse_single_sequence_example"
     (example,) = _parsed(operation, [one_string(operation, "serialized", serialized)], "SequenceExample")
+    for given in (context_features or {}, sequence_features or {}):
+        if not isinstance(given, Mapping):
+            raise InvalidArgumentError(
+                f"{operation}: features must be dicts of features by name, not {given!r}"
+            )
     context, sequences = {}, {}
     if context_features:
         values = [_Values(operation, example.context.feature, 0)]

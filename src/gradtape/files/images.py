@@ -16,6 +16,7 @@ from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, convert, wrap
 from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
+from ..ops.scalars import boolean, choice, integer, text
 from . import png16
 from .contents import for_each, one_string, string_tensor, strings
 from .extras import needed
@@ -89,7 +90,7 @@ def _converted(image: Any, mode: str) -> Any:
 
 
 def _checked_channels(operation: str, channels: Any, kind: str) -> int:
-    number = 0 if channels is None else int(channels)
+    number = 0 if channels is None else integer(operation, "channels", channels)
     if number not in _CHANNELS[kind]:
         allowed = ", ".join(map(str, _CHANNELS[kind]))
         raise InvalidArgumentError(f"{operation}: channels must be one of {allowed}, not {channels}")
@@ -124,15 +125,15 @@ def decode_jpeg(
     data = one_string("decode_jpeg", "contents", contents)
     if _kind(data) not in ("JPEG", None):
         return decode_image(data, channels, expand_animations=False)
-    if ratio not in (1, 2, 4, 8):
-        raise InvalidArgumentError(f"decode_jpeg: ratio must be 1, 2, 4 or 8, not {ratio}")
+    ratio = choice("decode_jpeg", "ratio", ratio, (1, 2, 4, 8))
+    recover = boolean("decode_jpeg", "try_recover_truncated", try_recover_truncated)
     number = _checked_channels("decode_jpeg", channels, "JPEG")
     image = _opened("decode_jpeg", data, ("JPEG",))
     if ratio > 1 or number == 1:  # grey is one of the channels that a JPEG has
         image.draft(
             "L" if number == 1 else None, (max(image.width // ratio, 1), max(image.height // ratio, 1))
         )
-    return wrap(_decoded_jpeg(image, number, try_recover_truncated))
+    return wrap(_decoded_jpeg(image, number, recover))
 
 
 def _decoded_jpeg(image: Any, channels: int, recover: bool) -> np.ndarray:
@@ -166,8 +167,16 @@ def decode_and_crop_jpeg(
 
     Raises:
         InvalidArgumentError: if the window reaches beyond the image.
+
+    >>> decode_and_crop_jpeg(encode_jpeg(np.zeros((4, 4, 3), np.uint8)), [1, 1, 2, 3]).shape
+    TensorShape([2, 3, 3])
     """
-    y, x, height, width = static_shape("decode_and_crop_jpeg", crop_window)
+    window = static_shape("decode_and_crop_jpeg", crop_window)
+    if len(window) != 4:
+        raise InvalidArgumentError(
+            f"decode_and_crop_jpeg: crop_window must be four numbers, not {list(window)}"
+        )
+    y, x, height, width = window
     whole = decode_jpeg(contents, channels, ratio, try_recover_truncated=try_recover_truncated)._array
     if min(y, x) < 0 or min(height, width) <= 0 or y + height > whole.shape[0] or x + width > whole.shape[1]:
         raise InvalidArgumentError(
@@ -227,7 +236,12 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
         channels: 1 grey, 3 colour, 4 colour and alpha, 0 for what the file has.
 
     Raises:
-        InvalidArgumentError: if the contents are no BMP, or the file has another number of channels.
+        InvalidArgumentError: if the contents are no BMP, or a damaged one.
+
+    >>> from PIL import Image
+    >>> Image.new("RGB", (3, 2)).save(file := io.BytesIO(), "BMP")
+    >>> decode_bmp(file.getvalue()).shape
+    TensorShape([2, 3, 3])
     """
     number = _checked_channels("decode_bmp", channels, "BMP")
     image = _opened("decode_bmp", one_string("decode_bmp", "contents", contents), ("BMP",))
@@ -239,6 +253,11 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: if the contents are no GIF, or a damaged one.
+
+    >>> from PIL import Image
+    >>> Image.new("RGB", (3, 2)).save(file := io.BytesIO(), "GIF")
+    >>> decode_gif(file.getvalue()).shape
+    TensorShape([1, 2, 3, 3])
     """
     image = _opened("decode_gif", one_string("decode_gif", "contents", contents), ("GIF",))
     frames = getattr(image, "n_frames", 1)
@@ -288,7 +307,7 @@ def decode_image(
         pixels = decode_bmp(data, number)._array
     else:
         pixels = decode_gif(data)._array
-        pixels = pixels if expand_animations else pixels[0]
+        pixels = pixels if boolean("decode_image", "expand_animations", expand_animations) else pixels[0]
     return wrap(_scaled(pixels, kind))
 
 
@@ -367,26 +386,31 @@ def encode_jpeg(
     b'\\xff\\xd8\\xff'
     """
     pixels = _to_encode("encode_jpeg", image, (1, 3), (np.uint8,))
-    channels = {"": pixels.shape[-1], "grayscale": 1, "rgb": 3}.get(format)
+    channels = {"": pixels.shape[-1], "grayscale": 1, "rgb": 3}.get(text("encode_jpeg", "format", format))
     if channels != pixels.shape[-1]:
         raise InvalidArgumentError(
             f"encode_jpeg: the format {format!r} does not fit an image of {pixels.shape[-1]} channels"
         )
-    if not 0 <= quality <= 100:
+    if not 0 <= integer("encode_jpeg", "quality", quality) <= 100:
         raise InvalidArgumentError(f"encode_jpeg: quality must be from 0 to 100, not {quality}")
     options: dict[str, Any] = {}
-    if xmp_metadata:
-        options["xmp"] = xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata
-    factor = 2.54 if density_unit == "cm" else 1
+    if isinstance(xmp_metadata, bytes) or text("encode_jpeg", "xmp_metadata", xmp_metadata):
+        options["xmp"] = xmp_metadata if isinstance(xmp_metadata, bytes) else xmp_metadata.encode()
+    factor = 2.54 if choice("encode_jpeg", "density_unit", density_unit, ("in", "cm")) == "cm" else 1
+    density = [integer("encode_jpeg", "the density", d, 0) * factor for d in (x_density, y_density)]
+    if max(density) > 65535 or len(options.get("xmp", b"")) > 65000:
+        raise InvalidArgumentError("encode_jpeg: the density, or the metadata, is too large for a JPEG")
     return _encoded(
         "encode_jpeg",
         pixels,
         "JPEG",
         quality=quality,
-        progressive=progressive,
-        optimize=optimize_size,
-        subsampling="4:2:0" if chroma_downsampling else "4:4:4",
-        dpi=(round(x_density * factor), round(y_density * factor)),
+        progressive=boolean("encode_jpeg", "progressive", progressive),
+        optimize=boolean("encode_jpeg", "optimize_size", optimize_size),
+        subsampling="4:2:0"
+        if boolean("encode_jpeg", "chroma_downsampling", chroma_downsampling)
+        else "4:4:4",
+        dpi=(round(density[0]), round(density[1])),
         **options,
     )
 
@@ -404,7 +428,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
     >>> encode_png(np.zeros((2, 3, 1), np.uint8)).numpy()[1:4]
     b'PNG'
     """
-    if not -1 <= compression <= 9:
+    if not -1 <= integer("encode_png", "compression", compression) <= 9:
         raise InvalidArgumentError(f"encode_png: compression must be from -1 to 9, not {compression}")
     level = 6 if compression == -1 else compression
     array = known("encode_png", "the image", convert(image)._array)

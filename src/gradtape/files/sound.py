@@ -13,6 +13,7 @@ from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, convert, wrap
 from ..core.types import TensorLike
 from ..ops.known import afford, known, static_number
+from ..ops.scalars import integer
 from .contents import one_string, string_tensor
 
 
@@ -40,6 +41,8 @@ def decode_wav(
     >>> sound.audio.numpy().tolist(), int(sound.sample_rate)
     ([[0.5], [-0.5]], 8000)
     """
+    channels_wanted = integer("decode_wav", "desired_channels", desired_channels, -1)
+    samples_wanted = integer("decode_wav", "desired_samples", desired_samples, -1)
     data = one_string("decode_wav", "contents", contents)
     try:
         with wave.open(io.BytesIO(data)) as file:
@@ -60,11 +63,9 @@ def decode_wav(
         raise InvalidArgumentError(f"decode_wav: the file ends early: {len(samples)} of {count} samples")
     audio = (samples / np.float32(32768)).astype(np.float32)
     wanted = (
-        len(audio) if desired_samples == -1 else desired_samples,
-        channels if desired_channels == -1 else desired_channels,
+        len(audio) if samples_wanted == -1 else samples_wanted,
+        channels if channels_wanted == -1 else channels_wanted,
     )
-    if min(wanted) < 0:
-        raise InvalidArgumentError(f"decode_wav: {wanted[0]} samples of {wanted[1]} channels cannot be given")
     afford("decode_wav", wanted, 4)
     return DecodeWav(wrap(_resized(audio, *wanted)), wrap(np.asarray(rate, np.int32)))
 
@@ -99,8 +100,8 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
             f"encode_wav: audio must be float32 of shape (samples, channels), not {array.dtype} of {array.shape}"
         )
     rate = static_number("encode_wav: sample_rate", sample_rate)
-    if rate <= 0:
-        raise InvalidArgumentError(f"encode_wav: sample_rate must be positive, not {rate}")
+    if not 0 < rate * array.shape[1] < 1 << 31:
+        raise InvalidArgumentError(f"encode_wav: a WAV file cannot have {rate} samples a second")
     samples = np.clip(np.rint(array * np.float32(32768)), -32768, 32767).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:

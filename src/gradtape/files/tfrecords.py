@@ -41,8 +41,8 @@ def checked_compression(operation: str, compression: Any) -> str:
     """
     if isinstance(compression, TFRecordOptions):
         compression = compression.compression_type
-    kind = compression or ""
-    if kind not in _COMPRESSIONS:
+    kind = "" if compression is None else compression
+    if not isinstance(kind, str) or kind not in _COMPRESSIONS:
         raise InvalidArgumentError(
             f"{operation}: the compression {compression!r} is none of '', 'GZIP' and 'ZLIB'"
         )

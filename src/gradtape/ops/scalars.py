@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.tensor import convert
 from .known import known
@@ -68,6 +70,28 @@ def choice(name: str, what: str, value: Any, among: Iterable[Any]) -> Any:
         listed = f"{', '.join(others)} or {last}" if others else last
         raise InvalidArgumentError(f"{name}: {what} must be {listed}, not {value!r}")
     return value
+
+
+def boolean(name: str, what: str, value: Any) -> bool:
+    """The argument `what` of the operation `name` as True or False.
+
+    Raises:
+        DTypeError: if it is neither.
+    """
+    if isinstance(value, (bool, np.bool_)) or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise DTypeError(f"{name}: {what} must be True or False, not {value!r}")
+
+
+def text(name: str, what: str, value: Any) -> str:
+    """The argument `what` of the operation `name`, which must be a Python string.
+
+    Raises:
+        DTypeError: if it is not.
+    """
+    if isinstance(value, str):
+        return value
+    raise DTypeError(f"{name}: {what} must be a string, not {value!r}")
 
 
 def function(name: str, what: str, value: Any) -> Callable[..., Any]:

@@ -55,12 +55,12 @@ def to_dense(
     afford("sparse.to_dense", sparse.lengths, kind.itemsize)
     _validate("sparse.to_dense", sparse, in_order=validate_indices)
     blank: Any = b"" if kind.kind == "O" else 0
-    default = convert(blank if default_value is None else default_value, None, kind)._array
-    if default.ndim:
+    default = convert(blank if default_value is None else default_value, kind)._array
+    if default.ndim or (default.dtype.kind == "O") != (kind.kind == "O"):
         raise ValueError(
-            f"sparse.to_dense: default_value must be one value, not of shape {list(default.shape)}"
+            f"sparse.to_dense: default_value must be one {sparse.dtype.name}, not {default_value!r}"
         )
-    whole = np.full(sparse.lengths, default if kind.kind != "O" else default.item(), kind)
+    whole = np.full(sparse.lengths, default.item(), kind)
     if kind.kind == "O":
         whole[tuple(sparse.indices._array.T)] = sparse.values._array
         return wrap(whole)
@@ -140,7 +140,11 @@ def transpose(
 
 
 def expand_dims(sp_input: SparseTensor, axis: Axis | None = None, name: str | None = None) -> SparseTensor:
-    """A new axis of length 1; the last one by default."""
+    """A new axis of length 1; the last one by default.
+
+    >>> expand_dims(SparseTensor([[0]], [5.0], [2])).shape
+    TensorShape([2, 1])
+    """
     sparse = checked("expand_dims", sp_input)
     rank = len(sparse.lengths)
     place = -1 if axis is None else static_number("sparse.expand_dims: axis", axis)
@@ -175,6 +179,9 @@ def concat(
 
     Raises:
         InvalidArgumentError: if the shapes do not fit.
+
+    >>> concat(0, [SparseTensor([[0]], [5.0], [2]), SparseTensor([[1]], [6.0], [2])]).indices.numpy().tolist()
+    [[0], [3]]
     """
     parts = [
         checked("concat", s) for s in ([sp_inputs] if isinstance(sp_inputs, SparseTensor) else sp_inputs)
@@ -215,6 +222,9 @@ def slice(
     Args:
         start: its first place along each axis.
         size: its length along each axis; what reaches beyond the end is cut off.
+
+    >>> slice(SparseTensor([[0], [2]], [5.0, 6.0], [3]), [1], [2]).indices.numpy()
+    array([[1]])
     """
     sparse = checked("slice", sp_input)
     first, extent = static_shape("sparse.slice", start), static_shape("sparse.slice", size)
@@ -238,6 +248,9 @@ def split(
 
     Args:
         num_split: how many.
+
+    >>> [part.shape for part in split(SparseTensor([[0]], [5.0], [3]), 2, 0)]
+    [TensorShape([2]), TensorShape([1])]
     """
     if sp_input is None or num_split is None or axis is None:
         raise ValueError("sparse.split: give sp_input, num_split and axis")
@@ -278,6 +291,9 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
 
     Raises:
         InvalidArgumentError: if an element would lie outside.
+
+    >>> reset_shape(SparseTensor([[1]], [5.0], [9])).shape
+    TensorShape([2])
     """
     sparse = checked("reset_shape", sp_input)
     if new_shape is not None:
@@ -305,6 +321,9 @@ def fill_empty_rows(sp_input: SparseTensor, default_value: TensorLike, name: str
 
     Args:
         default_value: of these elements.
+
+    >>> fill_empty_rows(SparseTensor([[1, 0]], [5.0], [2, 2]), 9.0).sparse.values.numpy()
+    array([9., 5.], dtype=float32)
     """
     sparse = checked("fill_empty_rows", sp_input)
     if not sparse.lengths:
@@ -317,7 +336,9 @@ def fill_empty_rows(sp_input: SparseTensor, default_value: TensorLike, name: str
     rows = np.flatnonzero(empty)
     added = np.zeros((len(rows), len(sparse.lengths)), np.int64)
     added[:, 0] = rows
-    default = convert(default_value, None, sparse.values._array.dtype)
+    default = convert(default_value, sparse.values._array.dtype)
+    if default.ndim:
+        raise ValueError(f"sparse.fill_empty_rows: default_value must be one value, not {default_value!r}")
     filled = np.full(len(rows), default._array.item(), sparse.values._array.dtype)
     values = movement.concat([sparse.values, wrap(filled)], 0)
     whole = SparseTensor(movement.concat([sparse.indices, wrap(added)], 0), values, sparse.lengths)
@@ -368,7 +389,14 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
 
 
 def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
-    """The rows of IndexedSlices but those with some indices."""
+    """The rows of IndexedSlices but those with some indices.
+
+    >>> rows = IndexedSlices(convert([[1.0], [2.0]]), convert([3, 5]))
+    >>> mask(rows, [3]).indices.numpy()
+    array([5], dtype=int32)
+    """
+    if not isinstance(a, IndexedSlices):
+        raise TypeError(f"sparse.mask takes IndexedSlices, not {type(a).__name__}")
     left_out = convert(mask_indices)._array
     known = shape_known("sparse.mask", "the indices", a.indices._array, "use where on the values")
     rows = np.flatnonzero(~np.isin(known, left_out))

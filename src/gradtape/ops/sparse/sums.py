@@ -16,6 +16,7 @@ from ..array.scatter import gather_nd, scatter_nd, tensor_scatter_nd_add
 from ..known import afford, shape_known, static_number, static_shape
 from ..linalg.products import matmul
 from ..math import functions, segment
+from ..scalars import boolean, choice, integer, number
 from .arrangement import retain, transpose
 from .sparse_tensor import SparseTensor, checked, in_order, places, positions
 
@@ -42,7 +43,7 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Any:
     if not isinstance(a, SparseTensor):
         return _plus_dense(b, a)
     total = _combined("add", a, b, segment.unsorted_segment_sum)
-    least = shape_known("sparse.add", "threshold", convert(threshold)._array, "give a number").item()
+    least = number("sparse.add", "threshold", threshold)
     if not least:
         return total
     size = np.abs(shape_known("sparse.add", "the values", total.values._array, "leave threshold out"))
@@ -91,7 +92,11 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller elements; a place where only one has an element counts as 0 in the other."""
+    """The smaller elements; a place where only one has an element counts as 0 in the other.
+
+    >>> minimum(SparseTensor([[0]], [-1.0], [2]), SparseTensor([[1]], [3.0], [2])).values.numpy()
+    array([-1.,  0.], dtype=float32)
+    """
     pair = checked("minimum", sp_a), checked("minimum", sp_b)
     return _combined("minimum", *pair, segment.unsorted_segment_min)
 
@@ -125,6 +130,9 @@ def reduce_max(
     """The largest elements along axes, of those that are there; 0 where there are none.
 
     The arguments are those of `reduce_sum`.
+
+    >>> reduce_max(SparseTensor([[0, 1]], [-1.0], [1, 3]), 1).numpy()
+    array([-1.], dtype=float32)
     """
     return _reduced("reduce_max", sp_input, axis, keepdims, output_is_sparse, segment.unsorted_segment_max)
 
@@ -246,6 +254,9 @@ def sampled_addmm(
     """The elements of alpha * mat1 @ mat2 at some places, plus beta times the values that are there.
 
     Returns the indices, the new values and the dense shape.
+
+    >>> sampled_addmm([[0, 0]], [1.0], [1, 1], [[2.0]], [[3.0]])[1].numpy()
+    array([7.], dtype=float32)
     """
     sparse = SparseTensor(indices, values, dense_shape)
     left, right = convert_to_tensor(mat1), convert_to_tensor(mat2)
@@ -295,6 +306,9 @@ def segment_sum(
         segment_ids: the segment of each, in order.
         num_segments: how many there are; one more than the last id by default.
         sparse_gradient: accepted; the gradient is what `gather` gives.
+
+    >>> segment_sum([1.0, 2.0, 3.0], [0, 2], [0, 0]).numpy()
+    array([4.], dtype=float32)
     """
     return _by_segment(segment.unsorted_segment_sum, data, indices, segment_ids, num_segments)
 
@@ -307,7 +321,11 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Means of some rows of `data`, by segment; the arguments are those of `segment_sum`."""
+    """Means of some rows of `data`, by segment; the arguments are those of `segment_sum`.
+
+    >>> segment_mean([1.0, 2.0, 3.0], [0, 2], [0, 0]).numpy()
+    array([2.], dtype=float32)
+    """
     return _by_segment(segment.unsorted_segment_mean, data, indices, segment_ids, num_segments)
 
 
@@ -319,7 +337,11 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Sums over the root of their number, by segment; the arguments are those of `segment_sum`."""
+    """Sums over the root of their number, by segment; the arguments are those of `segment_sum`.
+
+    >>> segment_sqrt_n([1.0, 2.0, 3.0, 4.0], [0, 1, 2, 3], [0, 0, 0, 0]).numpy()
+    array([5.], dtype=float32)
+    """
     return _by_segment(segment.unsorted_segment_sqrt_n, data, indices, segment_ids, num_segments)
 
 
@@ -327,7 +349,11 @@ def _by_segment(combine: Any, data: Any, indices: Any, segment_ids: Any, num_seg
     ids = convert(segment_ids)
     if num_segments is None:
         known = shape_known("sparse.segment_sum", "segment_ids", ids._array, "give num_segments")
-        num_segments = int(known.max(initial=-1)) + 1
+        if known.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"sparse.segment_sum: segment_ids must be integers, not {ids.dtype.name}"
+            )
+        num_segments = int(known.max()) + 1 if known.size else 0
     result: Tensor = combine(movement.gather(convert(data), convert(indices)), ids, num_segments)
     return result
 
@@ -350,18 +376,23 @@ def bincount(
         minlength: the least length of the last axis of the result.
         maxlength: numbers from here on are left out.
         binary_output: whether it is 1 for each number that occurs.
+
+    >>> bincount([1, 1, 3]).values.numpy()
+    array([2, 1])
     """
-    if axis not in (0, -1):
-        raise ValueError(f"sparse.bincount: axis must be 0 or -1, not {axis}")
+    along = int(choice("sparse.bincount", "axis", axis, (0, -1)))
+    binary_output = boolean("sparse.bincount", "binary_output", binary_output)
+    least = 0 if minlength is None else integer("sparse.bincount", "minlength", minlength, 0)
+    most = None if maxlength is None else integer("sparse.bincount", "maxlength", maxlength, 0)
     if weights is not None and binary_output:
         raise ValueError("sparse.bincount: either weights or binary_output")
-    numbers, rows, height, amounts = _counted(values, weights, axis)
+    numbers, rows, height, amounts = _counted(values, weights, along)
     if len(numbers) and numbers.min() < 0:
         raise InvalidArgumentError("sparse.bincount: the values must not be negative")
-    keep = np.ones(len(numbers), bool) if maxlength is None else numbers < maxlength
+    keep = np.ones(len(numbers), bool) if most is None else numbers < most
     numbers, rows = numbers[keep], rows[keep]
-    width = max(int(numbers.max(initial=-1)) + 1, int(minlength or 0))
-    width = width if maxlength is None else min(width, int(maxlength))
+    width = max(int(numbers.max(initial=-1)) + 1, least)
+    width = width if most is None else min(width, most)
     found, inverse = np.unique(rows * max(width, 1) + numbers, return_inverse=True)
     if amounts is None:
         counted = np.bincount(inverse, minlength=len(found)).astype(np.int64)
@@ -378,17 +409,23 @@ def bincount(
 def _counted(
     values: Any, weights: Any, axis: int
 ) -> tuple[np.ndarray, np.ndarray, int | None, Tensor | None]:
-    if isinstance(values, SparseTensor):
-        known = shape_known("sparse.bincount", "the values", values.values._array, "use math.bincount")
-        amounts = None if weights is None else checked("bincount", weights).values
-        if axis == 0 or len(values.lengths) == 1:
-            return known.astype(np.int64), np.zeros(len(known), np.int64), None, amounts
-        return known.astype(np.int64), values.indices._array[:, 0], values.lengths[0], amounts
-    array = shape_known("sparse.bincount", "the values", convert(values)._array, "use math.bincount").astype(
-        np.int64
-    )
-    amounts = None if weights is None else movement.reshape(convert(weights), [-1])
-    if axis == 0 or array.ndim < 2:
-        return array.reshape(-1), np.zeros(array.size, np.int64), None, amounts
-    rows = np.repeat(np.arange(array.shape[0]), array[0].size)
-    return array.reshape(-1), rows, array.shape[0], amounts
+    """The numbers, the row of each, how many rows there are (None for one sum of all), and the weights."""
+    sparse = isinstance(values, SparseTensor)
+    given = values.values if sparse else convert(values)
+    array = shape_known("sparse.bincount", "the values", given._array, "use math.bincount")
+    if array.dtype.kind not in "iu" or not 1 <= (len(values.lengths) if sparse else array.ndim) <= 2:
+        raise InvalidArgumentError(
+            f"sparse.bincount: the values must be integers of one or two axes, not {given.dtype.name} of shape "
+            f"{list(values.lengths if sparse else array.shape)}"
+        )
+    numbers = array.reshape(-1).astype(np.int64)
+    amounts = None
+    if weights is not None:
+        amounts = movement.reshape(checked("bincount", weights).values if sparse else convert(weights), [-1])
+        if amounts._array.shape != numbers.shape:
+            raise InvalidArgumentError("sparse.bincount: there must be one weight for each value")
+    if axis == 0 or (len(values.lengths) if sparse else array.ndim) == 1:
+        return numbers, np.zeros(len(numbers), np.int64), None, amounts
+    if sparse:
+        return numbers, values.indices._array[:, 0], values.lengths[0], amounts
+    return numbers, np.repeat(np.arange(array.shape[0]), array.shape[1]), array.shape[0], amounts

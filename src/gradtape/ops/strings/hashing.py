@@ -12,6 +12,7 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.tensor import Tensor, wrap
 from ...core.types import TensorLike
+from ..scalars import integer
 from .texts import each, strings
 
 _MASK = (1 << 64) - 1
@@ -185,9 +186,7 @@ def murmur(data: bytes) -> int:
 
 
 def _buckets(operation: str, input: TensorLike, num_buckets: int, hashed: Callable[[bytes], int]) -> Tensor:
-    count = int(num_buckets)
-    if count < 1:
-        raise InvalidArgumentError(f"strings.{operation}: num_buckets must be 1 or more, not {num_buckets}")
+    count = integer(f"strings.{operation}", "num_buckets", num_buckets, 1)
     return wrap(each(lambda content: hashed(content) % count, strings(operation, input), np.int64))
 
 
@@ -214,9 +213,12 @@ def to_hash_bucket_strong(
 
     Raises:
         InvalidArgumentError: if the key is not two numbers.
+
+    >>> to_hash_bucket_strong("a", 10, [1, 2]).shape
+    TensorShape([])
     """
-    if len(key) != 2:
-        raise InvalidArgumentError(f"strings.to_hash_bucket_strong: key must be two numbers, not {key!r}")
+    if not isinstance(key, (list, tuple)) or len(key) != 2 or not all(type(k) is int for k in key):
+        raise InvalidArgumentError(f"strings.to_hash_bucket_strong: key must be two integers, not {key!r}")
     pair = int(key[0]), int(key[1])
     return _buckets("to_hash_bucket_strong", input, num_buckets, lambda content: siphash(content, pair))
 
@@ -226,5 +228,8 @@ def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None)
 
     Args:
         num_buckets: how many there are.
+
+    >>> to_hash_bucket("a", 10).shape
+    TensorShape([])
     """
     return _buckets("to_hash_bucket", input, num_buckets, murmur)

@@ -15,6 +15,7 @@ from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
 from ...core.types import Axes, DTypeLike, TensorLike
 from ..control.printing import as_text
 from ..known import known, static_number, static_shape
+from ..scalars import boolean, integer, text
 
 
 def strings(operation: str, value: TensorLike) -> np.ndarray:
@@ -43,6 +44,15 @@ def each(function: Callable[[bytes], Any], array: np.ndarray, dtype: Any = objec
     return out
 
 
+def _one(operation: str, argument: str, value: TensorLike) -> bytes:
+    """The only element of a string tensor."""
+    array = strings(operation, value)
+    if array.size != 1:
+        raise InvalidArgumentError(f"strings.{operation}: {argument} must be one string, not {array.size}")
+    content: bytes = array.item()
+    return content
+
+
 def _mapped(
     operation: str, value: TensorLike, function: Callable[[bytes], Any], dtype: Any = object
 ) -> Tensor:
@@ -50,7 +60,7 @@ def _mapped(
 
 
 def _choice(operation: str, argument: str, value: str, allowed: Sequence[str]) -> str:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(
             f"strings.{operation}: {argument} must be one of {', '.join(map(repr, allowed))}, not {value!r}"
         )
@@ -76,7 +86,11 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Strings in capital letters; the arguments are those of `lower`."""
+    """Strings in capital letters; the arguments are those of `lower`.
+
+    >>> upper("Hello").numpy()
+    b'HELLO'
+    """
     _choice("upper", "encoding", encoding, ("", "utf-8"))
     change = bytes.upper if not encoding else lambda text: text.decode("utf-8", "replace").upper().encode()
     return _mapped("upper", input, change)
@@ -125,6 +139,10 @@ def substr(
     _choice("substr", "unit", unit, ("BYTE", "UTF8_CHAR"))
     texts = strings("substr", input)
     starts, sizes = (known("strings.substr", "pos and len", convert(n)._array) for n in (pos, len))
+    if starts.dtype.kind not in "iu" or sizes.dtype.kind not in "iu":
+        raise DTypeError(
+            f"strings.substr: pos and len must be integers, not {starts.dtype} and {sizes.dtype}"
+        )
     try:
         texts, starts, sizes = np.broadcast_arrays(texts, starts, sizes)
     except ValueError:
@@ -162,13 +180,15 @@ def join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = N
     >>> join([["a", "b"], "c"], "-").numpy().tolist()
     [b'a-c', b'b-c']
     """
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"strings.join: inputs must be a list of string tensors, not {inputs!r}")
     parts = [strings("join", part) for part in inputs]
     if not parts:
         raise ValueError("strings.join: there is nothing to join")
     shapes = {part.shape for part in parts if part.ndim}
     if len(shapes) > 1:
         raise ValueError(f"strings.join: the shapes {sorted(shapes)} differ")
-    between = separator.encode()
+    between = text("strings.join", "separator", separator).encode()
     out = np.empty(shapes.pop() if shapes else (), object)
     spread: list[Any] = [np.broadcast_to(part, out.shape) for part in parts]
     for index in np.ndindex(out.shape):
@@ -206,7 +226,8 @@ def reduce_join(
     kept = [a for a in range(rank) if a not in axes]
     front = tuple(array.shape[a] for a in kept)
     rows = array.transpose(*kept, *reversed(axes)).reshape(*front, -1) if rank else array.reshape(1)
-    between = separator.encode()
+    between = text("strings.reduce_join", "separator", separator).encode()
+    keepdims = boolean("strings.reduce_join", "keepdims", keepdims)
     out = np.empty(front, object)
     for index in np.ndindex(front):
         out[index] = between.join(rows[index].tolist())
@@ -227,6 +248,9 @@ def unsorted_segment_join(
         segment_ids: the segment of each string.
         num_segments: how many there are.
         separator: what stands between.
+
+    >>> unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2).numpy().tolist()
+    [b'ac', b'b']
     """
     array = strings("unsorted_segment_join", inputs)
     ids = known("strings.unsorted_segment_join", "segment_ids", convert(segment_ids)._array)
@@ -236,6 +260,7 @@ def unsorted_segment_join(
             f"strings.unsorted_segment_join: segment_ids of shape {list(ids.shape)} must fit inputs of shape "
             f"{list(array.shape)}, and lie from 0 to {count - 1}"
         )
+    between = text("strings.unsorted_segment_join", "separator", separator).encode()
     inner = array.shape[ids.ndim :]
     rows = array.reshape(ids.size, -1)
     parts: list[list[list[bytes]]] = [[[] for _ in range(rows.shape[1])] for _ in range(count)]
@@ -245,7 +270,7 @@ def unsorted_segment_join(
     out = np.empty((count, rows.shape[1]), object)
     for s in range(count):
         for j in range(rows.shape[1]):
-            out[s, j] = separator.encode().join(parts[s][j])
+            out[s, j] = between.join(parts[s][j])
     return wrap(out.reshape(count, *inner))
 
 
@@ -300,13 +325,14 @@ def regex_replace(
     >>> regex_replace("a1b22", "[0-9]+", "#").numpy()
     b'a#b#'
     """
-    compiled = _pattern("regex_replace", strings("regex_replace", pattern).item())
-    template = strings("regex_replace", rewrite).item().decode("utf-8", "surrogateescape")
+    compiled = _pattern("regex_replace", _one("regex_replace", "pattern", pattern))
+    template = _one("regex_replace", "rewrite", rewrite).decode("utf-8", "surrogateescape")
     if any(int(n) > compiled.groups for n in re.findall(r"\\(\d)", template)):
         raise InvalidArgumentError(
             f"strings.regex_replace: {template!r} names a group that the pattern has not"
         )
-    replace = functools.partial(_replaced, compiled, template, replace_global)
+    everywhere = boolean("strings.regex_replace", "replace_global", replace_global)
+    replace = functools.partial(_replaced, compiled, template, everywhere)
     return _mapped("regex_replace", input, replace)
 
 
@@ -334,7 +360,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
     >>> regex_full_match(["ab", "abc"], "a.").numpy()
     array([ True, False])
     """
-    compiled = _pattern("regex_full_match", strings("regex_full_match", pattern).item())
+    compiled = _pattern("regex_full_match", _one("regex_full_match", "pattern", pattern))
     matches = lambda text: compiled.fullmatch(text.decode("utf-8", "surrogateescape")) is not None
     return _mapped("regex_full_match", input, matches, bool)
 
@@ -397,7 +423,14 @@ def as_string(
     array = known("strings.as_string", "the input", convert_to_tensor(input)._array)
     if scientific and shortest:
         raise InvalidArgumentError("strings.as_string: either scientific or shortest")
-    if len(fill) > 1:
+    precision, width = (
+        integer("strings.as_string", "precision and width", n, -1) for n in (precision, width)
+    )
+    scientific = boolean("strings.as_string", "scientific", scientific)
+    shortest = boolean("strings.as_string", "shortest", shortest)
+    if max(precision, width) > 10_000:
+        raise InvalidArgumentError("strings.as_string: precision and width must be 10000 at most")
+    if len(text("strings.as_string", "fill", fill)) > 1:
         raise InvalidArgumentError(f"strings.as_string: fill must be one character, not {fill!r}")
     if array.dtype.kind == "O":
         return wrap(array)
@@ -445,7 +478,10 @@ def format(
     b'x: [1 2]'
     """
     values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    parts = template.split(placeholder)
+    if not text("strings.format", "placeholder", placeholder):
+        raise ValueError("strings.format: placeholder is empty")
+    parts = text("strings.format", "template", template).split(placeholder)
+    summarize = integer("strings.format", "summarize", summarize, -1)
     if len(parts) - 1 != len(values):
         raise ValueError(f"strings.format: {len(parts) - 1} placeholders for {len(values)} tensors")
     texts = [as_text(known("strings.format", "an input", convert(v)._array), summarize) for v in values]
@@ -480,26 +516,36 @@ def unicode_transcode(
 
     Raises:
         InvalidArgumentError: if a string is not valid, and errors="strict".
+
+    >>> unicode_transcode(b"\\xe9", "latin-1", "UTF-8").numpy().decode()
+    'é'
     """
     _choice("unicode_transcode", "output_encoding", output_encoding, tuple(_ENCODINGS))
     change = functools.partial(
-        characters, "unicode_transcode", input_encoding, errors, replacement_char, replace_control_characters
+        characters,
+        "unicode_transcode",
+        text("strings.unicode_transcode", "input_encoding", input_encoding),
+        errors,
+        integer("strings.unicode_transcode", "replacement_char", replacement_char, 0),
+        boolean("strings.unicode_transcode", "replace_control_characters", replace_control_characters),
     )
     return _mapped("unicode_transcode", input, lambda text: change(text).encode(_ENCODINGS[output_encoding]))
 
 
 def characters(
-    operation: str, encoding: str, errors: str, replacement: int, replace_control: bool, text: bytes
+    operation: str, encoding: str, errors: str, replacement: int, replace_control: bool, content: bytes
 ) -> str:
     """The characters of a string."""
     _choice(operation, "errors", errors, ("strict", "replace", "ignore"))
+    if not 0 <= replacement < 0x110000 or 0xD800 <= replacement < 0xE000:
+        raise InvalidArgumentError(f"strings.{operation}: {replacement} is the code of no character")
     try:
-        decoded = text.decode(_ENCODINGS.get(encoding, encoding), errors)
+        decoded = content.decode(_ENCODINGS.get(encoding, encoding), errors)
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"strings.{operation}: {text[:40]!r} is not valid {encoding}: {error}"
+            f"strings.{operation}: {content[:40]!r} is not valid {encoding}: {error}"
         ) from error
-    except LookupError:
+    except (LookupError, ValueError):
         raise ValueError(f"strings.{operation}: there is no encoding {encoding!r}") from None
     instead = chr(replacement) if errors == "replace" else ""
     if errors == "replace" and replacement != 65533:
