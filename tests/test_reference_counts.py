@@ -176,7 +176,7 @@ def test_without_counts_everything_is_the_same(monkeypatch):
 
 def test_without_counts_compiled_steps_are_the_same(monkeypatch):
     pytest.importorskip("jax")
-    from gradtape.compiled import buffers, program
+    from gradtape.compiled import buffers, executable
 
     def train():
         v = tf.Variable([1.0, 2.0])
@@ -190,6 +190,6 @@ def test_without_counts_compiled_steps_are_the_same(monkeypatch):
 
     expected = train()
     monkeypatch.setattr(buffers, "UNSHARED_ITEMS", reference_counts.UNKNOWN)
-    monkeypatch.setattr(program, "UNSHARED_ITEMS", reference_counts.UNKNOWN)
+    monkeypatch.setattr(executable, "UNSHARED_ITEMS", reference_counts.UNKNOWN)
     for a, b in zip(train(), expected, strict=True):
         np.testing.assert_array_equal(a, b)
