@@ -96,7 +96,7 @@ UPWARDS = {
 # Files that know each other. `core`: a list that holds tensors is stacked, an operation, and operations convert their
 # inputs.
 CIRCLES = [
-    {"core.primitive", "core.slicing", "core.structural", "core.tensor"},
+    {"core.tensor_conversion", "core.primitive", "core.slicing", "core.structural"},
 ]
 
 

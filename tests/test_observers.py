@@ -7,7 +7,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.observers import Observer, observers
-from gradtape.core.tensor import observe, unobserve
+from gradtape.core.tensor_conversion import observe, unobserve
 
 
 class Notes(Observer):

@@ -38,7 +38,11 @@ def test_the_result_is_tensorflows(expression):
             errors.InvalidArgumentError,
             "not valid UTF-8",
         ),
-        (lambda: S.to_hash_bucket_fast("a", 0), errors.InvalidArgumentError, "num_buckets must be at least 1"),
+        (
+            lambda: S.to_hash_bucket_fast("a", 0),
+            errors.InvalidArgumentError,
+            "num_buckets must be at least 1",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused(call, kind, message):

@@ -42,7 +42,8 @@ from .core.scopes import (
 from .core.shapes import TensorShape
 from .core.spec import TensorSpec
 from .core.tape import GradientTape, UnconnectedGradients
-from .core.tensor import Tensor, constant, convert_to_tensor, is_tensor
+from .core.tensor import Tensor
+from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable
 from .math import (
     abs,

@@ -9,7 +9,8 @@ import numpy as np
 
 from .core import dtypes
 from .core.tape import GradientTape, UnconnectedGradients
-from .core.tensor import Tensor, convert, convert_to_tensor, wrap
+from .core.tensor import Tensor, wrap
+from .core.tensor_conversion import convert, convert_to_tensor
 from .core.types import TensorLike
 from .names.missing import closed
 from .ops.scalars import number

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.core import primitive, tape, tensor
+from gradtape.core import primitive, tape, tensor_conversion
 from gradtape.core.observers import observers
 from gradtape.core.primitive import local
 from gradtape.explain import Reason, Report, session
@@ -211,7 +211,7 @@ def test_nothing_of_it_is_imported_unasked():
 def methods():
     return [
         vars(owner)[name]
-        for owner in (tf.Tensor, tf.Variable, tf.GradientTape, tape, tensor, primitive)
+        for owner in (tf.Tensor, tf.Variable, tf.GradientTape, tape, tensor_conversion, primitive)
         for name in sorted(vars(owner))
         if callable(vars(owner)[name])
     ]

@@ -26,7 +26,8 @@ from gradtape.core.primitive import Primitive
 NAMESPACES = [
     "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "dtypes", "experimental",
-    "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "losses", "math", "math.special",
+    "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "losses", "math",
+    "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
     "signal", "sparse", "strings", "test",
 ]  # fmt: skip

@@ -16,7 +16,8 @@ import numpy as np
 from ..core import nest
 from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, array_of, convert, wrap
+from ..core.tensor import Tensor, array_of, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from .placeholders import ArgumentVariable, Text, VariableSpec
 

@@ -15,7 +15,8 @@ import numpy as np
 from ..core import dtypes, nest
 from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import Listener, local
-from ..core.tensor import Tensor, convert, key_of, wrap
+from ..core.tensor import Tensor, key_of, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from ..ops.control.tensor_array import TensorArray, must_be_used

@@ -18,7 +18,8 @@ from ..core import dtypes, nest
 from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.primitive import local, recast
 from ..core.structural import transpose_
-from ..core.tensor import Tensor, convert, key_of, wrap
+from ..core.tensor import Tensor, key_of, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .blocks import Block, call, or_zeros, write

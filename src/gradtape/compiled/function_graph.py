@@ -20,7 +20,8 @@ from ..core import nest
 from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.indexed_slices import IndexedSlices
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, convert, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.trace_errors import escape, no_value
 from ..core.variable import Variable
 from ..engine.arrays import is_traced

@@ -19,7 +19,8 @@ from ..core.dtypes import is_differentiable
 from ..core.errors import InvalidArgumentError
 from ..core.primitive import outside
 from ..core.tape import GradientTape, UnconnectedGradients
-from ..core.tensor import Tensor, convert_to_tensor, key_of, wrap
+from ..core.tensor import Tensor, key_of, wrap
+from ..core.tensor_conversion import convert_to_tensor
 from ..engine import host
 from .records import Records, Tensors, is_watched, kept_by
 

@@ -17,7 +17,8 @@ from .primitive import Listener, apply1, local, no_recording, primitive
 from .pullback_plan import PullbackPlan
 from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
-from .tensor import Tensor, convert, is_tensor, wrap
+from .tensor import Tensor, wrap
+from .tensor_conversion import convert, is_tensor
 from .types import TensorLike
 from .variable import Variable
 

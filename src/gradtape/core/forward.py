@@ -15,7 +15,8 @@ from .plan import plan_for
 from .primitive import Listener, Primitive, listeners, local
 from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
-from .tensor import Tensor, convert, key_of, wrap
+from .tensor import Tensor, key_of, wrap
+from .tensor_conversion import convert
 from .variable import Variable
 
 

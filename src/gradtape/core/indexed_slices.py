@@ -12,7 +12,8 @@ from .primitive import apply, primitive
 from .shapes import TensorShape
 from .slicing import as_indices, bounds, gather_, scatter_along
 from .structural import concat_, reshape_
-from .tensor import Tensor, convert
+from .tensor import Tensor
+from .tensor_conversion import convert
 from .types import ShapeLike, TensorLike
 
 

@@ -19,7 +19,8 @@ from ..engine.arrays import as_array, xp
 from . import dtypes
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .facts import NO_FACTS, Facts
-from .tensor import Tensor, convert, scalar, wrap
+from .tensor import Tensor, wrap
+from .tensor_conversion import convert, scalar
 from .trace_errors import escape, is_escape
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from ..engine.arrays import is_traced, xp
 from .errors import DTypeError, IndexOutOfBoundsError
 from .primitive import primitive
-from .tensor import Tensor, convert
+from .tensor import Tensor
+from .tensor_conversion import convert
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Static indices

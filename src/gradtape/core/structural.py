@@ -18,7 +18,8 @@ from .dtypes import HALF
 from .errors import DTypeError
 from .primitive import Primitive, apply, cast_array, numbers, primitive, rounded
 from .slicing import Index, along, getitem
-from .tensor import Tensor, convert
+from .tensor import Tensor
+from .tensor_conversion import convert
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Shape

@@ -25,7 +25,8 @@ from .plan import plan_for
 from .primitive import Listener, Primitive, local
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
-from .tensor import Tensor, convert, key_of, next_key, wrap
+from .tensor import Tensor, key_of, next_key, wrap
+from .tensor_conversion import convert
 from .types import Gradient
 from .variable import Variable
 

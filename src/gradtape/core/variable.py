@@ -22,7 +22,8 @@ from .observers import observers
 from .primitive import apply1, local, outside, quietly, rounded
 from .shapes import TensorShape
 from .structural import identity_
-from .tensor import Operators, Reference, Tensor, array_text, convert, next_key, wrap
+from .tensor import Operators, Reference, Tensor, array_text, next_key, wrap
+from .tensor_conversion import convert
 from .trace_errors import no_value
 from .types import DTypeLike, ShapeLike, TensorLike
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
-from ..core.tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert_to_tensor
 from ..ops.array.movement import static_number as whole
 from .stage import Stage
 from .structure import as_element, is_dataset

@@ -14,7 +14,7 @@ from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
-from ..core.tensor import convert
+from ..core.tensor_conversion import convert
 from ..ops.array.movement import static_number as whole
 from .checks import function, stage, wholes
 from .sources import Elements

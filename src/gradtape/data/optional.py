@@ -7,7 +7,8 @@ from typing import Any
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, convert, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert, convert_to_tensor
 from .structure import Element, Specs
 
 

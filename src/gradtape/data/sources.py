@@ -15,7 +15,8 @@ from ..core import dtypes, nest
 from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert, convert_to_tensor
 from .checks import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of

@@ -15,7 +15,8 @@ from ..core import dtypes, nest
 from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, convert_to_tensor, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import ShapeLike, TensorLike
 
 # A value that becomes an element: values that become tensors, in tuples and dicts; datasets; None.

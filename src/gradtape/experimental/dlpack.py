@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError
-from ..core.tensor import Tensor, convert
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert
 from ..core.types import TensorLike
 from ..names.missing import closed
 

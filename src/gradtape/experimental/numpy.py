@@ -16,7 +16,8 @@ from .. import math as _tf
 from ..core import dtypes
 from ..core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ..core.shapes import TensorShape
-from ..core.tensor import Tensor, convert, is_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert, is_tensor
 from ..core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ..names.missing import closed
 from ..ops.array import movement as _movement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.tensor import observe, unobserve
+from ..core.tensor_conversion import observe, unobserve
 from .witness import Witness
 
 _witness: Witness | None = None

@@ -22,7 +22,8 @@ import numpy as np
 from ..core.observers import Observer
 from ..core.primitive import Here, Listener, Primitive, local
 from ..core.tape import GradientTape
-from ..core.tensor import Tensor, is_tensor, key_of
+from ..core.tensor import Tensor, key_of
+from ..core.tensor_conversion import is_tensor
 from ..core.variable import Variable
 from .judge import note_call
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError
-from ..core.tensor import Tensor, convert, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.types import TensorLike
 from ..ops.known import known
 

@@ -11,7 +11,8 @@ from ..core import dtypes
 from ..core.dtypes import DType
 from ..core.errors import InvalidArgumentError
 from ..core.shapes import TensorShape
-from ..core.tensor import Tensor, convert, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
 from .contents import one_string, strings
 from .messages import message

@@ -13,7 +13,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.dtypes import DType
 from ..core.errors import InvalidArgumentError
-from ..core.tensor import Tensor, convert, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, choice, integer, text

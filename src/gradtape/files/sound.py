@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.errors import InvalidArgumentError
-from ..core.tensor import Tensor, convert, wrap
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.types import TensorLike
 from ..ops.known import afford, known, static_number
 from ..ops.scalars import integer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from ..core.errors import InvalidArgumentError
-from ..core.tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import Axes, TensorLike
 from ..ops.array.creation import zeros_like
 from ..ops.array.movement import cast, expand_dims, squeeze, transpose

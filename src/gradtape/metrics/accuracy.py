@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import DTypeLike, TensorLike
 from ..losses.per_sample import match_ranks
 from ..ops.array.movement import cast, expand_dims, reshape, squeeze

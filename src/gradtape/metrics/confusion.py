@@ -7,7 +7,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..core.tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import DTypeLike, TensorLike
 from ..core.variable import Variable
 from ..losses.per_sample import EPSILON, match_ranks

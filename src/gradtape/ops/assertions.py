@@ -11,7 +11,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.dtypes import DType
 from ..core.errors import DTypeError, InvalidArgumentError
-from ..core.tensor import Tensor, convert, is_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert, is_tensor
 from ..core.types import DTypeLike, TensorLike
 from ..engine.arrays import is_traced
 from .array.movement import together

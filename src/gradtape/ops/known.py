@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError, NotCompilableError, ResourceExhaustedError
 from ..core.shapes import TensorShape
-from ..core.tensor import Tensor, convert
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert
 from ..core.trace_errors import where
 from ..engine.arrays import is_traced
 from ..engine.memory import available

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DTypeError, InvalidArgumentError
-from ..core.tensor import convert
+from ..core.tensor_conversion import convert
 from .known import known
 
 

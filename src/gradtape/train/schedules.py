@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Self
 
-from ..core.tensor import Tensor, convert_to_tensor
+from ..core.tensor import Tensor
+from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import IntLike, TensorLike
 from ..ops.array.movement import cast
 from ..ops.math.arithmetic import pow

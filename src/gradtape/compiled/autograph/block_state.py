@@ -15,7 +15,8 @@ import numpy as np
 from ...core import dtypes, nest
 from ...core.errors import NotCompilableError
 from ...core.indexed_slices import IndexedSlices
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.variable import Variable
 from ...ops.control.branching import cond
 from ...ops.control.tensor_array import TensorArray

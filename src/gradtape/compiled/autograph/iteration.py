@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core.primitive import local
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...ops.array.movement import cast
 
 

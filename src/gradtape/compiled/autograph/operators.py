@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.primitive import local
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...ops.array.movement import cast, gather, reshape
 from ...ops.control.branching import for_loop, while_loop
 from ...ops.control.printing import demand

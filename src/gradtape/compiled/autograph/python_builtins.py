@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...engine.arrays import is_traced
 from ...ops.array.creation import range_
 from ...ops.array.movement import cast

@@ -16,7 +16,8 @@ from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentErr
 from ...core.primitive import apply, apply1, apply2, primitive
 from ...core.slicing import Index, along, gather_, getitem
 from ...core.structural import broadcast_to_, reshape_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp

@@ -9,7 +9,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 from ...core.primitive import apply, apply2
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import afford, new_shape, shape_known

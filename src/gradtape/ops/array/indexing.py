@@ -16,7 +16,8 @@ from ...core.primitive import apply, apply1, primitive
 from ...core.ranges import bounds, distance
 from ...core.slicing import Index, gather_, getitem
 from ...core.structural import reshape_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check

@@ -32,7 +32,8 @@ from ...core.structural import (
     sum_,
     transpose_,
 )
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import afford, static_number, static_shape

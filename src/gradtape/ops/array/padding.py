@@ -10,7 +10,8 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, apply1
 from ...core.slicing import Index, gather_, place
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..known import afford, known

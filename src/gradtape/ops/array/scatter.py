@@ -17,7 +17,8 @@ from ...core.indexed_slices import gather_rows
 from ...core.primitive import apply, numbers, primitive
 from ...core.slicing import along, distinct, gather_, scatter_along
 from ...core.structural import concat_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp

@@ -12,7 +12,8 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..known import known

@@ -9,7 +9,8 @@ from typing import Any
 from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
-from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..array.creation import fill

@@ -11,7 +11,8 @@ from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
 from ...core.spec import TensorSpec
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ..array.movement import broadcast_to, concat, stack, unstack_
 from ..scalars import function
 

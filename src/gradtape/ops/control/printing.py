@@ -12,7 +12,8 @@ import numpy as np
 from ...core import nest
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import local
-from ...core.tensor import convert, is_tensor, wrap
+from ...core.tensor import wrap
+from ...core.tensor_conversion import convert, is_tensor
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ..scalars import integer

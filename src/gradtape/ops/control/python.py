@@ -10,7 +10,8 @@ from ...core import dtypes, nest
 from ...core.errors import InvalidArgumentError, NotCompilableError
 from ...core.primitive import local
 from ...core.spec import TensorSpec
-from ...core.tensor import Tensor, convert, convert_to_tensor
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import TensorLike
 
 

@@ -13,7 +13,8 @@ from ...core.errors import InvalidArgumentError, NotCompilableError, OutOfRangeE
 from ...core.primitive import local
 from ...core.ranges import bounds
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array.movement import concat, expand_dims, gather, reshape, split, stack, unstack
 from ..array.scatter import tensor_scatter_nd_update

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply
 from ...core.slicing import Index, getitem
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array.indexing import block

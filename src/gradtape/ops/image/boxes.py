@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ..known import shape_known
 from ..scalars import integer, number

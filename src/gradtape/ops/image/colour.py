@@ -12,7 +12,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array.movement import cast, identity, stack, tile, unstack

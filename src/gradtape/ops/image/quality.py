@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ..array.movement import cast, stack
 from ..array.padding import pad

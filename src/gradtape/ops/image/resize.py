@@ -12,7 +12,8 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, reals
 from ...core.slicing import Index, bounds, gather_, getitem
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast, expand_dims, reshape, static_shape, unstack

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast

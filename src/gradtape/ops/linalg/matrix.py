@@ -16,7 +16,8 @@ from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentE
 from ...core.primitive import apply, numbers, primitive
 from ...core.slicing import Index, getitem, place
 from ...core.structural import conj, reshape_, sum_, unbroadcast
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import static_shape, together

@@ -9,7 +9,8 @@ import numpy as np
 from ...core.dtypes import HALF, is_differentiable
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, rounded
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, TensorLike
 from ..array.movement import cast, reshape, squeeze, static_shape, transpose
 from ..math.complexes import abs as absolute

@@ -14,7 +14,8 @@ import numpy as np
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.structural import reshape_, transpose_
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.blas import in_scipy

@@ -12,7 +12,8 @@ from ...core.errors import InvalidArgumentError, UnimplementedError
 from ...core.primitive import apply, primitive
 from ...core.slicing import Index, getitem, place
 from ...core.structural import stack_, sum_
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ..array.movement import reshape, stack, unstack_
 from ..array.padding import pad

@@ -12,7 +12,8 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import Primitive, apply, apply1, apply2, rounded
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, convert_to_tensor, floating_tensor
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert, convert_to_tensor, floating_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array.movement import identity, reshape, together
 from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power, raise_to

@@ -8,7 +8,8 @@ from typing import Any
 from ...core.dtypes import HALF
 from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import apply, apply1, apply2, ordered, rounded
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, TensorLike
 from .elementwise import clip, divide, divide_no_nan, isfinite, maximum, multiply, number, select
 from .reduction import reduce_euclidean_norm

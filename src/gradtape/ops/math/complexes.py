@@ -12,7 +12,8 @@ import numpy as np
 from ...core.errors import DTypeError
 from ...core.primitive import apply, primitive
 from ...core.structural import conj
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast

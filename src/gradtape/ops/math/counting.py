@@ -10,7 +10,8 @@ from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.slicing import bounds
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import cast, reshape, squeeze

@@ -15,7 +15,8 @@ from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, floats, numbers, primitive
 from ...core.slicing import along, getitem, place
 from ...core.structural import reshape_, spread, transpose_, unbroadcast
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, Axis, TensorLike
 from ...engine.arrays import xp
 from .elementwise import exp, maximum, number, select

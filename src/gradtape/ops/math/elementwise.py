@@ -16,7 +16,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.variable import Variable
 from ...engine.arrays import binary, is_traced, threaded, unary, xp
 

@@ -10,7 +10,8 @@ import numpy as np
 from ...core import structural
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, ordered
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ..array.movement import together
 from ..known import shape_known

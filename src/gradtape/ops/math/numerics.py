@@ -7,7 +7,8 @@ from typing import Any
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ..control.printing import demand

@@ -17,7 +17,8 @@ from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
-from ...core.tensor import Tensor, convert, floating_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, floating_tensor
 from ...core.types import Axes, Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import known

@@ -14,7 +14,8 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import Primitive, apply, numbers, primitive, rounded
 from ...core.slicing import along, bounds, gather_, getitem, place, run_starts
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import reshape

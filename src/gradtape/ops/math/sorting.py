@@ -11,7 +11,8 @@ import numpy as np
 from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive, real_floats
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axis, DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import reshape

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...core.errors import DTypeError
 from ...core.primitive import Primitive, apply, primitive
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import xp
 from ...engine.host import on_host

@@ -8,7 +8,8 @@ from typing import Any
 from ...core.errors import DTypeError
 from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, reals
 from ...core.structural import concat_
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast

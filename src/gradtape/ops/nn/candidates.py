@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core.dtypes import as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call

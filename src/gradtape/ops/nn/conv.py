@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from ...core.primitive import apply
 from ...core.structural import reshape_, transpose_
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ..array.movement import static_shape, together
 from ..known import afford

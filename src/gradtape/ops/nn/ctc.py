@@ -14,7 +14,8 @@ from ...core.errors import DTypeError, FailedPreconditionError, InvalidArgumentE
 from ...core.primitive import apply, apply2
 from ...core.slicing import Index, gather_, getitem
 from ...core.structural import concat_, stack_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call

@@ -12,7 +12,8 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply2
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ...engine.arrays import as_array
 from ..array.movement import cast, static_shape

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2
-from ...core.tensor import Tensor, convert, is_tensor
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert, is_tensor
 from ...core.types import TensorLike
 from ..array.movement import cast, concat, gather, reshape
 from ..known import known, shape_known

@@ -11,7 +11,8 @@ import numpy as np
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, real_floats, rounded
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import cast, concat, gather, reshape, together

@@ -11,7 +11,8 @@ from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, rounded
 from ...core.structural import reshape_
-from ...core.tensor import Tensor, convert, floating_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, floating_tensor
 from ...core.types import Axes, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast, reshape, together

@@ -17,7 +17,8 @@ import numpy as np
 from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, numbers, primitive, rounded
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..math.elementwise import constant_in, divide

@@ -13,7 +13,8 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
 from ...core.slicing import bounds
 from ...core.structural import reshape_, sum_, total
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import broadcast_to, transpose

@@ -16,7 +16,8 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from ...core.slicing import Index
 from ...core.slicing import padded as padded_at
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...engine.arrays import xp
 from ..known import known
 from ..scalars import choice

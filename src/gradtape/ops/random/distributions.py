@@ -17,7 +17,8 @@ from ...core.dtypes import DType
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, primitive
 from ...core.slicing import gather_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.draws import drawn
 from ...core.errors import InvalidArgumentError
 from ...core.settings import settings
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp

@@ -13,7 +13,7 @@ from ...core import dtypes
 from ...core.errors import DTypeError
 from ...core.shapes import TensorShape
 from ...core.tensor import Tensor
-from ...core.tensor import constant as constant_tensor
+from ...core.tensor_conversion import constant as constant_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array import creation
 from ..array.movement import cast

@@ -10,7 +10,8 @@ import enum
 from typing import Any, TypeAlias
 
 from ...core.errors import DTypeError, InvalidArgumentError, UnimplementedError
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array.movement import stack
 from . import distributions, philox

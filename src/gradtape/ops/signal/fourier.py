@@ -17,7 +17,8 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.slicing import Index, getitem, place
 from ...core.structural import conj
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.types import Axes, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import concat, static_shape

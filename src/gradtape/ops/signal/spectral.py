@@ -12,7 +12,8 @@ from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, primitive
 from ...core.structural import reshape_
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import concat, transpose

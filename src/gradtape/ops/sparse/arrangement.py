@@ -10,7 +10,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array import movement

@@ -11,7 +11,8 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.errors import InvalidArgumentError
 from ...core.shapes import TensorShape
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array.movement import cast, gather

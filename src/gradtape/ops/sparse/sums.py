@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import InvalidArgumentError
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import Axes, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array import movement

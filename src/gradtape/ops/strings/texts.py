@@ -11,7 +11,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.tensor import Tensor, convert, convert_to_tensor, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import Axes, DTypeLike, TensorLike
 from ..control.printing import as_text
 from ..known import known, static_number, static_shape

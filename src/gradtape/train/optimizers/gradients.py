@@ -13,7 +13,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
-from ...core.tensor import Tensor, convert
+from ...core.tensor import Tensor
+from ...core.tensor_conversion import convert
 from ...core.variable import Variable
 from ...engine.arrays import xp
 

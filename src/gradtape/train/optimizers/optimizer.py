@@ -18,7 +18,8 @@ import numpy as np
 from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import no_recording
 from ...core.scopes import snake_case
-from ...core.tensor import Tensor, convert, wrap
+from ...core.tensor import Tensor, wrap
+from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, Gradient, ShapeLike, TensorLike
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
