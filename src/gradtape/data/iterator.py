@@ -41,7 +41,11 @@ class Iterator:
         return self._advance()
 
     def _advance(self) -> Any:
-        with outside():  # no gradient flows through a dataset, nor is it part of a @function
+        here = local.here
+        if here.tapes or here.trace is not None:
+            with outside():  # no gradient flows through a dataset, nor is it part of a @function
+                got = self._cursor.some(1)
+        else:  # the same, 0.4 us quicker
             got = self._cursor.some(1)
         if not got:
             raise StopIteration
