@@ -38,7 +38,7 @@ TensorLike: TypeAlias = Union[
     bytes,
     Sequence[Any],
 ]
-# What a tape gives for one source: a tensor, or sometimes `IndexedSlices` or None, for which no checker is to ask.
+# The gradient by one source: a tensor, or sometimes `IndexedSlices` or None, for which no checker is to ask.
 Gradient: TypeAlias = Union["Tensor", Any]
 DTypeLike: TypeAlias = Union["DType", str, np.dtype, type]
 IntLike: TypeAlias = Union[int, np.integer, "Tensor", "Variable"]

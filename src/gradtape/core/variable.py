@@ -228,6 +228,8 @@ class Variable(Operators):
     ) -> Variable:
         """Replace the value by another of the same dtype, and of a shape that fits. Returns the variable.
 
+        `use_locking` and `read_value` are accepted; no effect.
+
         Raises:
             ValueError: if the shape does not fit the variable's.
             TypeError: if the dtype is another.
@@ -245,6 +247,8 @@ class Variable(Operators):
     ) -> Variable:
         """Add `delta`, of the same shape and dtype, to the value. Returns the variable.
 
+        `use_locking` and `read_value` are accepted; no effect.
+
         Raises:
             ValueError: if the shapes differ.
             TypeError: if the dtypes differ.
@@ -258,6 +262,8 @@ class Variable(Operators):
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable:
         """Subtract `delta`, of the same shape and dtype, from the value. Returns the variable.
+
+        `use_locking` and `read_value` are accepted; no effect.
 
         Raises:
             ValueError: if the shapes differ.

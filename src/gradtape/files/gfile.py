@@ -149,7 +149,7 @@ class _as_permission:
 
 
 class FileStatistics(NamedTuple):
-    """What `stat` tells of a file."""
+    """The result of `stat`: length in bytes, time of the last change, and whether it is a folder."""
 
     length: int
     mtime_nsec: int

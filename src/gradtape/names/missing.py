@@ -63,14 +63,11 @@ _NO_CONFIGURATION = "there is no session to configure: leave it out"
 _NO_INITIALIZING = "a variable has its value from the start: leave it out"
 _NO_GRAPH = "there is no graph, operations run at once: leave it out"
 _ONE_PROCESS = "gradtape runs in one process, on one device"
-_FILES = "read and write files with Python itself (open, pathlib, numpy.load)"
-_IMAGES = "read images with another library (Pillow, imageio), and give the array to tf.constant"
 _SAVING = "gradtape exports no models; numpy.savez saves the values of variables"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
-_DENSE = "tensors are dense here: tf.gather, tf.math.segment_sum and tf.IndexedSlices do much of the work"
+_DENSE = "tensors are dense or sparse here: tf.sparse, tf.gather and tf.math.segment_sum do much of the work"
 _INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
-_STRINGS = "work on texts in Python, before they become numbers"
 
 # Advice by the longest beginning of the name.
 ADVICE = {
@@ -80,12 +77,10 @@ ADVICE = {
     "Print": "use tf.print",
     "RaggedTensor": _DENSE,
     "Session": _NO_SESSION,
-    "SparseTensor": _DENSE,
     "app": "call your main function yourself, under if __name__ == '__main__'",
     "assign": "use variable.assign(value)",
     "assign_add": "use variable.assign_add(value)",
     "assign_sub": "use variable.assign_sub(value)",
-    "audio": "read sound with another library (scipy.io.wavfile), and give the array to tf.constant",
     "contrib": "it ended with TensorFlow 1",
     "disable_eager_execution": "everything runs eagerly here: leave it out, and sessions too",
     "disable_v2_behavior": "everything behaves as in TensorFlow 2 here: leave it out, and sessions too",
@@ -99,19 +94,14 @@ ADVICE = {
     "get_default_graph": _NO_GRAPH,
     "get_default_session": _NO_SESSION,
     "get_variable": _VARIABLES,
-    "gfile": _FILES,
+    "gfile": "use tf.io.gfile",
     "global_variables": "keep the variables in a list of your own",
     "global_variables_initializer": _NO_INITIALIZING,
     "gradients": "record with tf.GradientTape, and ask tape.gradient(target, sources)",
     "graph_util": _NO_GRAPH,
     "hessians": "nest two tapes: the outer one's jacobian of the inner one's gradient",
-    "image.decode_": _IMAGES,
-    "image.encode_": _IMAGES,
     "image.resize_": "use tf.image.resize(images, size, method=...)",
     "initialize_all_variables": _NO_INITIALIZING,
-    "io": _FILES,
-    "io.decode_": _IMAGES,
-    "io.encode_": _IMAGES,
     "layers": "layers come with Keras, later; one is a few lines with tf.Variable, tf.matmul and tf.nn",
     "lite": _SAVING,
     "local_variables_initializer": _NO_INITIALIZING,
@@ -122,18 +112,14 @@ ADVICE = {
     "placeholder": "pass the value itself, as an argument of your function",
     "profiler": "`gradtape run --profile script.py` says where the time goes",
     "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
-    "python_io": _FILES,
+    "python_io": "use tf.io.TFRecordWriter and tf.data.TFRecordDataset",
     "quantization": "compute in floating point, or round with tf.round",
     "queue": "use Python's queue",
     "ragged": _DENSE,
     "raw_ops": "use the public operation",
-    "read_file": _FILES,
     "reset_default_graph": _NO_GRAPH,
     "saved_model": _SAVING,
     "sets": "use Python's sets",
-    "sparse": _DENSE,
-    "strings": _STRINGS,
-    "string_": _STRINGS,
     "summary": "log numbers with what you like: float(x) gives them",
     "tables_initializer": _NO_INITIALIZING,
     "to_bfloat16": _CAST,
@@ -146,7 +132,6 @@ ADVICE = {
     "user_ops": "write the operation with tf.custom_gradient",
     "variable_scope": _VARIABLES,
     "variables_initializer": _NO_INITIALIZING,
-    "write_file": _FILES,
     "compat.v1.batch_to_space": "its arguments have another meaning: use tf.batch_to_space",
     "compat.v1.constant_initializer": _INITIALIZERS,
     "compat.v1.image.resize": "it takes other points than TensorFlow 2's: use tf.image.resize",

@@ -61,7 +61,7 @@ class SparseTensor:
 
     @property
     def values(self) -> Tensor:
-        """What the elements are."""
+        """The elements."""
         return self._values
 
     @property
