@@ -52,7 +52,7 @@ class Program:
         self.variables: dict[int, Variable] = {}  # those it reads or writes, by key
         self.unshaped: list[Variable] = []  # variables whose shape is not fully defined,
         self._for_shapes: dict[Any, Program] = {}  # and programs for all shapes they had
-        # Everything that tapes may listen to: variables by key, and weak references to captured tensors. None if not known yet.
+        # For tapes: variables by key, and weak references to captured tensors (None if not known yet).
         self._accessed: dict[int, Variable] = {}
         self._captures: list[weakref.ref[Tensor]] | None = None
 
