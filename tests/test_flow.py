@@ -1,6 +1,7 @@
 """Choices and loops inside of a @function: the numbers and gradients of eager code, compiled once."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -430,24 +431,147 @@ def test_what_cannot_be_one_program_is_refused(name):
     assert tf.executing_eagerly()
 
 
-def test_the_gradient_of_a_loop_without_a_limit_is_computed_operation_by_operation(caplog):
-    def unbounded(x):
+def twice_differentiated(function, x, w):
+    """The result, and its first and second gradients by x and w."""
+    with tf.GradientTape() as outer:
+        outer.watch([x, w])
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = function(x, w)
+        first = tape.gradient(y, [x, w], unconnected_gradients="zero")
+        total = tf.add_n([tf.reduce_sum(g * g) for g in first])
+    return [y, *first, *outer.gradient(total, [x, w], unconnected_gradients="zero")]
+
+
+def repeated(count):
+    def loop(x, w):
+        i = 0
+        while i < count:
+            x = x * w + 0.01 * tf.sin(x)
+            i += 1
+        return tf.reduce_sum(x * x)
+
+    return loop
+
+
+def until_large(x, w):
+    while tf.reduce_sum(x) < 50.0:
+        x = x * (1.0 + w * w)
+        if x[0] > 3.0:
+            x = x + w
+        while tf.reduce_sum(x * x) < 4.0:
+            x = x * 1.5 + w
+    return tf.reduce_sum(x * w)
+
+
+def left_early(x, w):
+    for _ in tf.range(tf.cast(x[0] * 0.0 + 9.0, tf.int32)):
+        x = x * w + tf.sin(x)
+        if tf.reduce_sum(x) > 2.0:
+            break
+    return tf.reduce_sum(x * x)
+
+
+def random_steps(x, w):
+    i = 0
+    while tf.reduce_sum(tf.abs(x)) < 20.0:
+        x = x * (1.0 + w + 0.3 * tf.random.stateless_uniform([2], [3, i]))
+        i += 1
+    return tf.reduce_sum(x * x)
+
+
+@pytest.mark.parametrize(
+    "loop", [repeated(tf.constant(n)) for n in (0, 1, 7, 20)] + [until_large, left_early, random_steps]
+)
+def test_the_gradient_of_a_loop_of_unknown_length_is_compiled(loop):
+    x, w = tf.constant([0.3, 0.7], "float32"), tf.constant([0.9, 0.95])
+    function = tf.function(loop, jit_compile=True)
+    for got, wanted in zip(
+        twice_differentiated(function, x, w), twice_differentiated(loop, x, w), strict=True
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [7, 8, 9, 16, 63, 64, 65, 200])
+def test_a_loop_longer_than_its_checkpoints(length, monkeypatch):
+    """With eight of them: segments of one step, of several, and of more steps than are stored at a time."""
+    monkeypatch.setattr(sys.modules["gradtape.compiled.control_flow"], "_CHECKPOINT_BYTES", 0)
+
+    def loop(x, n):
+        i = tf.constant(0)
+        _, y = tf.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, tf.sin(y) * 1.2 + tf.cast(i, y.dtype) / 99), (i, x)
+        )
+        return tf.reduce_sum(y)
+
+    x, n = tf.constant([0.5, -0.3], "float64"), tf.constant(length)
+    results = []
+    for function in (tf.function(loop, jit_compile=True), loop):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y * 2.0,), (x,))[0]
+            y = function(x, n)
+        results.append((y, tape.gradient(y, x)))
+    for got, wanted in zip(*results, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-10)
+
+
+def test_the_steps_of_a_loop_of_unknown_length_are_traced_once():
+    traced = []
+
+    @tf.function
+    def f(x, n):
+        def body(i, y):
+            traced.append(i)
+            return i + 1, tf.sin(y) * x
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, y: i < n, body, (0, x))[1]
+        return tape.gradient(y, x)
+
+    f(tf.constant(0.5), tf.constant(4))
+    f(tf.constant(0.5), tf.constant(9))
+    assert len(traced) == 1
+
+
+def test_variables_written_in_a_loop_of_unknown_length():
+    v, count = tf.Variable(1.0), tf.constant(5)
+
+    def loop(x):
+        v.assign(1.0)
+        i = 0
+        while i < count:
+            v.assign_add(0.5)
+            x = x * tf.stop_gradient(v) + tf.sin(x)
+            i += 1
+        return x
+
+    results = []
+    for function in (tf.function(loop, jit_compile=True), loop):
+        x = tf.constant(0.1)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        results.append([float(y), float(tape.gradient(y, x)), float(v)])
+    np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+def test_the_gradient_of_a_loop_of_unknown_length_that_calls_python_is_computed_operation_by_operation(
+    caplog,
+):
+    def loop(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            step = lambda y: (tf.py_function(lambda y: y * 2.0, [y], tf.TensorSpec([2], tf.float32)),)
+            y = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, step, (x,))[0]
         return y, tape.gradient(y, x)
 
-    function = compiled(unbounded)
-    equal(function(X), unbounded(X))
-    equal(function(X), unbounded(X))
+    x = tf.constant([1.0, 2.0])
+    function = compiled(loop)
+    equal(function(x), loop(x))
     assert len(caplog.records) == 1
-    strict = tf.function(unbounded, autograph=False, jit_compile=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"gradient of a loop.*maximum_iterations"):
-        strict(X)
-    equal(
-        compiled(lambda x: tf.while_loop(lambda y: y[0] < 9.0, lambda y: (y * 2.0,), (x,))[0])(X),
-        [16.0, 32.0] * tf.ones(2),
-    )
+        tf.function(loop, autograph=False, jit_compile=True)(x)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -232,10 +232,15 @@ def write(variables: dict[int, Variable], arrays: list[Any]) -> None:
 
 def call(name: str, block: Block, inputs: Tensors) -> Tensors:
     """The results of a block for these inputs, at this point of the program."""
-    trace = local.here.trace
-    state = [wrap(trace.read(v)._array) for v in block.state.values()]
+    state = [wrap(local.here.trace.read(v)._array) for v in block.state.values()]
+    outputs, after = call_with_state(name, block, inputs, state)
+    write(block.written, [t._array for t in after])
+    return outputs
+
+
+def call_with_state(name: str, block: Block, inputs: Tensors, state: Tensors) -> tuple[Tensors, Tensors]:
+    """The results of a block for these inputs and values of its variables, and their values afterwards."""
     results, after, saved = block.evaluate([t._array for t in inputs], [t._array for t in state])
-    write(block.written, after)
     outputs = [wrap(a) for a in results]
     host_results = [wrap(a) for a in saved]
     connected = block.connected()
@@ -249,7 +254,7 @@ def call(name: str, block: Block, inputs: Tensors) -> Tensors:
 
     kept = [*inputs, *state, *host_results, *block.outer_tensors]
     record(name, [t for t, _ in sources], outputs, pull, kept)
-    return outputs
+    return outputs, [wrap(a) for a in after]
 
 
 def call_recomputing(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

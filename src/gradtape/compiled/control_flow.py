@@ -7,6 +7,7 @@ blocks. Since that is written with the same `choose` and `loop`, it can be diffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,15 +23,19 @@ from ..core.tensor import Tensor, key_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
-from .blocks import Block, call, or_zeros, write
+from ..ops.array.movement import expand_dims, gather, reshape
+from ..ops.array.scatter import tensor_scatter_nd_update
+from ..ops.math.functions import maximum, where
+from .blocks import Block, call, call_with_state, or_zeros, write
 from .jaxprs import split
 from .loop_motion import hoist
-from .records import Pullback, Tensors, is_watched, record
+from .records import Tensors, is_watched, record
 
 Body = Callable[[Tensor, Tensors, Tensors], tuple[Tensors, Tensors]]
 
 _SINGLE = np.dtype(np.float32)
 _FIRST = np.zeros((), np.int32)  # like the number of an iteration
+_CHECKPOINT_BYTES = 1 << 26  # of all checkpoints of a loop of unknown length
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Choosing
@@ -316,10 +321,7 @@ def while_loop(
     watched = is_watched(carry) or bool(block.captures)
     if watched and limit is not None:
         return _bounded_while(name, test, block, carry, limit)
-    finals = _unbounded_while(test, block, carry, limit)
-    sources = [*carry, *{**block.captures, **test.captures}.values()]
-    record(name, sources, finals, _refusing(name), [])
-    return finals
+    return _While(name, test, block, carry).run(limit, watched)
 
 
 def _check_condition(name: str, test: Block) -> None:
@@ -335,37 +337,142 @@ def _check_condition(name: str, test: Block) -> None:
         )
 
 
-def _unbounded_while(test: Block, block: Block, carry: Tensors, limit: int | None) -> Tensors:
-    """The loop as XLA's `while`, which has no gradient."""
-    count = len(carry)
+class _While:
+    """A loop of unknown length, as XLA's `while`.
 
-    def parts(values: Any) -> tuple[Any, Any]:  # the number of the iteration and the carry; the state
-        return values[: count + 1], values[count + 1 :]
+    Its gradient runs the loop again, whose length is known by then, and stores evenly spaced carries: checkpoints.
+    Then it goes back from checkpoint to checkpoint: the carries in between are computed from the one before, and each
+    step is pulled back. With S checkpoints, n <= S steps are computed twice, n <= S**2 steps three times; the memory
+    does not depend on n.
+    """
 
-    def goes_on(values: Any) -> Any:
-        goes = test.evaluate(*parts(values))[0][0]
-        return goes if limit is None else goes & (values[0] < limit)
+    def __init__(self, name: str, test: Block, block: Block, carry: Tensors) -> None:
+        self.name, self.test, self.block, self.carry = name, test, block, carry
+        self.count = len(carry)
 
-    def step(values: Any) -> Any:
-        results, state, _ = block.evaluate(*parts(values))
-        return [values[0] + 1, *results, *state]
+    def run(self, limit: int | None, watched: bool) -> Tensors:
+        """The last carry."""
+        test, block, count = self.test, self.block, self.count
 
-    start = _initial_carry([wrap(_FIRST), *carry], block.written)
-    last = lax.while_loop(goes_on, step, start)
-    write(block.written, last[count + 1 :])
-    return [wrap(a) for a in last[1 : count + 1]]
+        def parts(values: Any) -> tuple[Any, Any]:  # the number of the iteration and the carry; the state
+            return values[: count + 1], values[count + 1 :]
 
+        def goes_on(values: Any) -> Any:
+            goes = test.evaluate(*parts(values))[0][0]
+            return goes if limit is None else goes & (values[0] < limit)
 
-def _refusing(name: str) -> Pullback:
-    def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
-        raise NotCompilableError(
-            f"{name}: inside a @function the gradient of a loop needs to know how long it can get, and nothing bounds "
-            "the number of its turns: give maximum_iterations (a `while` statement takes it by "
-            "autograph.experimental.set_loop_options; a `for` over a range of a traced length by a range of a fixed "
-            "length that is left with break)"
+        def step(values: Any) -> Any:
+            results, state, _ = block.evaluate(*parts(values))
+            return [values[0] + 1, *results, *state]
+
+        start = _initial_carry([wrap(_FIRST), *self.carry], block.written)
+        last = lax.while_loop(goes_on, step, start)
+        write(block.written, last[count + 1 :])
+        finals = [wrap(a) for a in last[1 : count + 1]]
+        if watched:
+            self._record(finals, wrap(last[0]), [wrap(a) for a in start[count + 1 :]])
+        return finals
+
+    def _record(self, finals: Tensors, length: Tensor, state: Tensors) -> None:
+        """Tell the open tapes of the loop, which began with `state` as the values of its variables."""
+        self.length, self.state = length, state
+        connected = self.block.connected()
+        self.captures = {key: t for key, t in self.block.captures.items() if key in connected}
+        self.connected = [i for i, t in enumerate(self.block.placeholders[1:]) if key_of(t) in connected]
+        sources = [*[self.carry[i] for i in self.connected], *self.captures.values()]
+        kept = [*self.carry, *state, length, *self.block.outer_tensors]
+        record(self.name, sources, finals, self._pull_back, kept)
+
+    # -- the gradient -------------------------------------------------------------------------------------------------
+
+    def _pull_back(self, gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
+        """The gradients of the carry and the captures, for those of the last carry."""
+        if self.block.host_results:
+            raise NotCompilableError(
+                f"{self.name}: inside a @function the gradient of a loop that calls Python (py_function, "
+                "numpy_function) needs to know how long it can get: give maximum_iterations"
+            )
+        first = [*self.carry, *self.state]
+        size = sum(math.prod(t._array.shape) * t._array.dtype.itemsize for t in first)
+        rows = int(np.clip(_CHECKPOINT_BYTES // max(size, 1), 8, 256))
+        blank = [wrap(jax.numpy.zeros((rows + 1, *t._array.shape), t._array.dtype)) for t in first]
+        stride = maximum((self.length + (rows - 1)) // rows, 1)
+        checkpoints = self._store(
+            blank, first, convert(0), self.length, lambda k: where(k % stride == 0, k // stride, rows)
         )
+        of_carry = [or_zeros(g, t._array, lead) for g, t in zip(gradients, self.carry, strict=True)]
+        # Totals of half precision add up in float32: in bfloat16 256 + 1 is 256.
+        totals = [_wide(or_zeros(None, t._array, lead)) for t in self.captures.values()]
+        sizes = [1, len(first), len(of_carry) + len(totals)]
 
-    return pull
+        def back(values: Tensors) -> Tensors:
+            (end,), steps, grads = split(values, sizes)
+            segment = (end - 1) // stride
+            begin = segment * stride
+            least = maximum(begin, end - rows)
+            start = [gather(t, segment) for t in checkpoints]
+            steps = self._store(steps, start, begin, end, lambda k: where(k >= least, k - least, rows))
+
+            def pull_step(values: Tensors) -> Tensors:
+                k, *grads = values
+                at = [gather(t, k - 1 - least) for t in steps]
+                return [k - 1, *self._pull_back_step(k - 1, at, grads, lead)]
+
+            _, *grads = while_loop(self._gradient, lambda v: v[0] > least, pull_step, [end, *grads], None)
+            return [least, *steps, *grads]
+
+        start = [self.length, *blank, *of_carry, *totals]
+        last = while_loop(self._gradient, lambda v: v[0] > 0, back, start, None)
+        found = last[1 + len(first) :]
+        pairs = zip(found[self.count :], self.captures.values(), strict=True)
+        return [
+            *[found[i] for i in self.connected],
+            *[recast(total, _SINGLE, t._array.dtype) if _is_half(t) else total for total, t in pairs],
+        ]
+
+    @property
+    def _gradient(self) -> str:
+        return f"gradient of {self.name}"
+
+    def _store(
+        self, buffers: Tensors, values: Tensors, begin: Tensor, end: Tensor, row_of: Callable[[Any], Any]
+    ) -> Tensors:
+        """Run the steps from `begin` to `end`, and put the values before step k into row `row_of(k)` of the buffers.
+
+        The last row is for values that are not needed.
+        """
+        count = len(values)
+
+        def step(state: Tensors) -> Tensors:
+            k, now, stored = state[0], state[1 : count + 1], state[count + 1 :]
+            row = reshape(row_of(k), (1, 1))
+            stored = [
+                tensor_scatter_nd_update(t, row, expand_dims(value, 0))
+                for t, value in zip(stored, now, strict=True)
+            ]
+            after, variables = call_with_state(
+                self.name, self.block, [k, *now[: self.count]], now[self.count :]
+            )
+            return [k + 1, *after, *variables, *stored]
+
+        last = while_loop(self._gradient, lambda v: v[0] < end, step, [begin, *values, *buffers], None)
+        return last[count + 1 :]
+
+    def _pull_back_step(
+        self, k: Tensor, values: Tensors, gradients: Tensors, lead: tuple[int, ...]
+    ) -> Tensors:
+        """The gradients of the carry before step k, and the totals of the captures, for those after it."""
+        count, block = self.count, self.block
+        block.recompute([k, *values[:count]], values[count:], [])
+        inputs = block.placeholders[1:]
+        sources = [(key_of(inputs[j]), inputs[j]._array) for j in self.connected]
+        sources += [(key, t._array) for key, t in self.captures.items()]
+        pulled = block.pull_back(gradients[:count], sources, lead)
+        found = dict(zip(self.connected, pulled, strict=False))
+        carried = [found[j] if j in found else or_zeros(None, gradients[j]._array, ()) for j in range(count)]
+        added = zip(gradients[count:], pulled[len(self.connected) :], strict=True)
+        totals: Any = [a + _wide(b) for a, b in added]
+        return [*carried, *totals]
 
 
 def _bounded_while(name: str, test: Block, block: Block, carry: Tensors, limit: int) -> Tensors:

@@ -32,7 +32,8 @@ def set_loop_options(
 ) -> None:
     """As the first statement of a loop: how often it may repeat at most, when it is compiled.
 
-    A compiled `while` needs `maximum_iterations` for its gradient. The other options mean nothing here.
+    With a limit, a compiled loop stores each iteration for its gradient; without, its gradient runs it a second time.
+    The other options are accepted; no effect.
 
     >>> import gradtape as tf
     >>> @tf.function
