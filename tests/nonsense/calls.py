@@ -274,6 +274,7 @@ _OPERATORS = {
 
 # Called by Python itself, with what it likes; of the inner workings; or writing files.
 NOT_CALLED = {
+    "__replace__",  # of dataclasses, from Python 3.13 on
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
     "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__",
     "__format__", "holding", "shaped_like", "plot",
