@@ -99,11 +99,11 @@ SCANS = {
 def _segments(reduce, neutral):
     """Each segment reduced by itself, the other rows replaced by what does not count."""
 
-    def reduced(x, ids, *, size, behind, empty=neutral):
-        axis = x.ndim - behind - 1
+    def reduced(x, ids, *, size, trailing, empty=neutral):
+        axis = x.ndim - trailing - 1
         parts = []
         for i in range(size):
-            inside = (ids == i).reshape((-1,) + (1,) * behind)
+            inside = (ids == i).reshape((-1,) + (1,) * trailing)
             part = reduce(jnp.where(inside, x, neutral), axis, initial=neutral)
             parts.append(jnp.where((ids == i).any(), part, empty))
         return jnp.stack(parts, axis)
@@ -111,9 +111,9 @@ def _segments(reduce, neutral):
     return reduced
 
 
-def _segment_spread(x, ids, *, behind):
-    segments = jax.nn.one_hot(ids, x.shape[-behind - 1], dtype=x.dtype)
-    return jnp.moveaxis(jnp.tensordot(segments, x, [[1], [x.ndim - behind - 1]]), 0, x.ndim - behind - 1)
+def _segment_spread(x, ids, *, trailing):
+    segments = jax.nn.one_hot(ids, x.shape[-trailing - 1], dtype=x.dtype)
+    return jnp.moveaxis(jnp.tensordot(segments, x, [[1], [x.ndim - trailing - 1]]), 0, x.ndim - trailing - 1)
 
 
 _IDS = np.array([2, 0, 2, -1, 2])
@@ -121,24 +121,24 @@ _IDS = np.array([2, 0, 2, -1, 2])
 
 def _rows(**attributes):
     return [
-        case((5,), _IDS, size=4, behind=0, **attributes),
-        case((5, 2), _IDS, size=3, behind=1, **attributes),
-        case((3, 1, 2), np.array([0, 0, 1]), size=2, behind=2, **attributes),
-        case((0, 2), np.zeros(0, int), size=2, behind=1, **attributes),
-        case((2, 0), np.array([1, 1]), size=2, behind=1, **attributes),
+        case((5,), _IDS, size=4, trailing=0, **attributes),
+        case((5, 2), _IDS, size=3, trailing=1, **attributes),
+        case((3, 1, 2), np.array([0, 0, 1]), size=2, trailing=2, **attributes),
+        case((0, 2), np.zeros(0, int), size=2, trailing=1, **attributes),
+        case((2, 0), np.array([1, 1]), size=2, trailing=1, **attributes),
     ]
 
 
 SEGMENTS = {
     "segment_sum": of(
-        _segments(jnp.sum, 0.0), *_rows(), case((2, 3), np.array([1, 1, 0]), size=2, behind=0), complex=True
+        _segments(jnp.sum, 0.0), *_rows(), case((2, 3), np.array([1, 1, 0]), size=2, trailing=0), complex=True
     ),
     "segment_spread": of(
         _segment_spread,
-        case((3,), _IDS, behind=0),
-        case((3, 2), _IDS, behind=1),
-        case((2, 3), np.array([0, 2, 2]), behind=0),
-        case((0, 2), np.array([-1, -1]), behind=1),
+        case((3,), _IDS, trailing=0),
+        case((3, 2), _IDS, trailing=1),
+        case((2, 3), np.array([0, 2, 2]), trailing=0),
+        case((0, 2), np.array([-1, -1]), trailing=1),
         complex=True,
     ),
     "segment_max": of(_segments(jnp.max, -np.inf), *_rows(empty=0.0), *_rows(empty=-100.0)[:2]),
@@ -146,8 +146,8 @@ SEGMENTS = {
     "segment_prod": of(
         _segments(jnp.prod, 1.0),
         *_rows(),
-        case((6,), np.array([1, 0, 1, 1, 0, 1]), size=2, behind=0),
-        case([2.0, 0.0, 3.0, 0.0, 0.0, 5.0], np.array([0, 0, 1, 1, 1, 0]), size=2, behind=0),
+        case((6,), np.array([1, 0, 1, 1, 0, 1]), size=2, trailing=0),
+        case([2.0, 0.0, 3.0, 0.0, 0.0, 5.0], np.array([0, 0, 1, 1, 1, 0]), size=2, trailing=0),
         complex=True,
     ),
 }

@@ -93,7 +93,8 @@ def function(
         input_signature: a `TensorSpec` for each argument: others are refused.
         autograph: whether `if`, `while` and `for` on tensors become part of the program.
         jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
-            and says so once: if shapes depend on values, or the gradient of a loop of any length is asked for.
+            and says so once: if shapes depend on values, or for the gradient of a loop of unknown length that calls
+            Python.
         reduce_retracing: accepted; XLA compiles for fixed shapes.
         experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
             experimental_compile, experimental_follow_type_hints: accepted, and ignored.

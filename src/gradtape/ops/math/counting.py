@@ -85,7 +85,7 @@ def bincount(
             raise InvalidArgumentError(
                 f"bincount: weights of shape {list(value._array.shape)} must have the shape of arr, {list(at.shape)}"
             )
-        total = apply(segment_sum_, (reshape(value, (-1,)), ids), {**attributes, "behind": 0})
+        total = apply(segment_sum_, (reshape(value, (-1,)), ids), {**attributes, "trailing": 0})
     else:
         kind = as_dtype(dtype) if weights is None else convert(weights).dtype
         total = apply(count, (ids,), {**attributes, "dtype": kind.name})
@@ -227,7 +227,7 @@ def confusion_matrix(
             f"confusion_matrix: weights of shape {list(value._array.shape)} must have the shape of the predictions, "
             f"{list(given.shape)}"
         )
-    total = apply(segment_sum_, (reshape(cast(value, dtype), (-1,)), ids), {"size": n * n, "behind": 0})
+    total = apply(segment_sum_, (reshape(cast(value, dtype), (-1,)), ids), {"size": n * n, "trailing": 0})
     return reshape(total, (n, n))
 
 

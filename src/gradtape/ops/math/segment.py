@@ -1,6 +1,6 @@
 """Reductions over segments: rows that share an id are summed, multiplied or compared.
 
-Primitives take the rows along one axis, the one before the last `behind` axes, and one id a row; rows of negative ids
+Primitives take the rows along one axis, the one before the last `trailing` axes, and one id a row; rows of negative ids
 are left out.
 """
 
@@ -31,9 +31,9 @@ def with_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ..
     return (*shape[:axis], length, *shape[len(shape) + axis + 1 :])
 
 
-def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
+def _reduced(kind: str, x: Any, ids: Any, size: int, trailing: int, empty: Any) -> Any:
     """The sum, prod, max or min of each segment; `empty` where there are no rows."""
-    axis = -behind - 1
+    axis = -trailing - 1
     out = np.full(with_length(x.shape, axis, size), empty, x.dtype)
     order = np.argsort(ids, kind="stable")[np.count_nonzero(ids < 0) :]
     if order.size and x.size:
@@ -44,50 +44,50 @@ def _reduced(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) ->
     return out
 
 
-def _reduced_by_jax(kind: str, x: Any, ids: Any, size: int, behind: int, empty: Any) -> Any:
+def _reduced_by_jax(kind: str, x: Any, ids: Any, size: int, trailing: int, empty: Any) -> Any:
     import jax.ops
 
     m = jax.numpy
-    out = getattr(jax.ops, f"segment_{kind}")(m.moveaxis(x, -behind - 1, 0), ids, size)
+    out = getattr(jax.ops, f"segment_{kind}")(m.moveaxis(x, -trailing - 1, 0), ids, size)
     if kind in ("max", "min"):
         rows = jax.ops.segment_sum(m.ones_like(ids), ids, size)
         out = m.where(rows.reshape((-1,) + (1,) * (out.ndim - 1)) > 0, out, m.asarray(empty, x.dtype))
-    return m.moveaxis(out, 0, x.ndim - behind - 1)
+    return m.moveaxis(out, 0, x.ndim - trailing - 1)
 
 
 @primitive(wide=True, mixed=True, linear=True, check_dtype=numbers, name="segment_sum")
-def segment_sum_(x, ids, *, size, behind):
-    return _reduced("sum", x, ids, size, behind, 0)
+def segment_sum_(x, ids, *, size, trailing):
+    return _reduced("sum", x, ids, size, trailing, 0)
 
 
 @segment_sum_.compiled
-def _(x, ids, *, size, behind):
-    return _reduced_by_jax("sum", x, ids, size, behind, 0)
+def _(x, ids, *, size, trailing):
+    return _reduced_by_jax("sum", x, ids, size, trailing, 0)
 
 
 @primitive(mixed=True, linear=True)
-def segment_spread(x, ids, *, behind):
+def segment_spread(x, ids, *, trailing):
     """For each row that of its segment, and 0 where it has none: the transpose of the sum."""
-    axis = -behind - 1
+    axis = -trailing - 1
     if not x.shape[axis]:
         return np.zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
     rows = x.take(np.maximum(ids, 0), axis)
     if not ids.size or ids.min() >= 0:
         return rows
-    return np.where((ids >= 0).reshape((-1,) + (1,) * behind), rows, np.zeros((), x.dtype))
+    return np.where((ids >= 0).reshape((-1,) + (1,) * trailing), rows, np.zeros((), x.dtype))
 
 
 @segment_spread.compiled
-def _(x, ids, *, behind):
-    axis = -behind - 1
+def _(x, ids, *, trailing):
+    axis = -trailing - 1
     if not x.shape[axis]:
         return xp(x).zeros(with_length(x.shape, axis, ids.shape[0]), x.dtype)
     return gather_.forward(x, ids, axis=axis)  # which is 0 out of bounds
 
 
-segment_sum_.rules(x=lambda g, ids, behind: segment_spread(g, ids, behind=behind))
+segment_sum_.rules(x=lambda g, ids, trailing: segment_spread(g, ids, trailing=trailing))
 segment_spread.rules(
-    x=lambda g, ids, x_shape, behind: segment_sum_(g, ids, size=x_shape[-behind - 1], behind=behind)
+    x=lambda g, ids, x_shape, trailing: segment_sum_(g, ids, size=x_shape[-trailing - 1], trailing=trailing)
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -95,30 +95,30 @@ segment_spread.rules(
 
 
 @primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_max")
-def segment_max_(x, ids, *, size, behind, empty):
-    return _reduced("max", x, ids, size, behind, empty)
+def segment_max_(x, ids, *, size, trailing, empty):
+    return _reduced("max", x, ids, size, trailing, empty)
 
 
 @segment_max_.compiled
-def _(x, ids, *, size, behind, empty):
-    return _reduced_by_jax("max", x, ids, size, behind, empty)
+def _(x, ids, *, size, trailing, empty):
+    return _reduced_by_jax("max", x, ids, size, trailing, empty)
 
 
 @primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_min")
-def segment_min_(x, ids, *, size, behind, empty):
-    return _reduced("min", x, ids, size, behind, empty)
+def segment_min_(x, ids, *, size, trailing, empty):
+    return _reduced("min", x, ids, size, trailing, empty)
 
 
 @segment_min_.compiled
-def _(x, ids, *, size, behind, empty):
-    return _reduced_by_jax("min", x, ids, size, behind, empty)
+def _(x, ids, *, size, trailing, empty):
+    return _reduced_by_jax("min", x, ids, size, trailing, empty)
 
 
-def _to_the_extreme(g: Any, x: Any, ids: Any, out: Any, size: int, behind: int) -> Any:
+def _to_the_extreme(g: Any, x: Any, ids: Any, out: Any, size: int, trailing: int) -> Any:
     """Rows that share a segment's extreme share its gradient."""
-    chosen = cast_like(equal(x, segment_spread(out, ids, behind=behind)), g)
-    shared = divide_no_nan(g, segment_sum_(chosen, ids, size=size, behind=behind))
-    return segment_spread(shared, ids, behind=behind) * chosen
+    chosen = cast_like(equal(x, segment_spread(out, ids, trailing=trailing)), g)
+    shared = divide_no_nan(g, segment_sum_(chosen, ids, size=size, trailing=trailing))
+    return segment_spread(shared, ids, trailing=trailing) * chosen
 
 
 segment_max_.rules(x=_to_the_extreme)
@@ -129,21 +129,23 @@ segment_min_.rules(x=_to_the_extreme)
 
 
 @primitive(wide=True, mixed=True, check_dtype=numbers, name="segment_prod")
-def segment_prod_(x, ids, *, size, behind):
-    return _reduced("prod", x, ids, size, behind, 1)
+def segment_prod_(x, ids, *, size, trailing):
+    return _reduced("prod", x, ids, size, trailing, 1)
 
 
 @segment_prod_.compiled
-def _(x, ids, *, size, behind):
-    return _reduced_by_jax("prod", x, ids, size, behind, 1)
+def _(x, ids, *, size, trailing):
+    return _reduced_by_jax("prod", x, ids, size, trailing, 1)
 
 
 segment_prod_.rules(
-    x=lambda g, x, ids, behind: segment_spread(g, ids, behind=behind) * _product_of_others(x, ids, behind),
+    x=lambda g, x, ids, trailing: (
+        segment_spread(g, ids, trailing=trailing) * _product_of_others(x, ids, trailing)
+    ),
 )
 
 
-def _product_of_others(x: Any, ids: Any, behind: int) -> Any:
+def _product_of_others(x: Any, ids: Any, trailing: int) -> Any:
     """For each row the product of its segment's other rows, by multiplications only: exact where rows are 0.
 
     In order of ids, the product of the rows before times the product of the rows after.
@@ -151,34 +153,34 @@ def _product_of_others(x: Any, ids: Any, behind: int) -> Any:
     ids = ids._array if type(ids) is Tensor else ids
     m = xp(ids)
     order = m.argsort(ids, stable=True)
-    rows = gather_(x, order, axis=-behind - 1)
-    before, after = (_running_product(rows, ids[order], behind, reverse) for reverse in (False, True))
-    return gather_(before * after, m.argsort(order), axis=-behind - 1)
+    rows = gather_(x, order, axis=-trailing - 1)
+    before, after = (_running_product(rows, ids[order], trailing, reverse) for reverse in (False, True))
+    return gather_(before * after, m.argsort(order), axis=-trailing - 1)
 
 
-def _running_product(x: Any, ids: Any, behind: int, reverse: bool) -> Any:
+def _running_product(x: Any, ids: Any, trailing: int, reverse: bool) -> Any:
     """For each row the product of the rows of the same id before it (after it, if reverse).
 
     The product of 2, 4, 8, ... rows comes from two of half as many: log2(n) steps for a longest segment of n rows, or
     for all rows where ids are not known.
     """
-    product, step = _neighbour(x, ids, behind, 1, reverse), 1
+    product, step = _neighbour(x, ids, trailing, 1, reverse), 1
     while step < ids.shape[0] and (xp(ids) is not np or (ids[step:] == ids[:-step]).any()):
-        product = product * _neighbour(product, ids, behind, step, reverse)
+        product = product * _neighbour(product, ids, trailing, step, reverse)
         step *= 2
     return product
 
 
-def _neighbour(x: Any, ids: Any, behind: int, step: int, reverse: bool) -> Any:
+def _neighbour(x: Any, ids: Any, trailing: int, step: int, reverse: bool) -> Any:
     """For each row the one `step` rows before it (after it, if reverse), or 1 where that has another id."""
     m, n = xp(ids), ids.shape[0]
     same = ids[step:] == ids[: n - step]
     other = m.zeros(min(step, n), bool)
     same = m.concatenate([same, other] if reverse else [other, same])
-    first, last = (along(-behind - 1, s) for s in (slice(0, max(n - step, 0)), slice(step, None)))
+    first, last = (along(-trailing - 1, s) for s in (slice(0, max(n - step, 0)), slice(step, None)))
     source, target = (last, first) if reverse else (first, last)
     moved = place(getitem(x, index=source), index=target, shape=tuple(x.shape))
-    return select(same.reshape((-1,) + (1,) * behind), moved, number(1, x))
+    return select(same.reshape((-1,) + (1,) * trailing), moved, number(1, x))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def _in_order(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, d
         raise InvalidArgumentError(
             f"{name}: segment_ids must be 0 or more, and in order; use unsorted_{name} for others"
         )
-    return x, ids, {"size": int(at[-1]) + 1 if at.size else 0, "behind": x.ndim - 1}
+    return x, ids, {"size": int(at[-1]) + 1 if at.size else 0, "trailing": x.ndim - 1}
 
 
 def integers(name: str, argument: str, value: Any) -> Tensor:
@@ -245,10 +247,10 @@ def comparable(name: str, value: Any) -> Tensor:
     return x
 
 
-def _row_counts(ids: Tensor, size: int, behind: int, dtype: Any) -> Any:
+def _row_counts(ids: Tensor, size: int, trailing: int, dtype: Any) -> Any:
     """The number of rows of each segment, at least 1, to divide by."""
     counts = count.forward(ids._array, size=size, dtype="int64")
-    return xp(counts).maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * behind)
+    return xp(counts).maximum(counts, 1).astype(dtype).reshape((-1,) + (1,) * trailing)
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -280,7 +282,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     x, ids, attributes = _in_order("segment_mean", data, segment_ids)
     if x._array.dtype.char in HALF:
         return rounded(segment_mean, x, segment_ids=ids)
-    counts = _row_counts(ids, attributes["size"], attributes["behind"], x._array.dtype)
+    counts = _row_counts(ids, attributes["size"], attributes["trailing"], x._array.dtype)
     total = apply(segment_sum_, (x, ids), attributes)
     return apply(truncatediv if x.dtype.is_integer else divide, (total, counts))
 
@@ -351,7 +353,7 @@ def _in_any_order(
         bounds(name, np.maximum(at, 0), size if at.size else 1)
     rest = x._array.shape[at.ndim :]
     afford(name, (size, *rest), x._array.dtype.itemsize)
-    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "behind": len(rest)}
+    return reshape(x, (at.size, *rest)), reshape(ids, (at.size,)), {"size": size, "trailing": len(rest)}
 
 
 def unsorted_segment_sum(
@@ -390,7 +392,7 @@ def unsorted_segment_mean(
     x, ids, attributes = _in_any_order("unsorted_segment_mean", data, segment_ids, num_segments)
     if x._array.dtype.char in HALF:
         return rounded(unsorted_segment_mean, x, segment_ids=ids, num_segments=num_segments)
-    counts = _row_counts(ids, attributes["size"], attributes["behind"], x._array.dtype)
+    counts = _row_counts(ids, attributes["size"], attributes["trailing"], x._array.dtype)
     return apply(divide, (apply(segment_sum_, (x, ids), attributes), counts))
 
 
@@ -411,7 +413,7 @@ def unsorted_segment_sqrt_n(
         return rounded(unsorted_segment_sqrt_n, x, segment_ids=ids, num_segments=num_segments)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise DTypeError(f"unsorted_segment_sqrt_n takes floating tensors, not {x.dtype.name}")
-    counts = _row_counts(ids, attributes["size"], attributes["behind"], np.float64)
+    counts = _row_counts(ids, attributes["size"], attributes["trailing"], np.float64)
     total = apply(segment_sum_, (x, ids), attributes)
     return apply(divide, (total, (counts**0.5).astype(x._array.dtype)))
 

@@ -119,7 +119,7 @@ def _dense(labels: Any) -> tuple[Any, Any]:
     shape = tuple(known("ctc_loss", "the shape of labels", convert(labels.dense_shape)._array).tolist())
     matrix = scatter_nd(where, values, shape)._array
     ones = np.ones(len(where), np.int64)
-    return matrix, segment_sum_.forward(ones, where[:, 0], size=shape[0], behind=0)
+    return matrix, segment_sum_.forward(ones, where[:, 0], size=shape[0], trailing=0)
 
 
 def _log_likelihood(x: Tensor, labels: Any, lengths: Any, times: Any, blank: int) -> Tensor:

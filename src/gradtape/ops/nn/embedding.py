@@ -186,7 +186,7 @@ def _combined(
     if weights is None:
         weights = np.ones(len(examples), rows._array.dtype)
     weights = reshape(cast(weights, rows.dtype), (-1, *[1] * (rows.ndim - 1)))
-    options = {"size": count, "behind": rows.ndim - 1}
+    options = {"size": count, "trailing": rows.ndim - 1}
     at = convert(examples)
     total = apply(segment_sum_, (rows * weights, at), options)
     if combiner == "mean":
