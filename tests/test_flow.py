@@ -480,9 +480,53 @@ def random_steps(x, w):
     return tf.reduce_sum(x * x)
 
 
-@pytest.mark.parametrize(
-    "loop", [repeated(tf.constant(n)) for n in (0, 1, 7, 20)] + [until_large, left_early, random_steps]
-)
+def in_a_branch(x, w):
+    if x[0] > 0.0:
+        while tf.reduce_sum(x) < 9.0:
+            x = x * (1.5 + w)
+    else:
+        x = x * 2.0
+    return tf.reduce_sum(x * x)
+
+
+def in_a_loop_of_known_length(x, w):
+    for limit in tf.constant([3.0, 6.0, 9.0]):
+        while tf.reduce_sum(x) < limit:
+            x = x * 1.2 + tf.sin(x * w)
+    return tf.reduce_sum(x * x)
+
+
+def complex_carry(x, w):
+    z = tf.complex(x, w)
+    while tf.reduce_sum(tf.abs(z)) < 9.0:
+        z = z * z + tf.complex(x, 1.0 + x)
+    return tf.reduce_sum(tf.abs(z) ** 2)
+
+
+def written_array(x, w):
+    array, i = tf.TensorArray(tf.float32, size=9, element_shape=[2]), 0
+    while tf.reduce_sum(x) < 9.0:
+        x = x * (1.5 + w)
+        array = array.write(i, x)
+        i += 1
+    return tf.reduce_sum(array.stack() ** 2)
+
+
+LOOPS = [
+    *[repeated(tf.constant(n)) for n in (0, 1, 20)],
+    *[
+        until_large,
+        left_early,
+        random_steps,
+        in_a_branch,
+        in_a_loop_of_known_length,
+        complex_carry,
+        written_array,
+    ],
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_the_gradient_of_a_loop_of_unknown_length_is_compiled(loop):
     x, w = tf.constant([0.3, 0.7], "float32"), tf.constant([0.9, 0.95])
     function = tf.function(loop, jit_compile=True)
