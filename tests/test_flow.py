@@ -512,7 +512,7 @@ def written_array(x, w):
     return tf.reduce_sum(array.stack() ** 2)
 
 
-LOOPS = [
+OF_UNKNOWN_LENGTH = [
     *[repeated(tf.constant(n)) for n in (0, 1, 20)],
     *[
         until_large,
@@ -526,7 +526,7 @@ LOOPS = [
 ]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", OF_UNKNOWN_LENGTH)
 def test_the_gradient_of_a_loop_of_unknown_length_is_compiled(loop):
     x, w = tf.constant([0.3, 0.7], "float32"), tf.constant([0.9, 0.95])
     function = tf.function(loop, jit_compile=True)
