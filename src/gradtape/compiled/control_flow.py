@@ -153,7 +153,41 @@ def _ranges(length: int, count: int, rows: Tensors) -> dict[int, tuple[int, int]
     return found
 
 
-class _Scan:
+class _Loop:
+    """The sources of a loop's gradient, and the gradient of one step."""
+
+    name: str
+    block: Block
+    carry: Tensors
+
+    def _find_sources(self, rows: Tensors) -> Tensors:
+        """The inputs and captures that the results of a step depend on; notes which they are."""
+        connected = self.block.connected()
+        self.captures = {key: t for key, t in self.block.captures.items() if key in connected}
+        # The positions, among carry and rows, of those that have a gradient.
+        self.connected = [i for i, t in enumerate(self.block.placeholders[1:]) if key_of(t) in connected]
+        outside = [*self.carry, *rows]
+        return [*[outside[i] for i in self.connected], *self.captures.values()]
+
+    def _pull_back_step(self, gradients: Tensors, lead: tuple[int, ...]) -> tuple[dict[int, Any], list[Any]]:
+        """The gradients of a step's carry and row, by position, and of the captures."""
+        inputs = self.block.placeholders[1:]
+        sources = [(key_of(inputs[j]), inputs[j]._array) for j in self.connected]
+        sources += [(key, t._array) for key, t in self.captures.items()]
+        pulled = self.block.pull_back(gradients, sources, lead)
+        return dict(zip(self.connected, pulled, strict=False)), pulled[len(self.connected) :]
+
+    def _first_totals(self, lead: tuple[int, ...]) -> Tensors:
+        """Zeros for the captures. Half precision adds up in float32: in bfloat16 256 + 1 is 256."""
+        return [_wide(or_zeros(None, t._array, lead)) for t in self.captures.values()]
+
+    def _of_captures(self, totals: Tensors) -> Tensors:
+        """The totals in the dtypes of the captures."""
+        pairs = zip(totals, self.captures.values(), strict=True)
+        return [recast(total, _SINGLE, t._array.dtype) if _is_half(t) else total for total, t in pairs]
+
+
+class _Scan(_Loop):
     """A loop of known length: the body is compiled once, however long the loop is."""
 
     def __init__(
@@ -208,12 +242,7 @@ class _Scan:
     def _record(self, finals: Tensors, stacked: Tensors, carries: Tensors, host_results: Tensors) -> None:
         """Tell the open tapes of the loop. `carries` and `host_results` are those of each step, stacked."""
         self.stacked, self.carries, self.host_results = stacked, carries, host_results
-        connected = self.block.connected()
-        self.captures = {key: t for key, t in self.block.captures.items() if key in connected}
-        # The positions, among carry and rows, of those that have a gradient.
-        self.connected = [i for i, t in enumerate(self.block.placeholders[1:]) if key_of(t) in connected]
-        outside = [*self.carry, *self.rows]
-        sources = [*[outside[i] for i in self.connected], *self.captures.values()]
+        sources = self._find_sources(self.rows)
         outputs = [*finals, *stacked, *carries[: self.count]]
         kept = [*self.rows, *carries, *host_results, *self.block.outer_tensors]
         record(self.name, sources, outputs, self._pull_back, kept)
@@ -245,27 +274,14 @@ class _Scan:
             totals: Any = [a + _wide(b) for a, b in zip(state[count:], of_captures, strict=True)]
             return [*carried, *totals], [grads[j] for j in self.connected if j >= count]
 
-        # Totals of half precision add up in float32: in bfloat16 256 + 1 is 256.
-        zeros = [_wide(or_zeros(None, t._array, lead)) for t in self.captures.values()]
+        zeros = self._first_totals(lead)
         stacks = [t for part in rows for t in part]
         name = f"gradient of {self.name}"
         backwards = _Scan(name, back, [*of_carry, *zeros], stacks, self.length, not self.reverse)
         state, stacked = backwards.run(hoisting=True)
         found = iter(_steps_last(g, extra) for g in stacked)
         of_inputs = [state[j] if j < count else next(found) for j in self.connected]
-        totals = zip(state[count:], self.captures.values(), strict=True)
-        return [
-            *of_inputs,
-            *[recast(total, _SINGLE, t._array.dtype) if _is_half(t) else total for total, t in totals],
-        ]
-
-    def _pull_back_step(self, gradients: Tensors, lead: tuple[int, ...]) -> tuple[dict[int, Any], list[Any]]:
-        """The gradients of a step's carry and row, by position, and of the captures."""
-        inputs = self.block.placeholders[1:]
-        sources = [(key_of(inputs[j]), inputs[j]._array) for j in self.connected]
-        sources += [(key, t._array) for key, t in self.captures.items()]
-        pulled = self.block.pull_back(gradients, sources, lead)
-        return dict(zip(self.connected, pulled, strict=False)), pulled[len(self.connected) :]
+        return [*of_inputs, *self._of_captures(state[count:])]
 
 
 def _is_half(tensor: Tensor) -> bool:
@@ -337,7 +353,7 @@ def _check_condition(name: str, test: Block) -> None:
         )
 
 
-class _While:
+class _While(_Loop):
     """A loop of unknown length, as XLA's `while`.
 
     Its gradient runs the loop again, whose length is known by then, and stores evenly spaced carries: checkpoints.
@@ -376,10 +392,7 @@ class _While:
     def _record(self, finals: Tensors, length: Tensor, state: Tensors) -> None:
         """Tell the open tapes of the loop, which began with `state` as the values of its variables."""
         self.length, self.state = length, state
-        connected = self.block.connected()
-        self.captures = {key: t for key, t in self.block.captures.items() if key in connected}
-        self.connected = [i for i, t in enumerate(self.block.placeholders[1:]) if key_of(t) in connected]
-        sources = [*[self.carry[i] for i in self.connected], *self.captures.values()]
+        sources = self._find_sources([])
         kept = [*self.carry, *state, length, *self.block.outer_tensors]
         record(self.name, sources, finals, self._pull_back, kept)
 
@@ -401,8 +414,7 @@ class _While:
             blank, first, convert(0), self.length, lambda k: where(k % stride == 0, k // stride, rows)
         )
         of_carry = [or_zeros(g, t._array, lead) for g, t in zip(gradients, self.carry, strict=True)]
-        # Totals of half precision add up in float32: in bfloat16 256 + 1 is 256.
-        totals = [_wide(or_zeros(None, t._array, lead)) for t in self.captures.values()]
+        totals = self._first_totals(lead)
         sizes = [1, len(first), len(of_carry) + len(totals)]
 
         def back(values: Tensors) -> Tensors:
@@ -416,7 +428,7 @@ class _While:
             def pull_step(values: Tensors) -> Tensors:
                 k, *grads = values
                 at = [gather(t, k - 1 - least) for t in steps]
-                return [k - 1, *self._pull_back_step(k - 1, at, grads, lead)]
+                return [k - 1, *self._pull_back_at(k - 1, at, grads, lead)]
 
             _, *grads = while_loop(self._gradient, lambda v: v[0] > least, pull_step, [end, *grads], None)
             return [least, *steps, *grads]
@@ -424,11 +436,7 @@ class _While:
         start = [self.length, *blank, *of_carry, *totals]
         last = while_loop(self._gradient, lambda v: v[0] > 0, back, start, None)
         found = last[1 + len(first) :]
-        pairs = zip(found[self.count :], self.captures.values(), strict=True)
-        return [
-            *[found[i] for i in self.connected],
-            *[recast(total, _SINGLE, t._array.dtype) if _is_half(t) else total for total, t in pairs],
-        ]
+        return [*[found[i] for i in self.connected], *self._of_captures(found[self.count :])]
 
     @property
     def _gradient(self) -> str:
@@ -458,20 +466,13 @@ class _While:
         last = while_loop(self._gradient, lambda v: v[0] < end, step, [begin, *values, *buffers], None)
         return last[count + 1 :]
 
-    def _pull_back_step(
-        self, k: Tensor, values: Tensors, gradients: Tensors, lead: tuple[int, ...]
-    ) -> Tensors:
+    def _pull_back_at(self, k: Tensor, values: Tensors, gradients: Tensors, lead: tuple[int, ...]) -> Tensors:
         """The gradients of the carry before step k, and the totals of the captures, for those after it."""
-        count, block = self.count, self.block
-        block.recompute([k, *values[:count]], values[count:], [])
-        inputs = block.placeholders[1:]
-        sources = [(key_of(inputs[j]), inputs[j]._array) for j in self.connected]
-        sources += [(key, t._array) for key, t in self.captures.items()]
-        pulled = block.pull_back(gradients[:count], sources, lead)
-        found = dict(zip(self.connected, pulled, strict=False))
+        count = self.count
+        self.block.recompute([k, *values[:count]], values[count:], [])
+        found, of_captures = self._pull_back_step(gradients[:count], lead)
         carried = [found[j] if j in found else or_zeros(None, gradients[j]._array, ()) for j in range(count)]
-        added = zip(gradients[count:], pulled[len(self.connected) :], strict=True)
-        totals: Any = [a + _wide(b) for a, b in added]
+        totals: Any = [a + _wide(b) for a, b in zip(gradients[count:], of_captures, strict=True)]
         return [*carried, *totals]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,12 +53,3 @@ def string_tensor(value: bytes | list[bytes] | np.ndarray) -> Tensor:
     array = np.empty(() if isinstance(value, bytes) else len(value), object)
     array[...] = value
     return wrap(array)
-
-
-def for_each(function: Callable[[bytes], Any], array: np.ndarray, dtype: Any = object) -> np.ndarray:
-    """The results of a function of each string, in an array of the same shape."""
-    out = np.empty(array.shape, dtype)
-    flat = out.reshape(-1)
-    for i, content in enumerate(array.reshape(-1).tolist()):
-        flat[i] = function(content)
-    return out

@@ -17,7 +17,8 @@ from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, integer, text
-from .contents import for_each, one_string, string_tensor, strings
+from ..ops.strings.texts import each
+from .contents import one_string, string_tensor, strings
 from .messages import message
 
 _RAW = (
@@ -193,7 +194,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
     """
     array = strings("encode_base64", "input", input)
     strip = (lambda t: t) if boolean("encode_base64", "pad", pad) else (lambda t: t.rstrip(b"="))
-    return wrap(for_each(lambda content: strip(base64.urlsafe_b64encode(content)), array))
+    return wrap(each(lambda content: strip(base64.urlsafe_b64encode(content)), array))
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
@@ -217,7 +218,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
                 f"decode_base64: {content[:40]!r} is not web-safe base64: {error}"
             ) from error
 
-    return wrap(for_each(decoded, strings("decode_base64", "input", input)))
+    return wrap(each(decoded, strings("decode_base64", "input", input)))
 
 
 _MOST = 1 << 34  # bytes a string may have when decompressed
@@ -257,7 +258,7 @@ def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str |
             raise InvalidArgumentError("decode_compressed: a string ends early, or is too large")
         return data
 
-    return wrap(for_each(inflated, array))
+    return wrap(each(inflated, array))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, choice, integer, text
+from ..ops.strings.texts import each
 from . import png16
-from .contents import for_each, one_string, string_tensor, strings
+from .contents import one_string, string_tensor, strings
 from .extras import needed
 
 _SIGNATURES = {b"\xff\xd8\xff": "JPEG", b"\x89PNG\r\n\x1a\n": "PNG", b"GIF8": "GIF", b"BM": "BMP"}
@@ -337,7 +338,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     True
     """
     array = strings("is_jpeg", "contents", contents)
-    return wrap(for_each(lambda content: _kind(content) == "JPEG", array, bool))
+    return wrap(each(lambda content: _kind(content) == "JPEG", array, bool))
 
 
 def extract_jpeg_shape(
