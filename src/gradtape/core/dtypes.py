@@ -212,6 +212,9 @@ _BY_ENUM: dict[int, DType] = {dtype.as_datatype_enum: dtype for dtype in ALL}
 def as_dtype(type_value: Any) -> DType:
     """The `DType` for a name, a NumPy dtype or scalar type, a Python type, TensorFlow's number, or a `DType` itself.
 
+    Args:
+        type_value: any of these.
+
     >>> as_dtype("float64"), as_dtype(np.int32), as_dtype(float)
     (tf.float64, tf.int32, tf.float32)
     """

@@ -48,6 +48,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
 
     Raises TypeError if `flat_sequence` is not a sequence, ValueError if it has not one item for each leaf.
 
+    Args:
+        expand_composites: accepted; no effect.
+
     >>> pack_sequence_as({"b": [0, 0], "a": 0}, [1, 2, 3])
     {'b': [2, 3], 'a': 1}
     """
@@ -76,6 +79,10 @@ def map_structure(
 
     Raises what `assert_same_structure` raises where the structures differ.
 
+    Args:
+        check_types: whether the types of containers must agree.
+        expand_composites: accepted; no effect.
+
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
@@ -96,6 +103,9 @@ def assert_same_structure(
     Raises ValueError where the nesting, a number of items or the keys of a mapping differ, TypeError where
     the types do. Any two mappings count as one type, as do any two lists, and namedtuples of the same name and
     fields. With `check_types=False` neither types nor keys are looked at.
+
+    Args:
+        expand_composites: accepted; no effect.
 
     >>> assert_same_structure([1, (2, 3)], ["a", (None, "b")])
     >>> assert_same_structure([1, (2, 3)], [1, [2, 3]])

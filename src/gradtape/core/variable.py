@@ -416,13 +416,22 @@ class Variable(Operators):
     def scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put the rows of `IndexedSlices` at their indices."""
+        """Put the rows of `IndexedSlices` at their indices.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_update", sparse_delta)
 
     def scatter_add(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Add the rows of `IndexedSlices`; those of equal indices add up.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
 
         >>> Variable([1.0, 2.0]).scatter_add(IndexedSlices([5.0, 5.0], [1, 1])).numpy()
         array([ 1., 12.], dtype=float32)
@@ -432,31 +441,56 @@ class Variable(Operators):
     def scatter_sub(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Subtract the rows of `IndexedSlices`; those of equal indices add up."""
+        """Subtract the rows of `IndexedSlices`; those of equal indices add up.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_sub", sparse_delta)
 
     def scatter_mul(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Multiply by the rows of `IndexedSlices`."""
+        """Multiply by the rows of `IndexedSlices`.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_mul", sparse_delta)
 
     def scatter_div(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Divide by the rows of `IndexedSlices`."""
+        """Divide by the rows of `IndexedSlices`.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_div", sparse_delta)
 
     def scatter_max(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put the larger of the value and the rows of `IndexedSlices`."""
+        """Put the larger of the value and the rows of `IndexedSlices`.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_max", sparse_delta)
 
     def scatter_min(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
-        """Put the smaller of the value and the rows of `IndexedSlices`."""
+        """Put the smaller of the value and the rows of `IndexedSlices`.
+
+        Args:
+            sparse_delta: the rows, with their indices.
+            use_locking: accepted; no effect.
+        """
         return self._scatter_rows("scatter_min", sparse_delta)
 
     def _scatter_rows(self, method: str, slices: Any) -> Variable:

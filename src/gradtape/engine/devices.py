@@ -126,6 +126,9 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """Choose the devices (of a type) that programs may use.
 
+    Args:
+        device_type: the kind of devices that is meant; all by default.
+
     >>> set_visible_devices([], "GPU")
     """
     chosen = (
@@ -156,6 +159,9 @@ def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: list[LogicalDeviceConfiguration]
 ) -> None:
     """Split a physical device into logical ones.
+
+    Args:
+        logical_devices: what to divide the device into.
 
     >>> set_logical_device_configuration(list_physical_devices()[0], [LogicalDeviceConfiguration()])
     """

@@ -229,6 +229,7 @@ def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str |
 
     Args:
         compression_type: "GZIP", "ZLIB", or "" for none.
+        bytes: the compressed strings.
 
     Raises:
         InvalidArgumentError: if one is not compressed so, or is too large.

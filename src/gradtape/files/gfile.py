@@ -75,12 +75,21 @@ class GFile:
         return self._opened.readlines()
 
     def write(self, file_content: Any) -> Any:
-        """Write text or, to a file of bytes, bytes."""
+        """Write text or, to a file of bytes, bytes.
+
+        Args:
+            file_content: what to write.
+        """
         with as_tensorflow_errors("GFile.write", self._name), _as_permission(self._name, self._mode):
             return self._opened.write(file_content)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Move to a position, counted as Python's `seek` counts."""
+        """Move to a position, counted as Python's `seek` counts.
+
+        Args:
+            offset: how far.
+            whence: from where: 0 the start, 1 here, 2 the end.
+        """
         self._opened.seek(position if offset is None else offset, whence)
 
     def seekable(self) -> bool:
@@ -328,6 +337,7 @@ def walk(
     """Go through a tree of folders: for each its path, the folders and the files in it.
 
     Args:
+        top: where to begin.
         topdown: whether a folder comes before those in it.
         onerror: called with the error where a folder cannot be listed; such folders are left out.
     """

@@ -346,6 +346,9 @@ def extract_jpeg_shape(
 ) -> Tensor:
     """The height, width and channels of a JPEG, without decoding it.
 
+    Args:
+        output_type: int32 or int64.
+
     >>> extract_jpeg_shape(encode_jpeg(np.zeros((2, 3, 1), np.uint8))).numpy()
     array([2, 3, 1], dtype=int32)
     """
@@ -380,6 +383,8 @@ def encode_jpeg(
         chroma_downsampling: whether colours are kept at half the resolution.
         density_unit, x_density, y_density: points per "in" or "cm", noted in the file.
         xmp_metadata: XMP, noted in the file.
+        progressive: whether the image loads from coarse to fine.
+        optimize_size: whether to spend more time on a smaller file.
 
     Raises:
         InvalidArgumentError: if the shape, dtype or format do not fit.

@@ -97,7 +97,11 @@ class Metric:
         dtype: DTypeLike | None = None,
         name: str | None = None,
     ) -> Variable:
-        """Create a variable for the metric's state, a scalar 0 by default; arguments as of `add_variable`."""
+        """Create a variable for the metric's state, a scalar 0 by default; arguments as of `add_variable`.
+
+        Args:
+            initializer: its first value: a function of shape and dtype, or the name of one.
+        """
         return self.add_variable(shape, initializer, dtype, name=name)
 
     @property

@@ -35,6 +35,11 @@ def set_loop_options(
     With a limit, a compiled loop stores each iteration for its gradient; without, its gradient runs it a second time.
     The other options are accepted; no effect.
 
+    Args:
+        parallel_iterations: accepted; no effect.
+        swap_memory: accepted; no effect.
+        shape_invariants: accepted; no effect.
+
     >>> import gradtape as tf
     >>> @tf.function
     ... def halved(x):

@@ -416,6 +416,9 @@ def set_diag(
 ) -> Tensor:
     """The matrices with other values on the diagonal `k`, or on those from `k[0]` to `k[1]`; see `diag`.
 
+    Args:
+        align: how shorter diagonals are padded, as for `diag`.
+
     Raises:
         InvalidArgumentError: If the matrices have no such diagonal, or `diagonal` has another shape.
 

@@ -159,6 +159,10 @@ def matvec(
 
     `transpose_a` and `adjoint_a` are those of `matmul`.
 
+    Args:
+        a_is_sparse: accepted; no effect.
+        b_is_sparse: accepted; no effect.
+
     Raises:
         InvalidArgumentError: If `b` is a scalar, or the shapes do not multiply.
 

@@ -316,6 +316,10 @@ def lu_reconstruct(
 ) -> Tensor:
     """The matrix whose factors `lu` returned. Arguments are those of `lu_solve`.
 
+    Args:
+        lower_upper: both factors in one matrix, as `lu` gives them.
+        validate_args: accepted; no effect.
+
     >>> lu_reconstruct([[2.0, 0.0], [0.0, 4.0]], [1, 0]).numpy()
     array([[0., 4.],
            [2., 0.]], dtype=float32)
@@ -330,6 +334,10 @@ def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The inverse of the matrix whose factors `lu` returned. Arguments are those of `lu_solve`.
+
+    Args:
+        lower_upper: both factors in one matrix, as `lu` gives them.
+        validate_args: accepted; no effect.
 
     >>> lu_matrix_inverse([[2.0, 0.0], [0.0, 4.0]], [0, 1]).numpy()
     array([[0.5 , 0.  ],

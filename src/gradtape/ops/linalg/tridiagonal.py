@@ -179,6 +179,10 @@ def tridiagonal_matmul(
 ) -> Tensor:
     """The product of tridiagonal matrices, given as in `tridiagonal_solve`, and the matrices `rhs`.
 
+    Args:
+        diagonals: the diagonals of the matrix.
+        diagonals_format: "compact", "sequence" or "matrix": how they are stored.
+
     Raises:
         InvalidArgumentError: If the shapes do not fit.
 

@@ -161,6 +161,9 @@ def histogram_fixed_width(
 
     Arguments and errors are those of `histogram_fixed_width_bins`; nan is an error as well.
 
+    Args:
+        value_range: the ends of the first and of the last bin.
+
     >>> histogram_fixed_width([-1.0, 0.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy()
     array([2, 1, 0, 0, 1], dtype=int32)
     """

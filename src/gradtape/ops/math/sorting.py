@@ -225,6 +225,9 @@ def argsort(
 ) -> Tensor:
     """The order that sorts the elements along `axis`; equal elements keep theirs, `stable` or not. See `sort`.
 
+    Args:
+        direction: "ASCENDING" or "DESCENDING".
+
     >>> argsort([3.0, 1.0, 2.0]).numpy()
     array([1, 2, 0], dtype=int32)
     """
@@ -368,6 +371,9 @@ def unique_with_counts(
     x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None
 ) -> UniqueWithCounts:
     """The distinct elements of a vector, for each element the index of its value, and the counts. See `unique`.
+
+    Args:
+        out_idx: dtype of the positions and counts.
 
     >>> unique_with_counts([3, 1, 3]).count.numpy()
     array([2, 1], dtype=int32)

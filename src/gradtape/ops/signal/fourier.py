@@ -321,6 +321,9 @@ def irfft(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: s
 def rfft2d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """The Fourier transform over the last two axes of a real tensor, the last only for frequencies not negative.
 
+    Args:
+        fft_length: lengths to cut or pad the axes to.
+
     >>> rfft2d([[1.0, 2.0], [3.0, 4.0]]).numpy().real
     array([[10., -2.],
            [-4.,  0.]], dtype=float32)
@@ -342,6 +345,9 @@ def irfft2d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name:
 
 def rfft3d(input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """The Fourier transform over the last three axes of a real tensor, the last only for frequencies not negative.
+
+    Args:
+        fft_length: lengths to cut or pad the axes to.
 
     >>> rfft3d([[[1.0, 2.0]]]).numpy().real
     array([[[ 3., -1.]]], dtype=float32)
@@ -397,6 +403,10 @@ def ifftnd(
 ) -> Tensor:
     """The inverse of `fftnd`.
 
+    Args:
+        fft_length: lengths to cut or pad the axes to.
+        norm: "backward", "ortho" or "forward".
+
     >>> ifftnd([[3 + 0j, -1], [7, -1]], axes=[1]).numpy().real
     array([[1., 2.],
            [3., 4.]], dtype=float32)
@@ -414,6 +424,10 @@ def rfftnd(
 ) -> Tensor:
     """`fftnd` of a real tensor, along the last of the axes only for the frequencies that are not negative.
 
+    Args:
+        fft_length: lengths to cut or pad the axes to.
+        norm: "backward", "ortho" or "forward".
+
     >>> rfftnd([[1.0, 2.0, 0.0]], axes=[1]).shape
     TensorShape([1, 2])
     """
@@ -429,6 +443,9 @@ def irfftnd(
     name: str | None = None,
 ) -> Tensor:
     """The inverse of `rfftnd`. The length of the last of the axes is even, unless `fft_length` is given.
+
+    Args:
+        norm: "backward", "ortho" or "forward".
 
     >>> irfftnd([[3 + 0j, -1]], axes=[1]).numpy()
     array([[1., 2.]], dtype=float32)

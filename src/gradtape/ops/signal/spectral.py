@@ -190,6 +190,10 @@ def hamming_window(
 ) -> Tensor:
     """Hamming's window, a cosine raised so that its ends are 0.08. Arguments are those of `hann_window`.
 
+    Args:
+        window_length: how many points.
+        periodic: whether it is one period of a longer window.
+
     >>> hamming_window(4).numpy().round(6)
     array([0.08, 0.54, 1.  , 0.54], dtype=float32)
     """
@@ -203,6 +207,9 @@ def kaiser_window(
     name: str | None = None,
 ) -> Tensor:
     """Kaiser's window; the larger `beta`, the narrower. Gradients flow to `beta`.
+
+    Args:
+        window_length: how many points.
 
     >>> kaiser_window(3, 2.0).numpy().round(4)
     array([0.4387, 1.    , 0.4387], dtype=float32)
@@ -225,6 +232,9 @@ def kaiser_bessel_derived_window(
 ) -> Tensor:
     """The window of even length whose square is a running sum of Kaiser's: for `mdct`. Gradients flow to `beta`.
 
+    Args:
+        window_length: how many points.
+
     >>> kaiser_bessel_derived_window(4, 2.0).numpy().round(4)
     array([0.4834, 0.8754, 0.8754, 0.4834], dtype=float32)
     """
@@ -238,6 +248,9 @@ def vorbis_window(
     window_length: int | Tensor, dtype: DTypeLike = "float32", name: str | None = None
 ) -> Tensor:
     """The window of the Vorbis format: its square and the square shifted by half its length add up to 1.
+
+    Args:
+        window_length: how many points.
 
     >>> vorbis_window(4).numpy().round(4)
     array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
@@ -380,6 +393,12 @@ def inverse_stft(
     """The signal of a short-time Fourier transform; `inverse_stft_window_fn` gives the window that undoes `stft`'s.
 
     Arguments and errors are those of `stft`.
+
+    Args:
+        frame_length: samples in a frame.
+        frame_step: samples from one frame to the next.
+        fft_length: length of the transforms.
+        window_fn: makes the window from its length and a dtype; None for no window.
 
     >>> inverse_stft(stft([1.0] * 8, 4, 2), 4, 2).shape
     TensorShape([8])

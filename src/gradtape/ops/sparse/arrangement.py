@@ -274,6 +274,9 @@ def split(
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """The elements for which a vector of booleans holds.
 
+    Args:
+        to_retain: the booleans, one for each element.
+
     >>> retain(SparseTensor([[0], [2]], [1.0, 2.0], [3]), [False, True]).values.numpy()
     array([2.], dtype=float32)
     """
@@ -289,6 +292,9 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
 
 def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
     """The same elements in a larger shape; without one, in the smallest that holds them.
+
+    Args:
+        new_shape: the larger shape.
 
     Raises:
         InvalidArgumentError: if an element would lie outside.
@@ -351,6 +357,10 @@ def eye(
 ) -> SparseTensor:
     """A matrix with ones on its diagonal.
 
+    Args:
+        num_rows: how many rows.
+        num_columns: how many columns; as many by default.
+
     >>> eye(2, 3).indices.numpy().tolist()
     [[0, 0], [1, 1]]
     """
@@ -391,6 +401,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
 
 def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """The rows of IndexedSlices but those with some indices.
+
+    Args:
+        mask_indices: the indices of the rows to leave out.
 
     >>> rows = IndexedSlices(convert([[1.0], [2.0]]), convert([3, 5]))
     >>> mask(rows, [3]).indices.numpy()

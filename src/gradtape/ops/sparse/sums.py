@@ -256,6 +256,10 @@ def sampled_addmm(
 
     Returns the indices, the new values and the dense shape.
 
+    Args:
+        dense_shape: shape of the whole.
+        output_type: dtype of the new values.
+
     >>> sampled_addmm([[0, 0]], [1.0], [1, 1], [[2.0]], [[3.0]])[1].numpy()
     array([7.], dtype=float32)
     """
