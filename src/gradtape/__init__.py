@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from . import autodiff, debugging, dtypes, errors, math, nest, random
 from .compiled.function import function
+from .core.composite import TypeSpec
 from .core.custom import custom_gradient, grad_pass_through, recompute_grad, stop_gradient
 from .core.dtypes import (
     DType,
@@ -229,6 +230,7 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "Variable",
     "VariableAggregation",

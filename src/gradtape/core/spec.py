@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes
+from .composite import TypeSpec
 from .dtypes import DType
 from .shapes import TensorShape
 from .tensor import Tensor
 from .types import DTypeLike, ShapeLike
 
 
-class TensorSpec:
+class TensorSpec(TypeSpec):
     """The shape and dtype of tensors that a function takes or gives, and a name for them.
 
     Args:
@@ -94,17 +95,14 @@ class TensorSpec:
         name = self._name if self._name == other._name else None
         return TensorSpec(self._shape.most_specific_compatible_shape(other._shape), self._dtype, name)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorSpec) and self._parts() == other._parts()
-
     def __hash__(self) -> int:
         return hash((self._shape, self._dtype))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and self._parts() == other._parts()
 
     def _parts(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._name
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TensorSpec, (self._shape, self._dtype, self._name)

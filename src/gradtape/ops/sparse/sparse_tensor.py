@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
+from ...core.composite import CompositeSpec, CompositeTensor
 from ...core.dtypes import DType
 from ...core.errors import InvalidArgumentError
 from ...core.shapes import TensorShape
+from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
@@ -19,7 +22,7 @@ from ..array.movement import cast, gather
 from ..known import static_shape
 
 
-class SparseTensor:
+class SparseTensor(CompositeTensor):
     """A tensor given by the elements that are there.
 
     Args:
@@ -111,8 +114,9 @@ class SparseTensor:
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self.dense_shape!s})"
 
-    def _components(self) -> list[Tensor]:
-        return [self._indices, self._values, self.dense_shape]
+    @property
+    def _type_spec(self) -> SparseTensorSpec:
+        return SparseTensorSpec(self.shape, self.dtype)
 
 
 def _as_int64(indices: TensorLike) -> Tensor:
@@ -140,7 +144,7 @@ def _at_places(sparse: SparseTensor, operator: str, other: TensorLike) -> Tensor
         ) from error
 
 
-class SparseTensorSpec:
+class SparseTensorSpec(CompositeSpec):
     """The shape and dtype of a sparse tensor.
 
     Args:
@@ -168,13 +172,28 @@ class SparseTensorSpec:
             and self.shape.is_compatible_with(spec_or_value.shape)
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparseTensorSpec) and (self.shape, self.dtype) == (other.shape, other.dtype)
+    def most_specific_compatible_type(self, other: Any) -> SparseTensorSpec:
+        """The narrowest spec that covers both.
 
-    def __hash__(self) -> int:
-        return hash(
-            (SparseTensorSpec, tuple(self.shape) if self.shape.rank is not None else None, self.dtype)
-        )
+        Raises:
+            ValueError: if there is none.
+        """
+        if not isinstance(other, SparseTensorSpec) or other.dtype is not self.dtype:
+            raise ValueError(f"there is nothing that both {self} and {other} are")
+        return SparseTensorSpec(self.shape.most_specific_compatible_shape(other.shape), self.dtype)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype
+
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        rank = self.shape.rank
+        return TensorSpec([None, rank], "int64"), TensorSpec([None], self.dtype), TensorSpec([rank], "int64")
+
+    def _to_components(self, value: SparseTensor) -> tuple[Tensor, ...]:
+        return value.indices, value.values, value.dense_shape
+
+    def _from_components(self, components: Sequence[Any]) -> SparseTensor:
+        return SparseTensor(*components)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"

@@ -1,0 +1,97 @@
+"""TypeSpec and CompositeTensor: kinds of values, and values made of several tensors.
+
+A spec says how to take such a value apart into tensors and how to put it together: with these two methods a @function,
+a loop and a dataset handle sparse and ragged tensors as the tensors they consist of.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+
+class TypeSpec(ABC):
+    """A description of values: what they are, of which shapes and dtypes.
+
+    >>> import gradtape as tf
+    >>> isinstance(tf.TensorSpec([None, 2]), tf.TypeSpec)
+    True
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def value_type(self) -> type:
+        """The class of the values described."""
+
+    @abstractmethod
+    def _parts(self) -> tuple[Any, ...]:
+        """The arguments with which the class makes an equal spec."""
+
+    @abstractmethod
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether a value is one of those described, or could be described by both this and another spec."""
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Return whether `other` describes all values that this spec describes."""
+        return type(other) is type(self) and self.most_specific_compatible_type(other) == other
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """The narrowest spec that covers both.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        if self != other:
+            raise ValueError(f"there is nothing that both {self} and {other} are")
+        return self
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        """The narrowest spec that covers this and all others; None if there is none."""
+        found: Any = self
+        try:
+            for other in others:
+                found = found.most_specific_compatible_type(other)
+        except ValueError:
+            return None
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._parts()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
+
+
+class CompositeSpec(TypeSpec):
+    """The spec of a value that consists of tensors."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _component_specs(self) -> tuple[TypeSpec, ...]:
+        """The specs of the tensors."""
+
+    @abstractmethod
+    def _to_components(self, value: Any) -> tuple[Any, ...]:
+        """The tensors of a value, in the order of their specs."""
+
+    @abstractmethod
+    def _from_components(self, components: Sequence[Any]) -> Any:
+        """The value that consists of these tensors."""
+
+
+class CompositeTensor(ABC):
+    """A value that consists of several tensors: `IndexedSlices`, a sparse or a ragged tensor."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _type_spec(self) -> CompositeSpec:
+        """The spec of the value."""
