@@ -101,6 +101,7 @@ from .math import (
     truediv,
     where,
 )
+from .names.keras_hook import watch_for_keras
 from .names.missing import closed
 from .ops.array.arrange import (
     batch_to_space,
@@ -493,3 +494,5 @@ closed(
         "zeros_initializer": ".initializers",
     },
 )
+
+watch_for_keras()

@@ -87,11 +87,11 @@ class CompositeSpec(TypeSpec):
 
 
 class CompositeTensor(ABC):
-    """A value that consists of several tensors: `IndexedSlices`, a sparse or a ragged tensor."""
+    """A value that consists of several tensors: a sparse or a ragged tensor, an `Optional`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
-    def _type_spec(self) -> CompositeSpec:
+    def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
