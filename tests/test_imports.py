@@ -75,6 +75,7 @@ LAYERS = [
     "losses",
     "metrics",
     "data",
+    "distribute",
     "train",
     "explain",
     "",
