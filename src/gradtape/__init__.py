@@ -199,6 +199,7 @@ if TYPE_CHECKING:
         metrics,
         nn,
         optimizers,
+        ragged,
         signal,
         sparse,
         strings,
@@ -213,6 +214,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .train.module import Module
     from .train.progress import progress
@@ -224,6 +226,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -371,6 +375,7 @@ __all__ = [
     "print",
     "progress",
     "py_function",
+    "ragged",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
@@ -458,6 +463,8 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "RaggedTensor": ".ops.ragged.ragged_tensor",
+        "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
@@ -482,6 +489,7 @@ closed(
         "ones_initializer": ".initializers",
         "optimizers": ".optimizers",
         "progress": ".train.progress",
+        "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "signal": ".signal",
