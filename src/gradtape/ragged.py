@@ -11,6 +11,7 @@ from .ops.ragged.row_creation import (
     stack,
     stack_dynamic_partitions,
 )
+from .ops.ragged.row_crosses import cross, cross_hashed
 from .ops.ragged.row_selection import boolean_mask
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "RaggedTensorSpec",
     "boolean_mask",
     "constant",
+    "cross",
+    "cross_hashed",
     "map_flat_values",
     "range",
     "row_splits_to_segment_ids",

@@ -55,7 +55,8 @@ def _along(dense: Any, combine: _Segments, x: Any, axis: int, keepdims: bool) ->
     return expand_dims(out, 0) if keepdims else out
 
 
-def _reduced(dense: Any, combine: _Segments, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
+def reduced(dense: Any, combine: _Segments, x: RaggedTensor, axis: Any, keepdims: Any) -> Any:
+    """A reduction along axes: `dense` does it for tensors, `combine` for the values of segments."""
     name = dense.__name__
     keepdims = boolean(name, "keepdims", keepdims)
     rank = len(x.shape)
@@ -88,7 +89,7 @@ _COMBINE: dict[Any, _Segments] = {
 def _register(dense: Any, combine: _Segments) -> None:
     @extend(dense, RaggedTensor)
     def handler(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Any:
-        return _reduced(dense, combine, input_tensor, axis, keepdims)
+        return reduced(dense, combine, input_tensor, axis, keepdims)
 
 
 for _dense, _combine in _COMBINE.items():
