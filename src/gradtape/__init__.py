@@ -202,6 +202,7 @@ if TYPE_CHECKING:
         metrics,
         nn,
         optimizers,
+        ragged,
         raw_ops,
         signal,
         sparse,
@@ -217,6 +218,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .train.module import Module
     from .train.progress import progress
@@ -228,6 +230,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -377,6 +381,7 @@ __all__ = [
     "print",
     "progress",
     "py_function",
+    "ragged",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
@@ -465,6 +470,8 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "RaggedTensor": ".ops.ragged.ragged_tensor",
+        "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
@@ -491,6 +498,7 @@ closed(
         "ones_initializer": ".initializers",
         "optimizers": ".optimizers",
         "progress": ".train.progress",
+        "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",

@@ -25,6 +25,8 @@ class Optional(CompositeTensor):
     True
     """
 
+    _dense_by = "optional.get_value()"
+
     def __init__(self, value: Any, element_spec: Specs, there: bool) -> None:
         self._value, self._element_spec, self._there = value, element_spec, there
 
