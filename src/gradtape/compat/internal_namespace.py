@@ -1,4 +1,4 @@
-"""`tensorflow.__internal__`, and the objects of TensorFlow's internal modules that Keras uses and gradtape needs nowhere.
+"""`tensorflow.__internal__`, and objects of TensorFlow's internal modules that Keras uses and gradtape needs nowhere.
 
 Keras's TensorFlow backend derives its variables and layers from classes found here.
 """
@@ -16,6 +16,7 @@ from gradtape import Tensor, cond, function, get_static_value, is_tensor
 from ..core.composite import CompositeTensor
 from ..core.settings import settings
 from ..core.stand_in import StandIn
+from ..distribute import merging
 from ..engine.arrays import is_traced
 
 
@@ -152,6 +153,13 @@ def internal() -> ModuleType:
         CompositeTensor=CompositeTensor,
         EagerTensor=EagerTensor,
         FuncGraph=FuncGraph,
+        distribute=namespace(
+            "tensorflow.__internal__.distribute",
+            interim=namespace(
+                "tensorflow.__internal__.distribute.interim", maybe_merge_call=merging.maybe_merge_call
+            ),
+            strategy_supports_no_merge_call=merging.strategy_supports_no_merge_call,
+        ),
         types=namespace("tensorflow.__internal__.types", Tensor=CoreTensor),
         tracking=namespace(
             "tensorflow.__internal__.tracking",

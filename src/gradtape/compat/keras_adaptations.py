@@ -6,15 +6,23 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from gradtape import RaggedTensor, SparseTensor, SparseTensorSpec, Tensor, TensorSpec, data, distribute
+from gradtape import (
+    RaggedTensor,
+    RaggedTensorSpec,
+    SparseTensor,
+    SparseTensorSpec,
+    Tensor,
+    TensorSpec,
+    data,
+    distribute,
+)
 
 from ..compiled.output_specs import output_specs
-from ..core.composite import TypeSpec
 from ..core.stand_in import StandIn
 
 
 def _trace_layers(core: ModuleType) -> None:
-    """Keras traces a layer once in a graph, for shapes with open lengths; here lengths are numbers: see `output_specs`."""
+    """Keras traces a layer in a graph, whose shapes have open lengths; here lengths are numbers: see `output_specs`."""
     from keras.src import tree
     from keras.src.backend.common.keras_tensor import KerasTensor
     from keras.src.backend.common.stateless_scope import StatelessScope
@@ -33,14 +41,14 @@ def _trace_layers(core: ModuleType) -> None:
             args_now, kwargs_now = tree.pack_sequence_as((args, kwargs), values)
             with StatelessScope(), SymbolicScope():
                 structure = fn(*args_now, **kwargs_now)
-            return tree.flatten(structure)  # type: ignore[no-any-return]
+            return tree.flatten(structure)
 
-        def spec(symbolic: Any) -> TypeSpec:
+        def spec(symbolic: Any) -> TensorSpec | SparseTensorSpec:
             kind = SparseTensorSpec if symbolic.sparse else TensorSpec
             return kind(symbolic.shape, symbolic.dtype)
 
         def symbolic(result: Any) -> Any:
-            if not isinstance(result, TypeSpec):
+            if not isinstance(result, (TensorSpec, SparseTensorSpec, RaggedTensorSpec)):
                 return result
             return KerasTensor(result.shape, result.dtype, sparse=isinstance(result, SparseTensorSpec))
 

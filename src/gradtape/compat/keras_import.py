@@ -98,7 +98,7 @@ def import_keras() -> ModuleType:
     backend = keras.backend.backend()
     if backend == "tensorflow" and not is_ours():
         raise ImportError(
-            "gradtape.keras: in this process Keras runs on TensorFlow itself, which was imported first. Import gradtape "
-            "before keras and tensorflow, or run the program with `gradtape run`"
+            "gradtape.keras: in this process Keras runs on TensorFlow itself, which was imported first. Import "
+            "gradtape before keras and tensorflow, or run the program with `gradtape run`"
         )
     return keras

@@ -93,7 +93,8 @@ def _zeros(spec: Any, length: int) -> list[Tensor]:
 
 def _put_together(spec: Any, length: int, tensors: list[Tensor]) -> Any:
     if isinstance(spec, SparseTensorSpec):
-        return SparseTensor(*tensors, _lengths(spec.shape, length))
+        indices, values = tensors
+        return SparseTensor(indices, values, _lengths(spec.shape, length))
     return tensors[0]
 
 
