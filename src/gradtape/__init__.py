@@ -211,6 +211,7 @@ if TYPE_CHECKING:
         train,
     )
     from .core.replicas import VariableAggregation, VariableSynchronization
+    from .data.optional import OptionalSpec
     from .initializers import (
         constant_initializer,
         ones_initializer,
@@ -230,6 +231,7 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "OptionalSpec",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
@@ -472,6 +474,7 @@ closed(
         "Module": ".train.module",
         "RaggedTensor": ".ops.ragged.ragged_tensor",
         "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
+        "OptionalSpec": ".data.optional",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
