@@ -20,6 +20,7 @@ from ..ops.array.movement import static_number as whole
 from ..ops.scalars import choice
 from . import checks as arguments
 from . import nested, order, sources, threads, transform
+from .composites import as_numpy
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
@@ -91,7 +92,8 @@ class Dataset:
             output_types: the dtypes of the elements, if there is no `output_signature`.
             output_shapes: their shapes, as far as known.
             args: arguments for `generator`, which gets them as NumPy arrays.
-            output_signature: a `TensorSpec` for each part of an element.
+            output_signature: a `TensorSpec` for each part of an element, or a `SparseTensorSpec`, `RaggedTensorSpec`
+                or `OptionalSpec` for one that is such a value.
 
         Raises:
             TypeError: if `generator` is no function, or neither or both of `output_types` and `output_signature` are
@@ -253,12 +255,12 @@ class Dataset:
         return DatasetIterator(self._stage)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements as NumPy arrays and scalars.
+        """The elements as NumPy arrays and scalars; sparse tensors become dense.
 
         >>> list(Dataset.range(3).as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(2)]
         """
-        return (nest.map_structure(lambda leaf: leaf.numpy(), element) for element in self)
+        return (nest.map_structure(as_numpy, element) for element in self)
 
     @property
     def element_spec(self) -> Any:
@@ -566,6 +568,29 @@ class Dataset:
         return self._then(
             transform.PaddedBatch(self._stage, size, padded_shapes, padding_values, drop_remainder)
         )
+
+    def ragged_batch(
+        self,
+        batch_size: IntLike,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = "int64",
+        name: str | None = None,
+    ) -> Dataset:
+        """Put `batch_size` elements at a time together, as a ragged tensor where `element_spec` leaves lengths open.
+
+        Args:
+            batch_size: at least 1.
+            drop_remainder: whether to drop the last batch if it is smaller.
+            row_splits_dtype: int32 or int64: the dtype of the splits of the ragged tensors.
+
+        >>> from gradtape import TensorSpec
+        >>> lists = lambda: ([1] * n for n in range(1, 4))
+        >>> rows = Dataset.from_generator(lists, output_signature=TensorSpec([None], "int32"))
+        >>> rows.ragged_batch(3).get_single_element().to_list()
+        [[1], [1, 1], [1, 1, 1]]
+        """
+        size = whole("ragged_batch: batch_size", batch_size)
+        return self._then(transform.RaggedBatch(self._stage, size, drop_remainder, row_splits_dtype))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The rows of each element.

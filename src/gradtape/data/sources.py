@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..core.composite import CompositeTensor, TypeSpec
+from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError, OpError, UnknownError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert, convert_to_tensor
 from .checks import listed, texts
+from .composites import CompositeRows
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
 
@@ -90,6 +92,18 @@ class ZippedRows(Rows):
         return self._pack([part.take(indices) for part in self._parts])
 
 
+class Absent(Rows):
+    """None in each row."""
+
+    spec = None
+
+    def row(self, i: int) -> Any:
+        return None
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return None
+
+
 class Numbers(Stage):
     """The row numbers 0, 1, ... up to a length, or without end."""
 
@@ -131,7 +145,7 @@ class _GatherCursor(Cursor):
 
     def block(self, n: int) -> tuple[int, Any]:
         numbers = self._numbers.some(n)
-        return len(numbers), self._rows.take(numbers)
+        return len(numbers), self._rows.take(numbers) if len(numbers) else None
 
     def skip(self, n: int) -> int:
         return self._numbers.skip(n)
@@ -139,24 +153,42 @@ class _GatherCursor(Cursor):
 
 def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
-    element = as_element(tensors)
-    arrays = [_with_rows(leaf) for leaf in nest.flatten(element)]
-    if not arrays:
-        raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
-    lengths = {len(array) for array in arrays}
+    rows, length = rows_of("from_tensor_slices", as_element(tensors))
+    return Gather(Numbers(length), rows)
+
+
+def rows_of(what: str, element: Any) -> tuple[Rows, int]:
+    """The rows of the tensors in an element, and their number. None stays None in each row."""
+    leaves = nest.flatten(element)
+    parts = [_column(what, leaf) for leaf in leaves if leaf is not None]
+    if not parts:
+        raise ValueError(f"{what}: there is nothing in it; give an array or a structure of arrays")
+    lengths = {part.length if isinstance(part, CompositeRows) else len(part) for part in parts}
     if len(lengths) > 1:
         raise InvalidArgumentError(
-            f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
+            f"{what}: all must have as many rows as the others; they have {sorted(lengths)}"
         )
-    return Gather(Numbers(lengths.pop()), ArrayRows(element, arrays))
+    length = lengths.pop()
+    if len(parts) == len(leaves) and not any(isinstance(part, CompositeRows) for part in parts):
+        return ArrayRows(element, parts), length
+    given = iter(parts)
+    columns = [Absent() if leaf is None else _rows(leaf, next(given)) for leaf in leaves]
+    return ZippedRows(element, columns), length
 
 
-def _with_rows(leaf: Any) -> Any:
+def _column(what: str, leaf: Any) -> Any:
+    """The array of a tensor, or the rows of a sparse or ragged one."""
+    if isinstance(leaf, CompositeTensor):
+        return CompositeRows(leaf, what)
     if type(leaf) is not Tensor or not leaf.ndim:
         raise InvalidArgumentError(
-            f"from_tensor_slices: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
+            f"{what}: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
         )
     return leaf._array
+
+
+def _rows(leaf: Any, part: Any) -> Any:
+    return part if isinstance(part, CompositeRows) else ArrayRows(leaf, [part])
 
 
 def progression(start: int, stop: int, step: int, dtype: Any) -> Gather:
@@ -238,8 +270,20 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        for number, value in enumerate(self._generator(*self._args)):
+        values = self._values()
+        for number, value in enumerate(values):
             yield _matching(value, self._spec, number)
+
+    def _values(self) -> Iterator[Any]:
+        """What the generator yields; its errors as those of TensorFlow's dataset."""
+        try:
+            yield from self._generator(*self._args)
+        except OpError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"from_generator: {type(error).__name__}: {error}") from error
+        except Exception as error:
+            raise UnknownError(f"from_generator: {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -250,9 +294,10 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
                 "from_generator: output_signature says it all; leave output_types and output_shapes out"
             )
         for spec in nest.flatten(output_signature):
-            if not isinstance(spec, TensorSpec):
+            if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    f"from_generator: output_signature must be made of TensorSpec, and has {spec!r}"
+                    "from_generator: output_signature must be made of TensorSpec (or SparseTensorSpec, "
+                    f"RaggedTensorSpec, OptionalSpec), and has {spec!r}"
                 )
         return output_signature
     if output_types is None:
@@ -276,6 +321,10 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
     """A generated value as tensors, which must be what the signature says."""
     if isinstance(spec, TensorSpec):
         return _leaf(value, spec, number)
+    if isinstance(spec, TypeSpec):
+        if not spec.is_compatible_with(value):
+            raise _mismatch(number, f"{value!r}", f"{spec}")
+        return value
     if isinstance(spec, dict):
         if not isinstance(value, dict) or value.keys() != spec.keys():
             raise _mismatch(number, f"{value!r}", f"a dict with the keys {list(spec)}")

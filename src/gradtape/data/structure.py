@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from itertools import repeat
 from typing import Any, Protocol, TypeAlias, Union
 
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.composite import CompositeTensor
 from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import ShapeLike, TensorLike
+from . import composites
 
-# A value that becomes an element: values that become tensors, in tuples and dicts; datasets; None.
+# A value that becomes an element: values that become tensors, in tuples and dicts; datasets; None; composite tensors.
 Element: TypeAlias = Union[TensorLike, Mapping[Any, Any], "_Dataset", None]
 # The specs of an element, in the same structure.
 Specs: TypeAlias = Union[TensorSpec, "DatasetSpec", Sequence[Any], Mapping[Any, Any]]
@@ -63,7 +66,10 @@ def is_dataset(value: Any) -> bool:
 
 
 def as_element(value: Any) -> Any:
-    """A structure of tensors for a structure of anything that can become tensors. Datasets and None stay."""
+    """A structure of tensors for a structure of anything that can become tensors.
+
+    Composite tensors, datasets and None stay.
+    """
     kind = type(value)
     if kind is Tensor:
         return value
@@ -73,7 +79,7 @@ def as_element(value: Any) -> Any:
         return {key: as_element(part) for key, part in value.items()}
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return kind(*map(as_element, value))
-    if value is None or is_dataset(value):
+    if value is None or isinstance(value, CompositeTensor) or is_dataset(value):
         return value
     if isinstance(value, MutableMapping):  # an OrderedDict, a defaultdict: also here a list is a tensor
         made = copy.copy(value)
@@ -102,19 +108,29 @@ def component(structure: Any, i: int) -> str:
 # Many elements as one
 
 
-def stack(elements: Sequence[Any]) -> Any:
-    """One element that holds the given ones along a new first axis."""
+def stack(elements: Sequence[Any], spec: Any = None) -> Any:
+    """One element that holds the given ones along a new first axis.
+
+    Where `spec` is that of the rows of a ragged tensor, tensors become a ragged one.
+    """
     first = elements[0]
-    if type(first) is Tensor:
+    if type(first) is Tensor and spec is None:
         return _stacked(elements, "the elements")
     columns = zip(*(_leaves(element, first) for element in elements))
+    ragged = repeat(False) if spec is None else map(composites.is_ragged_row, nest.flatten(spec))
     return nest.pack_sequence_as(
         first,
-        [
-            None if column[0] is None else _stacked(column, component(first, i))
-            for i, column in enumerate(columns)
-        ],
+        [_column(column, component(first, i), rows) for i, (column, rows) in enumerate(zip(columns, ragged))],
     )
+
+
+def _column(leaves: Sequence[Any], where: str, ragged: bool) -> Any:
+    """The leaves in one place, as one."""
+    if leaves[0] is None:
+        return None
+    if ragged or any(isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return composites.stacked(leaves, where)
+    return _stacked(leaves, where)
 
 
 def _leaves(element: Any, first: Any) -> list[Any]:
@@ -205,10 +221,12 @@ def _different_dtypes(first: Any, array: Any, i: int, where: str) -> DTypeError:
 def array_of(leaf: Any, where: str = "the elements") -> Any:
     """The array of a leaf that must be a tensor."""
     if type(leaf) is not Tensor:
-        what = "datasets, as window makes them" if is_dataset(leaf) else type(leaf).__name__
-        raise TypeError(
-            f"{where} must be tensors here, and are {what}: use flat_map to get at their elements"
-        )
+        if is_dataset(leaf):
+            raise TypeError(
+                f"{where} must be tensors here, and are datasets, as window makes them: use flat_map to get at "
+                "their elements"
+            )
+        raise TypeError(f"{where} must be dense tensors here, not {type(leaf).__name__}")
     return leaf._array
 
 
@@ -224,20 +242,20 @@ def spec_of(element: Any) -> Any:
 def _leaf_spec(leaf: Any) -> Any:
     if leaf is None:
         return None
+    if isinstance(leaf, CompositeTensor):
+        return leaf._type_spec
     return DatasetSpec(leaf.element_spec) if is_dataset(leaf) else TensorSpec.from_tensor(leaf)
 
 
 def batched_spec(spec: Any, size: int | None) -> Any:
     """The spec of elements stacked along a new first axis."""
-    return map_specs(
-        lambda s: TensorSpec([size, *s.shape] if s.shape.rank is not None else None, s.dtype), spec
-    )
+    return map_specs(lambda s: composites.batch_spec(s, size), spec)
 
 
 def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
-    """`function` of the TensorSpecs in the same place; other leaves stay as they are in the first."""
+    """`function` of the specs of tensors in the same place; other leaves stay as they are in the first."""
     return nest.map_structure(
-        lambda *leaves: function(*leaves) if isinstance(leaves[0], TensorSpec) else leaves[0], *specs
+        lambda *leaves: function(*leaves) if composites.has_batches(leaves[0]) else leaves[0], *specs
     )
 
 
@@ -255,13 +273,4 @@ def infer(function: Callable[[Any], Any], spec: Any, example: Callable[[], Any])
 
 
 def _zeros(spec: Any, length: int) -> Any:
-    def zeros(s: TensorSpec) -> Tensor:
-        if s.shape.rank is None:
-            raise ValueError("no example can be made for an unknown rank")
-        shape = [length if size is None else size for size in s.shape]
-        filler = b"" if s.dtype is dtypes.string else 0
-        return wrap(np.full(shape, filler, s.dtype.numpy_dtype))
-
-    if any(isinstance(leaf, DatasetSpec) for leaf in nest.flatten(spec)):
-        raise ValueError("no example can be made for a dataset")
-    return map_specs(zeros, spec)
+    return nest.map_structure(lambda leaf: None if leaf is None else composites.zeros(leaf, length), spec)

@@ -9,11 +9,13 @@ from ..core import dtypes, nest
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from .checks import function as checked
 from .checks import shape as one_shape
+from .composites import as_ragged_row, is_ragged_row, row_spec
+from .sources import rows_of
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
-from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad
+from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, stack
 
 Function = Callable[..., Any]
 
@@ -178,14 +180,28 @@ class Batch(Stage):
         self._batch, self._drop = size, drop_remainder
 
     def open(self, session: Session) -> Cursor:
-        return _BatchCursor(self.sources[0].open(session), self._batch, self._drop)
+        source = self.sources[0]
+        if source.known() and any(map(is_ragged_row, nest.flatten(source.spec))):
+            return Stream(self._ragged(session))
+        return _BatchCursor(source.open(session), self._batch, self._drop)
+
+    def _ragged(self, session: Session) -> Iterator[Any]:
+        """Batches of elements with rows of ragged tensors, which are tensors themselves: the spec tells."""
+        source = self.sources[0].open(session)
+        while elements := source.some(self._batch):
+            if len(elements) == self._batch or not self._drop:
+                yield stack(elements, self._parts())
+
+    def _parts(self) -> Any:
+        """The specs of what is stacked."""
+        return self.sources[0].spec
 
     def size(self) -> int:
         there = self.sources[0].size()
         return there if there < 0 else there // self._batch if self._drop else -(-there // self._batch)
 
     def describe(self) -> Any:
-        return batched_spec(self.sources[0].spec, self._batch if self._drop else None)
+        return batched_spec(self._parts(), self._batch if self._drop else None)
 
 
 class _BatchCursor(Cursor):
@@ -204,6 +220,20 @@ class _BatchCursor(Cursor):
     def skip(self, n: int) -> int:
         whole, rest = divmod(self._source.skip(n * self._batch), self._batch)
         return whole + (rest > 0 and not self._drop)
+
+
+class RaggedBatch(Batch):
+    """So many elements, as ragged tensors where their spec leaves lengths open."""
+
+    def __init__(self, source: Stage, size: int, drop_remainder: bool, row_splits_dtype: Any) -> None:
+        super().__init__(source, size, drop_remainder)
+        self._splits = dtypes.as_dtype(row_splits_dtype)
+
+    def open(self, session: Session) -> Cursor:
+        return Stream(self._ragged(session))
+
+    def _parts(self) -> Any:
+        return map_specs(lambda spec: as_ragged_row(spec, self._splits), super()._parts())
 
 
 class PaddedBatch(Batch):
@@ -225,6 +255,8 @@ class PaddedBatch(Batch):
 
     def describe(self) -> Any:
         source = self.sources[0].spec
+        if not all(leaf is None or isinstance(leaf, TensorSpec) for leaf in nest.flatten(source)):
+            raise TypeError(f"padded_batch: the elements must be dense tensors, and are {source}: use batch")
         if self._shapes is None:
             return super().describe()
         wanted = iter(self._shapes)
@@ -285,21 +317,12 @@ class Unbatch(Stage):
 
     def elements(self, session: Session) -> Iterator[Any]:
         for batch in self.sources[0].open(session):
-            pack = packer(batch)
-            arrays = [array_of(leaf) for leaf in nest.flatten(batch)]
-            lengths = {array.shape[:1] for array in arrays}
-            if len(lengths) != 1 or () in lengths:
-                raise InvalidArgumentError(
-                    "unbatch: all components need the same first axis; their shapes are "
-                    f"{[list(array.shape) for array in arrays]}"
-                )
-            for i in range(len(arrays[0])):
-                yield pack([wrap(array[i, ...]) for array in arrays])
+            rows, length = rows_of("unbatch", batch)
+            for i in range(length):
+                yield rows.row(i)
 
     def describe(self) -> Any:
-        return map_specs(
-            lambda s: TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype), self.sources[0].spec
-        )
+        return map_specs(row_spec, self.sources[0].spec)
 
 
 class Zip(Stage):
@@ -340,4 +363,4 @@ class _ZipCursor(Cursor):
 
 
 def _trimmed(block: Any, count: int) -> Any:
-    return nest.map_structure(lambda leaf: wrap(leaf._array[:count]), block)
+    return rows_of("zip", block)[0].take(range(count))
