@@ -29,7 +29,8 @@ NAMESPACES = [
     "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "lookup",
     "lookup.experimental", "losses", "math",
     "math.special",
-    "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
+    "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
+    "random", "random.experimental",
     "raw_ops", "signal", "sparse", "strings", "test",
 ]  # fmt: skip
 
