@@ -202,6 +202,7 @@ if TYPE_CHECKING:
         optimizers,
         quantization,
         raw_ops,
+        sets,
         signal,
         sparse,
         strings,
@@ -217,6 +218,7 @@ if TYPE_CHECKING:
         zeros_initializer,
     )
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+    from .ops.strings.texts import as_string
     from .train.module import Module
     from .train.progress import progress
 
@@ -247,6 +249,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -403,6 +406,7 @@ __all__ = [
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",
@@ -468,6 +472,7 @@ closed(
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
+        "as_string": ".ops.strings.texts",
         "audio": ".audio",
         "autograph": ".autograph",
         "bitwise": ".bitwise",
@@ -493,6 +498,7 @@ closed(
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
+        "sets": ".sets",
         "signal": ".signal",
         "sparse": ".sparse",
         "strings": ".strings",
