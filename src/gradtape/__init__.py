@@ -101,6 +101,7 @@ from .math import (
     truediv,
     where,
 )
+from .names.keras_hook import watch_for_keras
 from .names.missing import closed
 from .ops.array.arrange import (
     batch_to_space,
@@ -189,6 +190,7 @@ if TYPE_CHECKING:
         compat,
         config,
         data,
+        distribute,
         experimental,
         image,
         initializers,
@@ -201,6 +203,7 @@ if TYPE_CHECKING:
         nn,
         optimizers,
         quantization,
+        ragged,
         raw_ops,
         sets,
         signal,
@@ -210,6 +213,7 @@ if TYPE_CHECKING:
         train,
     )
     from .core.replicas import VariableAggregation, VariableSynchronization
+    from .data.optional import OptionalSpec
     from .initializers import (
         constant_initializer,
         ones_initializer,
@@ -217,6 +221,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .ops.strings.texts import as_string
     from .train.module import Module
@@ -229,6 +234,9 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "OptionalSpec",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -294,6 +302,7 @@ __all__ = [
     "data",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",
@@ -379,6 +388,7 @@ __all__ = [
     "progress",
     "py_function",
     "quantization",
+    "ragged",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
@@ -468,6 +478,9 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "RaggedTensor": ".ops.ragged.ragged_tensor",
+        "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
+        "OptionalSpec": ".data.optional",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
@@ -480,6 +493,7 @@ closed(
         "config": ".config",
         "constant_initializer": ".initializers",
         "data": ".data",
+        "distribute": ".distribute",
         "experimental": ".experimental",
         "image": ".image",
         "initializers": ".initializers",
@@ -495,6 +509,7 @@ closed(
         "optimizers": ".optimizers",
         "progress": ".train.progress",
         "quantization": ".quantization",
+        "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
@@ -508,3 +523,5 @@ closed(
         "zeros_initializer": ".initializers",
     },
 )
+
+watch_for_keras()

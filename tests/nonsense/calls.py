@@ -25,9 +25,9 @@ from gradtape.core.primitive import Primitive
 
 NAMESPACES = [
     "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
-    "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "dtypes", "experimental",
-    "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "lookup",
-    "lookup.experimental", "losses", "math",
+    "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "distribute",
+    "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy", "image",
+    "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
     "random", "random.experimental",
@@ -207,6 +207,11 @@ OBJECTS: dict[type, Callable[[], Any]] = {
     tf.data.Dataset: lambda: tf.data.Dataset.range(3),
     tf.data.Iterator: lambda: iter(tf.data.Dataset.range(3)),
     tf.data.Options: tf.data.Options,
+    tf.distribute.CrossDeviceOps: tf.distribute.CrossDeviceOps,
+    tf.distribute.InputContext: tf.distribute.InputContext,
+    tf.distribute.ReplicaContext: tf.distribute.get_replica_context,
+    tf.distribute.Strategy: tf.distribute.get_strategy,
+    tf.distribute.StrategyExtended: lambda: tf.distribute.get_strategy().extended,
     tf.lookup.StaticHashTable: lambda: tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer([1], [2]), 0
     ),
@@ -251,6 +256,16 @@ UNMADE = {
     tf.config.LogicalDevice,
     tf.config.LogicalDeviceConfiguration,
     tf.config.PhysicalDevice,
+    tf.distribute.DistributedDataset,
+    tf.distribute.DistributedIterator,
+    tf.distribute.InputOptions,
+    tf.distribute.ReplicaContext,
+    tf.distribute.RunOptions,
+    tf.distribute.Strategy,
+    tf.distribute.StrategyExtended,
+    tf.distribute.ParameterServerStrategy,
+    tf.distribute.TPUStrategy,
+    tf.distribute.experimental.ValueContext,
 }
 
 # What classes share under these names does for each of them something of its own.

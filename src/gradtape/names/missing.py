@@ -66,7 +66,6 @@ _ONE_PROCESS = "gradtape runs in one process, on one device"
 _SAVING = "gradtape exports no models; numpy.savez saves the values of variables"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
-_DENSE = "tensors are dense or sparse here: tf.sparse, tf.gather and tf.math.segment_sum do much of the work"
 _INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
 
 # Advice by the longest beginning of the name.
@@ -75,7 +74,6 @@ ADVICE = {
     "GPUOptions": _NO_CONFIGURATION,
     "InteractiveSession": _NO_SESSION,
     "Print": "use tf.print",
-    "RaggedTensor": _DENSE,
     "Session": _NO_SESSION,
     "app": "call your main function yourself, under if __name__ == '__main__'",
     "contrib": "it ended with TensorFlow 1",
@@ -110,7 +108,6 @@ ADVICE = {
     "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
     "python_io": "use tf.io.TFRecordWriter and tf.data.TFRecordDataset",
     "queue": "use Python's queue",
-    "ragged": _DENSE,
     "saved_model": _SAVING,
     "summary": "log numbers with what you like: float(x) gives them",
     "tables_initializer": _NO_INITIALIZING,

@@ -12,64 +12,36 @@ from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...core.types import ShapeLike, TensorLike
 from ..known import static_shape
+from .indexing import block, block_at, starts
 from .movement import stack
 
 
-def _window(start: Any, shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[Any, ...]:
-    """The slices of the last axes that begin at `start`, moved to fit."""
-    front = len(shape) - len(start)
-    first = [min(max(int(s), 0), n - m) for s, n, m in zip(start, shape[front:], size[front:], strict=True)]
-    return (..., *(slice(s, s + m) for s, m in zip(first, size[front:], strict=True)))
-
-
 @primitive(mixed=True, linear=True)
-def update_slice(x, update, start):
-    """`x` with `update` in place of a part that begins at `start`, which is for the last axes."""
+def update_block(x, update, start):
+    """`x` with `update` in place of the block at `start`, an index for each of the last axes."""
     out = np.array(x)
-    out[_window(start, x.shape, update.shape)] = update
+    out[block_at(start, update.shape[update.ndim - len(start) :], x.shape)] = update
     return out
 
 
-@update_slice.compiled
+@update_block.compiled
 def _(x, update, start):
     from jax import lax
 
-    return lax.dynamic_update_slice(x, update, _starts(start, x.ndim))
+    return lax.dynamic_update_slice(
+        x, update, starts(start, x.ndim - len(start)), allow_negative_indices=False
+    )
 
 
-@primitive(mixed=True, linear=True)
-def slice_at(x, start, *, size):
-    """The part of this size that begins at `start`, both for the last axes."""
-    return x[_window(start, x.shape, (*x.shape[: x.ndim - len(size)], *size))].copy()
-
-
-@slice_at.compiled
-def _(x, start, *, size):
-    from jax import lax
-
-    return lax.dynamic_slice(x, _starts(start, x.ndim), (*x.shape[: x.ndim - len(size)], *size))
-
-
-def _starts(start: Any, ndim: int) -> list[Any]:
-    """The beginning in each axis, as scalars: JAX counts negative ones from the end, XLA moves them to 0."""
-    import jax.numpy as jnp
-
-    found = jnp.maximum(start, 0)
-    return [np.zeros((), found.dtype)] * (ndim - len(found)) + [found[i] for i in range(len(found))]
-
-
-def _zeros(g: Any, own_shape: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape, with the axes that a gradient has in front of those of its own shape."""
+def _without_block(g: Any, start: Any, update_shape: tuple[int, ...], x_shape: tuple[int, ...]) -> Any:
+    """The gradient with zeros where the update went."""
     array = g._array if type(g) is Tensor else g
-    return np.zeros((*array.shape[: array.ndim - len(own_shape)], *shape), array.dtype)
+    front = array.shape[: array.ndim - len(x_shape)]
+    return update_block(g, np.zeros(front + update_shape, array.dtype), start)
 
 
-update_slice.rules(
-    x=lambda g, update_shape, start, out_shape: update_slice(g, _zeros(g, out_shape, update_shape), start),
-    update=lambda g, update_shape, start: slice_at(g, start, size=update_shape),
-)
-slice_at.rules(
-    x=lambda g, x_shape, start, out_shape: update_slice(_zeros(g, out_shape, x_shape), g, start),
+update_block.rules(
+    x=_without_block, update=lambda g, update_shape, start: block(g, start, sizes=update_shape)
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -102,7 +74,7 @@ def dynamic_update_slice(
         raise InvalidArgumentError(
             f"dynamic_update_slice: an update of shape {y.shape} does not fit into a tensor of shape {x.shape}"
         )
-    return apply(update_slice, (x, y, _begin("dynamic_update_slice", indices, x.ndim)))
+    return apply(update_block, (x, y, _begin("dynamic_update_slice", indices, x.ndim)))
 
 
 def dynamic_slice(
@@ -126,7 +98,7 @@ def dynamic_slice(
         raise InvalidArgumentError(
             f"dynamic_slice: a tensor of shape {x.shape} has no part of shape {list(size)}"
         )
-    return apply(slice_at, (x, _begin("dynamic_slice", start_indices, x.ndim)), {"size": size})
+    return apply(block, (x, _begin("dynamic_slice", start_indices, x.ndim)), {"sizes": size})
 
 
 def _begin(operation: str, indices: Any, ndim: int) -> Tensor:
