@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
+from ..core.composite import CompositeSpec, CompositeTensor
 from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, array_of, wrap
@@ -47,8 +48,14 @@ class Arguments:
         self._parts: list[Any] = []  # of the cache key: two for each leaf
         self._structure: Any = args, kwargs
         self._specialized = specialized
-        for leaf in nest.flatten(self._structure):
-            self._add(name, _as_leaf(leaf))
+        self._composites: dict[int, CompositeSpec] = {}  # by the place among the leaves of the structure
+        for place, leaf in enumerate(nest.flatten(self._structure)):
+            if type(leaf) is not Tensor and isinstance(leaf, CompositeTensor):
+                self._add_composite(name, place, leaf)
+            else:
+                self._add(name, _as_leaf(leaf))
+        if self._composites:
+            self._parts.append(tuple(self._composites.items()))
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
         if nested:
             self._parts.append(nest.structure_of(self._structure))
@@ -69,6 +76,24 @@ class Arguments:
             value = _weak(leaf)
             self._templates.append(value)
             self._parts += (type(leaf), _hashable(name, leaf, value))
+
+    def _add_composite(self, name: str, place: int, composite: CompositeTensor) -> None:
+        spec = self._composites[place] = composite._type_spec
+        for component in spec._to_components(composite):
+            self._add(name, component)
+
+    def _pack(self, leaves: list[Any]) -> Any:
+        """The arguments, with these leaves in place of the templates."""
+        if self._composites:
+            rest, leaves = iter(leaves), []
+            for place in range(len(nest.flatten(self._structure))):
+                spec = self._composites.get(place)
+                leaves.append(
+                    next(rest)
+                    if spec is None
+                    else spec._from_components([next(rest) for _ in spec._component_specs()])
+                )
+        return nest.pack_sequence_as(self._structure, leaves)
 
     def _add_variable(self, variable: Variable) -> None:
         position = self.variables.setdefault(variable._key, len(self.leaves))
@@ -96,7 +121,7 @@ class Arguments:
                 variables[leaf.position] = ArgumentVariable(inputs[leaf.position], leaf)
             return variables[leaf.position]
 
-        return nest.pack_sequence_as(self._structure, [placeholder(leaf) for leaf in self._templates])
+        return self._pack([placeholder(leaf) for leaf in self._templates])
 
     def specialize_texts(self) -> bool:
         """Make the texts part of the key, if the function that was traced has read one of them."""
@@ -113,7 +138,7 @@ class Arguments:
         """Drop tensors and objects: the cache key needs none of them."""
         self.leaves = []
         self._templates = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._templates]
-        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._templates))
+        self._structure = nest.map_structure(lambda leaf: None, self._structure)
 
     @property
     def is_dead(self) -> bool:
@@ -123,7 +148,12 @@ class Arguments:
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name and description."""
         tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
-        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates]
+        templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
+        leaves: list[Any] = []
+        for place in range(len(nest.flatten(self._structure))):
+            spec = self._composites.get(place)
+            parts = [next(templates) for _ in (spec._component_specs() if spec is not None else [None])]
+            leaves.append(parts[0] if spec is None else spec)
         args, kwargs = nest.pack_sequence_as(self._structure, leaves)
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
@@ -191,7 +221,7 @@ def checked_signature(name: str, specs: Any, signature: inspect.Signature | None
             f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
         )
     for spec in nest.flatten(specs):
-        if not isinstance(spec, TensorSpec):
+        if not isinstance(spec, (TensorSpec, CompositeSpec)):
             raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
     if signature is not None and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
         count = sum(p.kind is not p.VAR_KEYWORD for p in signature.parameters.values())
@@ -244,8 +274,13 @@ def _fitting(name: str, specs: Any, args: Any) -> Any:
     return nest.pack_sequence_as(specs, tensors)
 
 
-def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:
-    """A value as a tensor that fits a spec."""
+def fit_one(name: str, spec: TensorSpec | CompositeSpec, value: Any) -> Any:
+    """A value as a tensor that fits a spec; a sparse or ragged tensor that does."""
+    if isinstance(spec, CompositeSpec):
+        if not spec.is_compatible_with(value):
+            given = value._type_spec if isinstance(value, CompositeTensor) else type(value).__name__
+            raise TypeError(f"{name}: {spec} was asked for, and the argument is {given}")
+        return value
     try:
         tensor = (
             value._as_tensor()

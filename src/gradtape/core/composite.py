@@ -109,6 +109,10 @@ class CompositeTensor(ABC):
     def _type_spec(self) -> CompositeSpec:
         """The spec of the value."""
 
+    def _text(self, summarize: int) -> str:
+        """The value as `tf.print` shows it, with so many elements at either end of an axis."""
+        return repr(self)
+
     def _read(self) -> NoReturn:
         """Refuse to be an input of an operation on dense tensors; `ops.dispatch` catches the error."""
         raise NotDense(self)

@@ -22,6 +22,7 @@ from ...core.tensor_conversion import convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import reshape
+from ..control.printing import rows_as_text
 from ..known import static_number
 from .row_partition import (
     check_splits,
@@ -449,6 +450,9 @@ class RaggedTensor(CompositeTensor):
         items = inner.to_list() if isinstance(inner, RaggedTensor) else inner.numpy().tolist()
         splits = decided("to_list", self._splits)
         return [items[start:end] for start, end in pairwise(splits)]
+
+    def _text(self, summarize: int) -> str:
+        return rows_as_text(self.to_list(), summarize)
 
     def consumers(self) -> list[Any]:
         """No operations: nothing keeps a list of those that use a tensor."""
