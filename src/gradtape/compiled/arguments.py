@@ -26,6 +26,8 @@ PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are part o
 _PYTHON = PLAIN | {float, complex}
 
 
+SPECS = (TensorSpec, CompositeSpec)  # of tensors, and of values made of them
+
 _TENSOR = object()  # stands for a tensor in a structure of arguments
 
 
@@ -221,7 +223,7 @@ def checked_signature(name: str, specs: Any, signature: inspect.Signature | None
             f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
         )
     for spec in nest.flatten(specs):
-        if not isinstance(spec, (TensorSpec, CompositeSpec)):
+        if not isinstance(spec, SPECS):
             raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
     if signature is not None and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
         count = sum(p.kind is not p.VAR_KEYWORD for p in signature.parameters.values())
@@ -309,5 +311,5 @@ def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """The names by which a concrete function takes each leaf that is a spec: the spec's, or the argument's."""
     for name, value in (*zip(names, args), *sorted(kwargs.items())):
         for leaf in nest.flatten(value):
-            if isinstance(leaf, TensorSpec):
-                yield leaf.name or name
+            if isinstance(leaf, SPECS):
+                yield getattr(leaf, "name", None) or name
