@@ -87,13 +87,13 @@ class CompositeSpec(TypeSpec):
 
 
 class NotDense(ValueError):
-    """A composite tensor was given where a dense one is needed."""
+    """A composite tensor, or the spec of one, was given where a dense one is needed."""
 
-    def __init__(self, value: CompositeTensor) -> None:
+    def __init__(self, value: CompositeTensor | CompositeSpec) -> None:
         self.value = value
 
     def __str__(self) -> str:
-        kind = type(self.value)
+        kind: Any = self.value.value_type if isinstance(self.value, CompositeSpec) else type(self.value)
         return f"a {kind.__name__} was given where a dense tensor is needed: {kind._dense_by} makes one"
 
 

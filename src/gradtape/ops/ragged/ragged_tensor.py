@@ -681,6 +681,10 @@ class RaggedTensorSpec(CompositeSpec):
     ) -> None:
         self._shape = TensorShape(shape)
         self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        if flat_values_spec is not None and not isinstance(flat_values_spec, TensorSpec):
+            raise TypeError(
+                f"RaggedTensorSpec: flat_values_spec must be a TensorSpec, not {flat_values_spec!r}"
+            )
         if flat_values_spec is not None:
             if dtype not in (None, flat_values_spec.dtype):
                 raise ValueError(
