@@ -101,6 +101,7 @@ from .math import (
     truediv,
     where,
 )
+from .names.keras_hook import watch_for_keras
 from .names.missing import closed
 from .ops.array.arrange import (
     batch_to_space,
@@ -189,17 +190,20 @@ if TYPE_CHECKING:
         compat,
         config,
         data,
+        distribute,
         experimental,
         image,
         initializers,
         io,
         keras,
         linalg,
+        lookup,
         losses,
         metrics,
         nn,
         optimizers,
         ragged,
+        raw_ops,
         signal,
         sparse,
         strings,
@@ -207,6 +211,7 @@ if TYPE_CHECKING:
         train,
     )
     from .core.replicas import VariableAggregation, VariableSynchronization
+    from .data.optional import OptionalSpec
     from .initializers import (
         constant_initializer,
         ones_initializer,
@@ -226,6 +231,7 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "OptionalSpec",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
@@ -292,6 +298,7 @@ __all__ = [
     "data",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",
@@ -347,6 +354,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
     "losses",
     "map_fn",
     "math",
@@ -381,6 +389,7 @@ __all__ = [
     "random_uniform_initializer",
     "range",
     "rank",
+    "raw_ops",
     "recompute_grad",
     "reduce_all",
     "reduce_any",
@@ -466,6 +475,7 @@ closed(
         "Module": ".train.module",
         "RaggedTensor": ".ops.ragged.ragged_tensor",
         "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
+        "OptionalSpec": ".data.optional",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
@@ -477,6 +487,7 @@ closed(
         "config": ".config",
         "constant_initializer": ".initializers",
         "data": ".data",
+        "distribute": ".distribute",
         "experimental": ".experimental",
         "image": ".image",
         "initializers": ".initializers",
@@ -484,6 +495,7 @@ closed(
         "keras": ".keras",
         "linalg": ".linalg",
         "load_ipython_extension": ".compat",  # for `%load_ext gradtape`
+        "lookup": ".lookup",
         "losses": ".losses",
         "metrics": ".metrics",
         "nn": ".nn",
@@ -493,6 +505,7 @@ closed(
         "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
+        "raw_ops": ".raw_ops",
         "signal": ".signal",
         "sparse": ".sparse",
         "strings": ".strings",
@@ -502,3 +515,5 @@ closed(
         "zeros_initializer": ".initializers",
     },
 )
+
+watch_for_keras()

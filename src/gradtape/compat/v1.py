@@ -190,6 +190,7 @@ _OWN: dict[str, Any] = {
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
     "nn.dropout": dropout,
     "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "reset_default_graph": _nothing,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),

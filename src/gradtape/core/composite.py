@@ -98,7 +98,7 @@ class NotDense(ValueError):
 
 
 class CompositeTensor(ABC):
-    """A value that consists of several tensors: a sparse or a ragged tensor."""
+    """A value that consists of several tensors: a sparse or a ragged tensor, an `Optional`."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class CompositeTensor(ABC):
 
     @property
     @abstractmethod
-    def _type_spec(self) -> CompositeSpec:
+    def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
 
     def _text(self, summarize: int) -> str:

@@ -29,7 +29,7 @@ _scalars: dict[Any, Tensor] = {}
 def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
     """A tensor for any value that can be one. `dtype` (NumPy's) must be met; `hint` is met where nothing is lost.
 
-    Variables and the like are read through their `_read` method.
+    Variables and the like are read through their `_read` method, objects of other libraries through `__tf_tensor__`.
     """
     kind = type(value)
     if kind is Tensor:
@@ -44,6 +44,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         if observers:
             imported(value, tensor._array)
         return tensor
+    elif hasattr(kind, "__tf_tensor__"):
+        tensor = value.__tf_tensor__(None if dtype is None else dtypes.as_dtype(dtype))
     else:
         array = _from_array(value, dtype, hint)
         if observers:

@@ -29,8 +29,8 @@ from .types import DTypeLike, ShapeLike, TensorLike
 
 # Called when a @function has made variables, before they get initial values that it computes.
 when_made: list[Callable[[], None]] = []
-# Called with each new variable, as long as a checkpoint waits for some.
-when_new: Callable[[Variable], None] | None = None
+# Called with each new variable: by a checkpoint that waits for some, by the scope of a strategy.
+when_new: list[Callable[[Variable], None]] = []
 
 
 class Variable(Operators):
@@ -105,8 +105,8 @@ class Variable(Operators):
             tensor = trace.create(self, tensor)
         self._tensor = wrap(self._usable(tensor._array))
         self._tensor._key = self._key
-        if when_new is not None and trace is None:
-            when_new(self)
+        for notice in when_new:
+            notice(self)
         if observers:
             self._tell_assigned("tf.Variable(...)", initial_value)
 
@@ -185,6 +185,19 @@ class Variable(Operators):
     def name(self) -> str:
         """The name, followed by TensorFlow's ':0'."""
         return f"{self._name}:0"
+
+    @property
+    def handle(self) -> Variable:
+        """The variable itself: what objects that stand for a variable give as theirs."""
+        return self
+
+    @property
+    def _unique_id(self) -> str:
+        return f"{self._name}_{self._key}"
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name
 
     @property
     def trainable(self) -> bool:

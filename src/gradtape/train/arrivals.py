@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core import variable as variables
+from ..core.primitive import local
 from ..core.tensor import Tensor
-from ..core.variable import Variable
+from ..core.variable import Variable, when_new
 
 _aside: dict[int, tuple[weakref.ref[Variable], Tensor]] = {}  # by the variable's id
 _look: Callable[[], None]
@@ -33,12 +33,14 @@ def expect(look: Callable[[], None]) -> None:
     """Call `look` when a variable that is created from now on is first used."""
     global _look
     _look = look
-    variables.when_new = _keep_aside
+    if _keep_aside not in when_new:
+        when_new.append(_keep_aside)
 
 
 def expect_none() -> None:
     """Stop: no checkpoint waits for variables any more."""
-    variables.when_new = None
+    if _keep_aside in when_new:
+        when_new.remove(_keep_aside)
 
 
 @contextmanager
@@ -53,8 +55,8 @@ def looking() -> Iterator[None]:
 
 
 def _keep_aside(variable: Variable) -> None:
-    if type(variable) is not Variable:  # an optimizer's slot, which has its place already
-        return
+    if type(variable) is not Variable or local.here.trace is not None:
+        return  # an optimizer's slot, which has its place already; or a @function sees to the value
     number = id(variable)
     _aside[number] = weakref.ref(variable, lambda _: _drop(number)), variable._tensor
     del variable._tensor

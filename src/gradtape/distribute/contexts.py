@@ -1,0 +1,81 @@
+"""Where a thread is: in the scope of a strategy, across all replicas, or inside one replica.
+
+A stack for each thread. Below it lies the default strategy, whose single replica every thread is in.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, NamedTuple
+
+
+class Place(NamedTuple):
+    """A strategy, and the replica that runs; None for code that runs across all replicas."""
+
+    strategy: Any
+    replica: Any
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.lasting = False  # whether the outermost place stays until `enter_for_good` is called again
+
+
+_stack = _Stack()
+
+
+def here() -> Place | None:
+    """The innermost place of this thread; None outside of all scopes."""
+    places = _stack.places
+    return places[-1] if places else None
+
+
+class entered:
+    """A block in a place."""
+
+    def __init__(self, strategy: Any, replica: Any) -> None:
+        self._place = Place(strategy, replica)
+
+    def __enter__(self) -> Any:
+        _stack.places.append(self._place)
+        return self._place.replica
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _stack.places.pop()
+
+
+def enter_for_good(strategy: Any) -> None:
+    """Make the scope of a strategy the outermost of this thread; None leaves it.
+
+    Raises:
+        RuntimeError: inside a scope.
+    """
+    if len(_stack.places) > _stack.lasting:
+        raise RuntimeError("experimental_set_strategy: a scope of a strategy is open here: leave it first")
+    _stack.places[:] = [] if strategy is None else [Place(strategy, None)]
+    _stack.lasting = strategy is not None
+
+
+def check_across_replicas(operation: str, strategy: Any) -> None:
+    """Raise unless this thread is outside of all replicas, or in that of the default strategy.
+
+    Raises:
+        RuntimeError: inside a function that `Strategy.run` runs, or in the scope of another strategy.
+    """
+    place = here()
+    if place is None:
+        return
+    if place.strategy is not strategy:
+        raise RuntimeError(
+            f"{operation}: the scope of another strategy is open: leave it first, or use that strategy, "
+            "tf.distribute.get_strategy()"
+        )
+    if place.replica is not None:
+        raise RuntimeError(
+            f"{operation} is for code across replicas, and this is one of them: call "
+            "tf.distribute.get_replica_context().merge_call(...), or leave the function that Strategy.run runs"
+        )

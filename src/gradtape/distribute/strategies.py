@@ -1,0 +1,228 @@
+"""The strategies that programs name. All of them compute on one device so far; several are refused, not ignored."""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..core.errors import UnimplementedError
+from ..core.scopes import device
+from ..engine.devices import list_logical_devices
+from .reductions import CrossDeviceOps
+from .strategy import Strategy, StrategyExtended
+
+_LATER = "several devices and machines come later"
+
+
+def _full_name(given: Any) -> str:
+    """The name of a device, in full.
+
+    Raises:
+        ValueError: if it names none.
+    """
+    if not isinstance(given, str):
+        raise ValueError(f"a device is named by a text, such as '/cpu:0', not {given!r}")
+    with device(given):
+        pass
+    match = re.search(r"(cpu|gpu|tpu)(?::(\d+))?/?$", given, re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"{given!r} names no device: names look like '/cpu:0' or '/device:GPU:1'")
+    return f"/job:localhost/replica:0/task:0/device:{match[1].upper()}:{match[2] or 0}"
+
+
+def _one_device(kind: str, devices: Any) -> str:
+    """The one device of a list of names; by default of all accelerators, or else the CPU."""
+    if devices is None:
+        accelerators = [d for d in list_logical_devices() if d.device_type != "CPU"]
+        devices = [d.name for d in accelerators or list_logical_devices("CPU")]
+    if isinstance(devices, str) or not isinstance(devices, Sequence):
+        raise ValueError(f"{kind}: devices must be a list of names, such as ['/cpu:0'], not {devices!r}")
+    names = [_full_name(name) for name in devices] or [_full_name("/cpu:0")]
+    if len(names) > 1:
+        raise UnimplementedError(
+            f"{kind}: gradtape computes on one device, and these are {len(names)}; {_LATER}. "
+            f"With devices=[{devices[0]!r}] it runs with one replica"
+        )
+    return names[0]
+
+
+class OneDeviceStrategy(Strategy):
+    """A strategy with one replica, on a device.
+
+    Args:
+        device: its name.
+
+    Raises:
+        ValueError: if it names no device.
+
+    >>> OneDeviceStrategy("/cpu:0").extended.worker_devices
+    ('/job:localhost/replica:0/task:0/device:CPU:0',)
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__(StrategyExtended(self, [_full_name(device)]))
+
+
+class MirroredStrategy(Strategy):
+    """A strategy with a replica, and a copy of each variable, on each of several devices: one device, so far.
+
+    Args:
+        devices: their names; by default all accelerators, or else the CPU.
+        cross_device_ops: how values of several devices are combined.
+
+    Raises:
+        ValueError: if a name is that of no device.
+        UnimplementedError: if there is more than one.
+
+    >>> MirroredStrategy(["/cpu:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __init__(
+        self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None
+    ) -> None:
+        if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
+            raise ValueError(
+                f"MirroredStrategy: cross_device_ops must be tf.distribute.CrossDeviceOps, not {cross_device_ops!r}"
+            )
+        super().__init__(StrategyExtended(self, [_one_device("MirroredStrategy", devices)]))
+
+
+class CommunicationImplementation(enum.Enum):
+    """How several machines exchange values."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """How values are exchanged between devices and machines. Stored, without an effect on one device.
+
+    Args:
+        bytes_per_pack: how much is sent at once; 0 for a choice of the library's.
+        timeout_seconds: how long to wait; None for as long as it takes.
+        implementation: by which means.
+
+    >>> CommunicationOptions().implementation
+    <CommunicationImplementation.AUTO: 'AUTO'>
+    """
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: CommunicationImplementation = CommunicationImplementation.AUTO,
+    ) -> None:
+        if not isinstance(bytes_per_pack, int) or bytes_per_pack < 0:
+            raise ValueError(
+                f"CommunicationOptions: bytes_per_pack must be at least 0, not {bytes_per_pack!r}"
+            )
+        if not isinstance(implementation, CommunicationImplementation):
+            raise ValueError(
+                "CommunicationOptions: implementation must be one of "
+                f"tf.distribute.experimental.CommunicationImplementation, not {implementation!r}"
+            )
+        self.bytes_per_pack = bytes_per_pack
+        self.timeout_seconds = timeout_seconds
+        self.implementation = implementation
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """A strategy with replicas on several machines: on one machine and one device, so far.
+
+    Args:
+        cluster_resolver: the machines; by default the variable TF_CONFIG of the environment says which.
+        communication_options: how values are exchanged.
+
+    Raises:
+        UnimplementedError: if there is more than one machine or device.
+
+    >>> MultiWorkerMirroredStrategy().num_replicas_in_sync
+    1
+    """
+
+    def __init__(
+        self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None
+    ) -> None:
+        if cluster_resolver is not None or os.environ.get("TF_CONFIG", "{}").strip() not in ("", "{}"):
+            given = "TF_CONFIG" if cluster_resolver is None else "cluster_resolver"
+            raise UnimplementedError(
+                f"MultiWorkerMirroredStrategy: {given} describes several machines, and gradtape runs on one; {_LATER}. "
+                "Without it, the strategy has one replica"
+            )
+        if communication_options is not None and not isinstance(communication_options, CommunicationOptions):
+            raise ValueError(
+                "MultiWorkerMirroredStrategy: communication_options must be "
+                f"tf.distribute.experimental.CommunicationOptions, not {communication_options!r}"
+            )
+        super().__init__(StrategyExtended(self, [_one_device("MultiWorkerMirroredStrategy", None)]))
+
+
+class CentralStorageStrategy(Strategy):
+    """A strategy whose variables are in one place, and whose replicas are on several devices: one device, so far.
+
+    Args:
+        compute_devices: the names of the devices; by default all accelerators, or else the CPU.
+        parameter_device: the device that holds the variables.
+
+    Raises:
+        ValueError: if a name is that of no device.
+        UnimplementedError: if there is more than one.
+
+    >>> CentralStorageStrategy(["/cpu:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __init__(
+        self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+    ) -> None:
+        if parameter_device is not None:
+            _full_name(parameter_device)
+        super().__init__(StrategyExtended(self, [_one_device("CentralStorageStrategy", compute_devices)]))
+
+
+class TPUStrategy(Strategy):
+    """A strategy with a replica on each core of a TPU. It comes later.
+
+    Args:
+        tpu_cluster_resolver: where the TPU is.
+        experimental_device_assignment: which core runs which replica.
+        experimental_spmd_xla_partitioning: whether the compiler divides large tensors.
+
+    Raises:
+        UnimplementedError: always.
+    """
+
+    def __init__(
+        self,
+        tpu_cluster_resolver: Any = None,
+        experimental_device_assignment: Any = None,
+        experimental_spmd_xla_partitioning: bool = False,
+    ) -> None:
+        _not_yet("TPUStrategy")
+
+
+class ParameterServerStrategy(Strategy):
+    """A strategy whose variables are on machines of their own. It comes later.
+
+    Args:
+        cluster_resolver: the machines.
+        variable_partitioner: how large variables are divided.
+
+    Raises:
+        UnimplementedError: always.
+    """
+
+    def __init__(self, cluster_resolver: Any, variable_partitioner: Any = None) -> None:
+        _not_yet("ParameterServerStrategy")
+
+
+def _not_yet(kind: str) -> NoReturn:
+    raise UnimplementedError(
+        f"{kind}: gradtape runs on one device of one machine; {_LATER}. "
+        "tf.distribute.OneDeviceStrategy('/device:TPU:0') runs on one core, MirroredStrategy(['/cpu:0']) on the CPU"
+    )
