@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
-from ..core.composite import CompositeSpec, CompositeTensor
+from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
@@ -53,8 +53,11 @@ class Arguments:
         self._specialized = specialized
         self._composites: dict[int, CompositeSpec] = {}  # by the place among the leaves of the structure
         for place, leaf in enumerate(nest.flatten(self._structure)):
-            if type(leaf) is not Tensor and isinstance(leaf, CompositeTensor):
-                self._add_composite(name, place, leaf)
+            spec = composite_spec(leaf) if isinstance(leaf, CompositeTensor) else None
+            if spec is not None:
+                self._composites[place] = spec
+                for component in spec._to_components(leaf):
+                    self._add(name, component)
             else:
                 self._add(name, _as_leaf(leaf))
         if self._composites:
@@ -79,11 +82,6 @@ class Arguments:
             value = _weak(leaf)
             self._templates.append(value)
             self._parts += (type(leaf), _hashable(name, leaf, value))
-
-    def _add_composite(self, name: str, place: int, composite: CompositeTensor) -> None:
-        spec = self._composites[place] = composite._type_spec
-        for component in spec._to_components(composite):
-            self._add(name, component)
 
     def _pack(self, leaves: list[Any]) -> Any:
         """The arguments, with these leaves in place of the templates."""
@@ -165,7 +163,11 @@ class Arguments:
 def _as_leaf(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
         return convert(leaf)
-    if isinstance(leaf, (Variable, StandIn)) or type(leaf) in _PYTHON or type(leaf) is Tensor:
+    if (
+        isinstance(leaf, (Variable, StandIn, CompositeTensor))
+        or type(leaf) in _PYTHON
+        or type(leaf) is Tensor
+    ):
         return leaf
     return leaf._read() if hasattr(type(leaf), "_read") else leaf
 

@@ -17,7 +17,7 @@ import numpy as np
 from jax.extend import source_info_util
 
 from ..core import nest
-from ..core.composite import CompositeTensor
+from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.indexed_slices import IndexedSlices
 from ..core.spec import TensorSpec
@@ -171,8 +171,9 @@ def _as_result(leaf: Any) -> Any:
         shape = leaf._dense_shape
         arrays = [leaf.values._array, leaf.indices._array]
         return _Result(arrays, lambda a: IndexedSlices(from_device(next(a)), from_device(next(a)), shape))
-    if isinstance(leaf, CompositeTensor):
-        return _composite_result(leaf)
+    spec = composite_spec(leaf) if isinstance(leaf, CompositeTensor) else None
+    if spec is not None:
+        return _composite_result(leaf, spec)
     if isinstance(leaf, (int, float, complex, str, bytes, np.ndarray, np.generic)):
         return convert(leaf)
     if type(leaf) is not Tensor or not is_traced(leaf._array):
@@ -180,9 +181,8 @@ def _as_result(leaf: Any) -> Any:
     return _Result([leaf._array], _build_tensor)
 
 
-def _composite_result(composite: CompositeTensor) -> Any:
+def _composite_result(composite: CompositeTensor, spec: CompositeSpec) -> Any:
     """A sparse or ragged tensor of which a part is traced: all parts but strings are computed by the program."""
-    spec = composite._type_spec
     components = spec._to_components(composite)
     if not any(is_traced(c._array) for c in components):
         return composite

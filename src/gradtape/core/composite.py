@@ -116,3 +116,9 @@ class CompositeTensor(ABC):
     def _read(self) -> NoReturn:
         """Refuse to be an input of an operation on dense tensors; `ops.dispatch` catches the error."""
         raise NotDense(self)
+
+
+def composite_spec(value: Any) -> CompositeSpec | None:
+    """The spec by which a value is taken apart into tensors, or a value that is such a spec; None for any other."""
+    spec = value._type_spec if isinstance(value, CompositeTensor) else value
+    return spec if isinstance(spec, CompositeSpec) else None

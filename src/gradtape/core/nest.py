@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MappingView, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .composite import CompositeSpec, CompositeTensor
+from .composite import composite_spec
 from .shapes import TensorShape
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 def _components(leaf: Any) -> Sequence[Any]:
     """The tensors of a composite tensor, or their specs for the spec of one; any other leaf alone."""
-    if isinstance(leaf, CompositeTensor):
-        return leaf._type_spec._to_components(leaf)
-    return leaf._component_specs() if isinstance(leaf, CompositeSpec) else [leaf]
+    spec = composite_spec(leaf)
+    if spec is None:
+        return [leaf]
+    return spec._component_specs() if spec is leaf else spec._to_components(leaf)
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
@@ -98,9 +99,9 @@ def _with_composites(structure: Any, components: Sequence[Any]) -> list[Any]:
         )
     out, rest = [], iter(components)
     for leaf, count in zip(leaves, counts):
-        spec = leaf._type_spec if isinstance(leaf, CompositeTensor) else leaf
+        spec = composite_spec(leaf)
         parts = [next(rest) for _ in range(count)]
-        out.append(spec._from_components(parts) if isinstance(spec, CompositeSpec) else parts[0])
+        out.append(parts[0] if spec is None else spec._from_components(parts))
     return out
 
 
@@ -158,14 +159,14 @@ def assert_same_structure(
 
 def _compare_composites(a: Any, b: Any) -> None:
     """Raise if one of two leaves consists of tensors, and the other of other ones."""
-    specs = [leaf._type_spec if isinstance(leaf, CompositeTensor) else leaf for leaf in (a, b)]
-    composite = [isinstance(spec, CompositeSpec) for spec in specs]
-    if any(composite) and (not all(composite) or specs[0].most_specific_common_supertype(specs[1:]) is None):
-        raise ValueError(f"the structures differ: {_name(a)} in the first, {_name(b)} in the second")
-
-
-def _name(leaf: Any) -> str:
-    return str(leaf._type_spec) if isinstance(leaf, CompositeTensor) else type(leaf).__name__
+    first, second = composite_spec(a), composite_spec(b)
+    if first is None and second is None:
+        return
+    if first is None or second is None or first.most_specific_common_supertype([second]) is None:
+        raise ValueError(
+            f"the structures differ: {first or type(a).__name__} in the first, {second or type(b).__name__} in the "
+            "second"
+        )
 
 
 def is_nested(seq: Any) -> bool:
