@@ -246,3 +246,59 @@ def test_specs():
     uniform = R.from_uniform_row_length(ragged(), 2)
     components = tf.nest.flatten(uniform, expand_composites=True)
     assert tf.nest.pack_sequence_as(uniform, components, expand_composites=True).shape == (2, 2, None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Datasets
+
+
+def rows_of(dataset):
+    return [x.to_list() if isinstance(x, R) else x.numpy().tolist() for x in dataset]
+
+
+def test_rows_of_ragged_tensors_are_elements():
+    dataset = tf.data.Dataset.from_tensor_slices(ragged())
+    assert rows_of(dataset) == ROWS
+    assert dataset.element_spec == tf.RaggedTensorSpec([None], tf.float32, 0)
+    batches = dataset.batch(2)
+    assert rows_of(batches) == [ROWS[:2], ROWS[2:]]
+    assert batches.element_spec == tf.RaggedTensorSpec([None, None], tf.float32)
+    assert rows_of(batches.unbatch()) == ROWS
+    assert rows_of(batches.map(lambda x: tf.reduce_sum(x, 1))) == [[3.0, 3.0], [0.0, 15.0]]
+    pairs = tf.data.Dataset.from_tensor_slices((ragged(), [1, 2, 3, 4])).shuffle(4).batch(4)
+    rows, numbers = next(iter(pairs))
+    assert rows.to_list() == [ROWS[n - 1] for n in numbers.numpy()]
+    with pytest.raises(errors.InvalidArgumentError, match="as many rows"):
+        tf.data.Dataset.from_tensor_slices((ragged(), [1]))
+
+
+def test_ragged_batches():
+    lengths = tf.data.Dataset.range(1, 4)
+    assert rows_of(lengths.map(tf.range).ragged_batch(2)) == [[[0], [0, 1]], [[0, 1, 2]]]
+    dropped = lengths.map(tf.range).ragged_batch(2, drop_remainder=True, row_splits_dtype="int32")
+    assert dropped.element_spec == tf.RaggedTensorSpec([2, None], tf.int64, 1, tf.int32)
+    wide = lengths.map(lambda n: tf.ones([2, n])).ragged_batch(3)
+    assert rows_of(wide) == [[[[1.0] * n] * 2 for n in (1, 2, 3)]]
+    assert rows_of(lengths.ragged_batch(3)) == [[1, 2, 3]]
+    words = tf.data.Dataset.from_tensor_slices(["a b", "c"]).batch(2).map(tf.strings.split)
+    assert rows_of(words) == [[[b"a", b"b"], [b"c"]]]
+    assert words.element_spec == tf.RaggedTensorSpec([None, None], tf.string)
+
+
+def test_sparse_rows_and_batches():
+    dense = [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]
+    dataset = tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense(dense))
+    assert [tf.sparse.to_dense(x).numpy().tolist() for x in dataset] == dense
+    assert [tf.sparse.to_dense(x).numpy().tolist() for x in dataset.batch(2)] == [dense[:2], dense[2:]]
+    backwards = dataset.shuffle(3, seed=1).batch(3)
+    assert sorted(tf.sparse.to_dense(next(iter(backwards))).numpy().tolist()) == sorted(dense)
+    again = dataset.map(lambda x: x).batch(3)
+    assert tf.sparse.to_dense(next(iter(again))).numpy().tolist() == dense
+
+
+def test_a_generator_of_ragged_tensors():
+    make = lambda: iter([ragged()[:1], ragged()[1:]])
+    spec = tf.RaggedTensorSpec([None, None], tf.float32)
+    assert rows_of(tf.data.Dataset.from_generator(make, output_signature=spec)) == [ROWS[:1], ROWS[1:]]
+    with pytest.raises(errors.InvalidArgumentError, match="the signature says"):
+        list(tf.data.Dataset.from_generator(lambda: iter([1.0]), output_signature=spec))
