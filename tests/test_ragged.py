@@ -68,6 +68,8 @@ def test_the_result_is_tensorflows(expression):
         (lambda: ragged().to_tensor(shape=[1]), ValueError, "shape of 1 lengths"),
         (lambda: ragged().with_values([1.0]), ValueError, "do not fit rows"),
         (lambda: tf.squeeze(ragged()), ValueError, "which axis"),
+        (lambda: tf.shape(ragged())[1], ValueError, "axis 1 is ragged"),
+        (lambda: tf.shape(ragged())[2], IndexError, "no axis 2"),
         (lambda: tf.strings.split([1]), TypeError, "takes strings, not int32"),
         (lambda: tf.strings.ngrams("a", 2), ValueError, "one string"),
         (lambda: tf.strings.unicode_decode("a", "klingon"), ValueError, "no encoding 'klingon'"),

@@ -61,6 +61,8 @@ GROUPS = {
         d.to_sparse(); w.to_sparse(); a.numpy(); d.to_list(); repr(a); repr(d); repr(w); repr(u); repr(s)
         repr(G.constant([[], []])); repr(G.constant([[1.0, 2.123456789]])); repr(G.constant([list(range(50))] * 2))
         repr(a._type_spec); repr(u._type_spec); repr(tf.RaggedTensorSpec([None, None], tf.int32)); list(a)
+        repr(tf.shape(a)); repr(tf.shape(w)); tf.shape(u)[1]; tf.shape(w)[-1]
+        tf.shape(a, out_type='int64')[0]; tf.shape(u).num_row_partitions
         tf.RaggedTensorSpec([None, None], tf.int32).is_compatible_with(a); tf.is_tensor(a); tf.is_tensor(p)
         """,
     "indexing": """

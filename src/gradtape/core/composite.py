@@ -89,12 +89,14 @@ class CompositeSpec(TypeSpec):
 class NotDense(ValueError):
     """A composite tensor, or the spec of one, was given where a dense one is needed."""
 
-    def __init__(self, value: CompositeTensor | CompositeSpec) -> None:
+    def __init__(self, value: CompositeTensor | CompositeSpec | str) -> None:  # a text: Keras adds to errors
+        text = value
+        if isinstance(value, CompositeTensor):
+            text = f"a {type(value).__name__} was given where a dense tensor is needed: {value._dense_by} makes one"
+        elif isinstance(value, CompositeSpec):
+            text = f"{value} was given where the spec of a dense tensor is needed"
+        super().__init__(text)
         self.value = value
-
-    def __str__(self) -> str:
-        kind: Any = self.value.value_type if isinstance(self.value, CompositeSpec) else type(self.value)
-        return f"a {kind.__name__} was given where a dense tensor is needed: {kind._dense_by} makes one"
 
 
 class CompositeTensor(ABC):
