@@ -63,6 +63,11 @@ CASES = {
         tf.RaggedTensorSpec([None, None, None], tf.int32),
         [("ragged", DEEP[:2]), ("ragged", DEEP[2:])],
     ),
+    "ragged unbatched and batched": (
+        lambda: Dataset.from_tensors(ragged()).unbatch().batch(2),
+        RAGGED_ROWS,
+        [("ragged", ROWS[:2]), ("ragged", ROWS[2:])],
+    ),
     "ragged unbatched": (lambda: Dataset.from_tensors(ragged()).unbatch(), RAGGED_ROW, dense(*ROWS)),
     "rows of sparse": (
         lambda: Dataset.from_tensor_slices(sparse()),
@@ -186,11 +191,6 @@ def raising(error):
             lambda: list(Dataset.from_tensors(tf.experimental.Optional.from_value(3)).batch(1)),
             TypeError,
             "cannot be put together",
-        ),
-        (
-            lambda: Dataset.from_tensor_slices(ragged()).padded_batch(2).element_spec,
-            TypeError,
-            "dense tensors",
         ),
         (
             lambda: Dataset.from_tensor_slices((ragged(), [1])),

@@ -20,7 +20,6 @@ from ..ops.array.movement import static_number as whole
 from ..ops.scalars import choice
 from . import checks as arguments
 from . import nested, order, sources, threads, transform
-from .composites import as_numpy
 from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
@@ -260,6 +259,8 @@ class Dataset:
         >>> list(Dataset.range(3).as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(2)]
         """
+        from .composite_elements import as_numpy  # brings sparse and ragged tensors
+
         return (nest.map_structure(as_numpy, element) for element in self)
 
     @property
@@ -576,18 +577,16 @@ class Dataset:
         row_splits_dtype: DTypeLike = "int64",
         name: str | None = None,
     ) -> Dataset:
-        """Put `batch_size` elements at a time together, as a ragged tensor where `element_spec` leaves lengths open.
+        """Join `batch_size` elements at a time as rows of a ragged tensor; as `batch` where they are of one shape.
 
         Args:
             batch_size: at least 1.
             drop_remainder: whether to drop the last batch if it is smaller.
-            row_splits_dtype: int32 or int64: the dtype of the splits of the ragged tensors.
+            row_splits_dtype: int32 or int64.
 
-        >>> from gradtape import TensorSpec
-        >>> lists = lambda: ([1] * n for n in range(1, 4))
-        >>> rows = Dataset.from_generator(lists, output_signature=TensorSpec([None], "int32"))
-        >>> rows.ragged_batch(3).get_single_element().to_list()
-        [[1], [1, 1], [1, 1, 1]]
+        >>> rows = Dataset.range(1, 4).map(lambda n: np.ones(int(n), int))
+        >>> rows.ragged_batch(3).get_single_element()
+        <tf.RaggedTensor [[1], [1, 1], [1, 1, 1]]>
         """
         size = whole("ragged_batch: batch_size", batch_size)
         return self._then(transform.RaggedBatch(self._stage, size, drop_remainder, row_splits_dtype))

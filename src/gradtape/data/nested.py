@@ -13,6 +13,7 @@ import numpy as np
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.shapes import TensorShape
+from ..core.spec import TensorSpec
 from ..core.tensor_conversion import convert
 from ..ops.array.movement import static_number as whole
 from .checks import function, stage, wholes
@@ -162,7 +163,7 @@ class GroupByWindow(Stage):
     def describe(self) -> Any:
         empty = Elements((), self.sources[0].spec)
         specs = [self._stage(key, empty).spec for key in self._keys]
-        return reduce(partial(map_specs, lambda a, b: a.most_specific_compatible_type(b)), specs)
+        return reduce(partial(map_specs, TensorSpec.most_specific_compatible_type), specs)
 
 
 class Buckets:

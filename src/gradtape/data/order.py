@@ -293,7 +293,7 @@ class Concatenate(Stage):
         first, second = (source.spec for source in self.sources)
         try:
             nest.assert_same_structure(first, second)
-            return map_specs(lambda a, b: a.most_specific_compatible_type(b), first, second)
+            return map_specs(TensorSpec.most_specific_compatible_type, first, second)
         except (TypeError, ValueError):
             raise TypeError(
                 f"concatenate: the elements of both must be alike; they are {first} and {second}"

@@ -19,7 +19,6 @@ from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert, convert_to_tensor
 from .checks import listed, texts
-from .composites import CompositeRows
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
 
@@ -92,18 +91,6 @@ class ZippedRows(Rows):
         return self._pack([part.take(indices) for part in self._parts])
 
 
-class Absent(Rows):
-    """None in each row."""
-
-    spec = None
-
-    def row(self, i: int) -> Any:
-        return None
-
-    def take(self, indices: Sequence[int]) -> Any:
-        return None
-
-
 class Numbers(Stage):
     """The row numbers 0, 1, ... up to a length, or without end."""
 
@@ -153,42 +140,80 @@ class _GatherCursor(Cursor):
 
 def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
-    rows, length = rows_of("from_tensor_slices", as_element(tensors))
-    return Gather(Numbers(length), rows)
-
-
-def rows_of(what: str, element: Any) -> tuple[Rows, int]:
-    """The rows of the tensors in an element, and their number. None stays None in each row."""
+    element = as_element(tensors)
     leaves = nest.flatten(element)
-    parts = [_column(what, leaf) for leaf in leaves if leaf is not None]
-    if not parts:
-        raise ValueError(f"{what}: there is nothing in it; give an array or a structure of arrays")
-    lengths = {part.length if isinstance(part, CompositeRows) else len(part) for part in parts}
+    if any(leaf is None or isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return _slices_side_by_side(element, leaves)
+    arrays = [_with_rows(leaf) for leaf in leaves]
+    if not arrays:
+        raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
+    return Gather(Numbers(_same_length({len(array) for array in arrays})), ArrayRows(element, arrays))
+
+
+class CompositeRows(Rows):
+    """The rows of a sparse or ragged tensor."""
+
+    def __init__(self, composite: Any) -> None:
+        from . import composite_elements  # brings sparse and ragged tensors
+
+        self._do, self._composite = composite_elements, composite
+        self.count = composite_elements.count(composite)
+        self.spec = composite_elements.of_rows(composite._type_spec)
+
+    def row(self, i: int) -> Any:
+        return self._do.row(self._composite, i)
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self._do.take(self._composite, indices)
+
+
+class Absent(Rows):
+    """None in each row."""
+
+    spec = None
+
+    def row(self, i: int) -> Any:
+        return None
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return None
+
+
+def _slices_side_by_side(element: Any, leaves: list[Any]) -> Gather:
+    parts: list[Rows] = []
+    lengths = set()
+    for leaf in leaves:
+        if isinstance(leaf, CompositeTensor):
+            rows = CompositeRows(leaf)
+            parts.append(rows)
+            lengths.add(rows.count)
+        elif leaf is None:
+            parts.append(Absent())
+        else:
+            array = _with_rows(leaf)
+            parts.append(ArrayRows(leaf, [array]))
+            lengths.add(len(array))
+    return Gather(Numbers(_same_length(lengths)), ZippedRows(element, parts))
+
+
+def _same_length(lengths: set[int]) -> int:
+    if not lengths:
+        raise ValueError(
+            "from_tensor_slices: there is nothing but None; give an array or a structure of arrays"
+        )
     if len(lengths) > 1:
         raise InvalidArgumentError(
-            f"{what}: all must have as many rows as the others; they have {sorted(lengths)}"
+            f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
         )
-    length = lengths.pop()
-    if len(parts) == len(leaves) and not any(isinstance(part, CompositeRows) for part in parts):
-        return ArrayRows(element, parts), length
-    given = iter(parts)
-    columns = [Absent() if leaf is None else _rows(leaf, next(given)) for leaf in leaves]
-    return ZippedRows(element, columns), length
+    return lengths.pop()
 
 
-def _column(what: str, leaf: Any) -> Any:
-    """The array of a tensor, or the rows of a sparse or ragged one."""
-    if isinstance(leaf, CompositeTensor):
-        return CompositeRows(leaf, what)
+def _with_rows(leaf: Any) -> Any:
     if type(leaf) is not Tensor or not leaf.ndim:
         raise InvalidArgumentError(
-            f"{what}: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
+            f"from_tensor_slices: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
         )
     return leaf._array
-
-
-def _rows(leaf: Any, part: Any) -> Any:
-    return part if isinstance(part, CompositeRows) else ArrayRows(leaf, [part])
 
 
 def progression(start: int, stop: int, step: int, dtype: Any) -> Gather:
@@ -270,12 +295,11 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        values = self._values()
-        for number, value in enumerate(values):
+        for number, value in enumerate(self._values()):
             yield _matching(value, self._spec, number)
 
     def _values(self) -> Iterator[Any]:
-        """What the generator yields; its errors as those of TensorFlow's dataset."""
+        """What the generator yields; its errors become those that a dataset of TensorFlow raises."""
         try:
             yield from self._generator(*self._args)
         except OpError:

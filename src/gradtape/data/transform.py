@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core import dtypes, nest
+from ..core.composite import CompositeSpec, CompositeTensor
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from .checks import function as checked
 from .checks import shape as one_shape
-from .composites import as_ragged_row, is_ragged_row, row_spec
-from .sources import rows_of
+from .sources import slices
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
 from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, stack
 
@@ -181,27 +181,38 @@ class Batch(Stage):
 
     def open(self, session: Session) -> Cursor:
         source = self.sources[0]
-        if source.known() and any(map(is_ragged_row, nest.flatten(source.spec))):
+        if source.known() and any(map(_is_row, nest.flatten(source.spec))):
             return Stream(self._ragged(session))
         return _BatchCursor(source.open(session), self._batch, self._drop)
 
     def _ragged(self, session: Session) -> Iterator[Any]:
-        """Batches of elements with rows of ragged tensors, which are tensors themselves: the spec tells."""
-        source = self.sources[0].open(session)
-        while elements := source.some(self._batch):
-            if len(elements) == self._batch or not self._drop:
-                yield stack(elements, self._parts())
+        """Batches of which some parts are ragged: those for which the spec of the batches says so."""
+        from . import composite_elements
 
-    def _parts(self) -> Any:
-        """The specs of what is stacked."""
-        return self.sources[0].spec
+        source = self.sources[0].open(session)
+        specs = nest.flatten(self.spec)
+        while elements := source.some(self._batch):
+            if len(elements) < self._batch and self._drop:
+                return
+            columns = zip(*[nest.flatten(element) for element in elements])
+            yield nest.pack_sequence_as(
+                elements[0],
+                [
+                    composite_elements.ragged_stack(column, spec)
+                    if hasattr(spec, "ragged_rank")
+                    else None
+                    if spec is None
+                    else stack(column)
+                    for column, spec in zip(columns, specs, strict=True)
+                ],
+            )
 
     def size(self) -> int:
         there = self.sources[0].size()
         return there if there < 0 else there // self._batch if self._drop else -(-there // self._batch)
 
     def describe(self) -> Any:
-        return batched_spec(self._parts(), self._batch if self._drop else None)
+        return batched_spec(self.sources[0].spec, self._batch if self._drop else None)
 
 
 class _BatchCursor(Cursor):
@@ -222,20 +233,6 @@ class _BatchCursor(Cursor):
         return whole + (rest > 0 and not self._drop)
 
 
-class RaggedBatch(Batch):
-    """So many elements, as ragged tensors where their spec leaves lengths open."""
-
-    def __init__(self, source: Stage, size: int, drop_remainder: bool, row_splits_dtype: Any) -> None:
-        super().__init__(source, size, drop_remainder)
-        self._splits = dtypes.as_dtype(row_splits_dtype)
-
-    def open(self, session: Session) -> Cursor:
-        return Stream(self._ragged(session))
-
-    def _parts(self) -> Any:
-        return map_specs(lambda spec: as_ragged_row(spec, self._splits), super()._parts())
-
-
 class PaddedBatch(Batch):
     """So many elements, filled up to one shape and stacked."""
 
@@ -254,16 +251,22 @@ class PaddedBatch(Batch):
                 yield pad(elements, self._shapes, self._values)
 
     def describe(self) -> Any:
-        source = self.sources[0].spec
-        if not all(leaf is None or isinstance(leaf, TensorSpec) for leaf in nest.flatten(source)):
-            raise TypeError(f"padded_batch: the elements must be dense tensors, and are {source}: use batch")
-        if self._shapes is None:
-            return super().describe()
-        wanted = iter(self._shapes)
+        source = nest.map_structure(_of_dense, self.sources[0].spec)
+        wanted = iter([None] * len(nest.flatten(source)) if self._shapes is None else self._shapes)
         return batched_spec(
             map_specs(lambda s: TensorSpec(_either(next(wanted), s.shape), s.dtype), source),
             self._batch if self._drop else None,
         )
+
+
+def _of_dense(spec: Any) -> Any:
+    """The spec of rows of a ragged tensor, which are dense, as that of tensors."""
+    return TensorSpec(spec.shape, spec.dtype) if _is_row(spec) else spec
+
+
+def _is_row(spec: Any) -> bool:
+    """Return whether a spec is that of rows of a ragged tensor, which are tensors of any length."""
+    return getattr(spec, "ragged_rank", None) == 0
 
 
 def _either(asked: TensorShape | None, own: TensorShape) -> TensorShape:
@@ -317,12 +320,54 @@ class Unbatch(Stage):
 
     def elements(self, session: Session) -> Iterator[Any]:
         for batch in self.sources[0].open(session):
-            rows, length = rows_of("unbatch", batch)
-            for i in range(length):
-                yield rows.row(i)
+            pack = packer(batch)
+            leaves = nest.flatten(batch)
+            if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
+                yield from slices(batch).open(session)
+                continue
+            arrays = [array_of(leaf) for leaf in leaves]
+            lengths = {array.shape[:1] for array in arrays}
+            if len(lengths) != 1 or () in lengths:
+                raise InvalidArgumentError(
+                    "unbatch: all components need the same first axis; their shapes are "
+                    f"{[list(array.shape) for array in arrays]}"
+                )
+            for i in range(len(arrays[0])):
+                yield pack([wrap(array[i, ...]) for array in arrays])
 
     def describe(self) -> Any:
-        return map_specs(row_spec, self.sources[0].spec)
+        return nest.map_structure(_of_rows, self.sources[0].spec)
+
+
+def _of_rows(spec: Any) -> Any:
+    if isinstance(spec, TensorSpec):
+        return TensorSpec(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
+    if not isinstance(spec, CompositeSpec):
+        return spec
+    from . import composite_elements
+
+    return composite_elements.of_rows(spec)
+
+
+class RaggedBatch(Batch):
+    """So many elements as rows of ragged tensors, where their shapes may differ."""
+
+    def __init__(self, source: Stage, size: int, drop_remainder: bool, row_splits_dtype: Any) -> None:
+        super().__init__(source, size, drop_remainder)
+        self._splits = dtypes.as_dtype(row_splits_dtype)
+        if self._splits.name not in ("int32", "int64"):
+            raise InvalidArgumentError(f"ragged_batch: splits are int32 or int64, not {self._splits.name}")
+
+    def open(self, session: Session) -> Cursor:
+        return Stream(self._ragged(session))
+
+    def describe(self) -> Any:
+        from . import composite_elements
+
+        size = self._batch if self._drop else None
+        return nest.map_structure(
+            lambda spec: composite_elements.ragged_spec(spec, size, self._splits), self.sources[0].spec
+        )
 
 
 class Zip(Stage):
@@ -363,4 +408,13 @@ class _ZipCursor(Cursor):
 
 
 def _trimmed(block: Any, count: int) -> Any:
-    return rows_of("zip", block)[0].take(range(count))
+    def trimmed(leaf: Any) -> Any:
+        if leaf is None:
+            return None
+        if not isinstance(leaf, CompositeTensor):
+            return wrap(leaf._array[:count])
+        from . import composite_elements
+
+        return composite_elements.take(leaf, range(count))
+
+    return nest.map_structure(trimmed, block)
