@@ -130,4 +130,5 @@ def ragged_stack(column: Sequence[Any], spec: RaggedTensorSpec) -> Any:
     rows: list[Any] = list(column)
     if type(column[0]) is Tensor and spec.ragged_rank > 1:
         rows = [RaggedTensor.from_tensor(x, ragged_rank=spec.ragged_rank - 1) for x in column]
-    return stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    joined = stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    return spec._from_components(spec._to_components(joined))  # with the lengths that the spec knows
