@@ -129,7 +129,7 @@ class Internal(ModuleType):
                 return _public(target or name)
             namespace = _public(token.strip(".")) if token.endswith(".") else _NOTHING
             for plain in (name, name.removesuffix("_v2")) if namespace is not _NOTHING else ():
-                if plain in namespace.__all__:
+                if plain in _names(namespace):
                     return getattr(namespace, plain)
         old = RENAMED.get(name, "")
         return _public(old) if old and {".", f"{old.rpartition('.')[0]}."} & set(tokens) else _NOTHING
@@ -143,11 +143,16 @@ class Internal(ModuleType):
         for token in _SHOWS.get(self._path, "").split():
             if token.endswith("."):
                 namespace = _public(token.strip("."))
-                candidates.update(namespace.__all__ if namespace is not _NOTHING else (), RENAMED)
+                candidates.update(_names(namespace) if namespace is not _NOTHING else (), RENAMED)
             else:
                 candidates.add(token.partition("=")[0])
         candidates.update(_OBJECTS.get(self._path, ()))
         return sorted(name for name in candidates if name in folders or self._named(name) is not _NOTHING)
+
+
+def _names(namespace: ModuleType) -> list[str]:
+    """The names in a namespace; Keras's have no `__all__`."""
+    return getattr(namespace, "__all__", None) or dir(namespace)
 
 
 def _public(path: str) -> Any:

@@ -205,7 +205,7 @@ class Old(ModuleType):
         target = self._new_name(path) or path
         value = functools.reduce(getattr, target.split("."), gradtape)
         if isinstance(value, ModuleType):
-            return Old(path, value) if name != "compat" else value
+            return value if name in ("compat", "keras") else Old(path, value)
         order = _ORDER.get(path) or _ORDER.get(path.removeprefix("math."))
         return in_old_order(value, order) if order else value
 

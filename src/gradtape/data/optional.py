@@ -71,7 +71,7 @@ class OptionalSpec(TypeSpec):
     Args:
         element_spec: the specs of the value.
 
-    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value([1, 2]))
+    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value(convert([1, 2])))
     True
     """
 
@@ -91,7 +91,7 @@ class OptionalSpec(TypeSpec):
         return Optional
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Return whether the value of an optional, or of another spec, has these specs."""
+        """Return whether `spec_or_value`, an optional or the spec of one, has a value of these specs."""
         if not isinstance(spec_or_value, (Optional, OptionalSpec)):
             return False
         own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
