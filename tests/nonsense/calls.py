@@ -30,7 +30,7 @@ NAMESPACES = [
     "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
-    "signal", "sparse", "strings", "test",
+    "signal", "sparse", "strings", "summary", "summary.experimental", "sysconfig", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.

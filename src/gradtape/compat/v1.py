@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import gradtape
 
 from ..core.errors import UnimplementedError
+from ..files.events import read_events
 from ..names.missing import ADVICE, RENAMED, missing
 
 if TYPE_CHECKING:
@@ -190,11 +191,13 @@ _OWN: dict[str, Any] = {
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
     "nn.dropout": dropout,
     "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "train.summary_iterator": read_events,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),
     "to_int64": _cast("int64"),
 }
+_MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
 _ELSEWHERE = ("div", "random_crop", "train.")  # renamed, and not the same: the error names the new one
 
 
@@ -224,7 +227,7 @@ class Old(ModuleType):
         path = f"{self._path}.{name}".lstrip(".")
         if f"compat.v1.{path}" in ADVICE:
             return False
-        return path in _OWN or path == "logging" or self._new_name(path) is not None
+        return path in _OWN or path in _MESSAGES or path == "logging" or self._new_name(path) is not None
 
     def _new_name(self, path: str) -> str | None:
         if path in RENAMED and not path.startswith(_ELSEWHERE):
@@ -237,6 +240,10 @@ class Old(ModuleType):
     def _value(self, path: str, name: str) -> Any:
         if path in _OWN:
             return _OWN[path]
+        if path in _MESSAGES:
+            from ..files.messages import message
+
+            return message(path)
         if path == "logging":
             from . import logging
 
@@ -249,7 +256,10 @@ class Old(ModuleType):
         return in_old_order(value, order) if order else value
 
     def __dir__(self) -> list[str]:
-        candidates = {*self._new.__all__, *(() if self._path else (*RENAMED, *_moved(), "logging"))}
+        candidates = {
+            *self._new.__all__,
+            *(() if self._path else (*RENAMED, *_moved(), *_MESSAGES, "logging")),
+        }
         prefix = f"{self._path}." if self._path else ""
         own = {path.removeprefix(prefix) for path in _OWN if path.startswith(prefix)}
         return sorted(name for name in candidates | own if "." not in name and self._has(name))
