@@ -101,6 +101,7 @@ from .math import (
     truediv,
     where,
 )
+from .names.keras_hook import watch_for_keras
 from .names.missing import closed
 from .ops.array.arrange import (
     batch_to_space,
@@ -196,11 +197,14 @@ if TYPE_CHECKING:
         io,
         keras,
         linalg,
+        lookup,
         losses,
         metrics,
         nn,
         optimizers,
         profiler,
+        ragged,
+        raw_ops,
         signal,
         sparse,
         strings,
@@ -218,6 +222,7 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .train.module import Module
     from .train.progress import progress
@@ -229,6 +234,8 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
@@ -349,6 +356,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
     "losses",
     "map_fn",
     "math",
@@ -378,11 +386,13 @@ __all__ = [
     "profiler",
     "progress",
     "py_function",
+    "ragged",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
     "range",
     "rank",
+    "raw_ops",
     "recompute_grad",
     "reduce_all",
     "reduce_any",
@@ -468,6 +478,8 @@ closed(
     __name__,
     later={
         "Module": ".train.module",
+        "RaggedTensor": ".ops.ragged.ragged_tensor",
+        "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
@@ -487,6 +499,7 @@ closed(
         "keras": ".keras",
         "linalg": ".linalg",
         "load_ipython_extension": ".compat",  # for `%load_ext gradtape`
+        "lookup": ".lookup",
         "losses": ".losses",
         "metrics": ".metrics",
         "nn": ".nn",
@@ -494,8 +507,10 @@ closed(
         "optimizers": ".optimizers",
         "profiler": ".profiler",
         "progress": ".train.progress",
+        "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
+        "raw_ops": ".raw_ops",
         "signal": ".signal",
         "sparse": ".sparse",
         "strings": ".strings",
@@ -508,3 +523,5 @@ closed(
         "zeros_initializer": ".initializers",
     },
 )
+
+watch_for_keras()

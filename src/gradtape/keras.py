@@ -1,7 +1,9 @@
-"""The public namespace `gradtape.keras`: the parts of Keras that gradtape has. Models and layers come later."""
+"""The public namespace `gradtape.keras`: Keras itself where it is installed, else the parts that gradtape has."""
 
+import sys
 from typing import TYPE_CHECKING
 
+from .names.keras_hook import keras_is_there
 from .names.missing import KERAS, closed
 
 if TYPE_CHECKING:
@@ -9,7 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["initializers", "losses", "metrics", "optimizers"]
 
-# A package, so that `import tensorflow.keras.layers` is answered by a sentence that says what would work.
-__path__: list[str] = []
+if keras_is_there():
+    from .compat.keras_import import import_keras
 
-closed(__name__, later={name: f"..{name}" for name in KERAS})
+    sys.modules[__name__] = import_keras()
+else:
+    # A package, so that `import tensorflow.keras.layers` is answered by a sentence that says what would work.
+    __path__: list[str] = []
+
+    closed(__name__, later={name: f"..{name}" for name in KERAS})

@@ -1,5 +1,7 @@
 """The public namespace `gradtape.strings`: operations on strings."""
 
+from typing import TYPE_CHECKING
+
 from .names.missing import closed
 from .ops.strings.hashing import to_hash_bucket, to_hash_bucket_fast, to_hash_bucket_strong
 from .ops.strings.texts import (
@@ -19,24 +21,57 @@ from .ops.strings.texts import (
     upper,
 )
 
+if TYPE_CHECKING:
+    from .ops.strings.pieces import (
+        bytes_split,
+        ngrams,
+        split,
+        unicode_decode,
+        unicode_decode_with_offsets,
+        unicode_encode,
+        unicode_split,
+        unicode_split_with_offsets,
+    )
+
 __all__ = [
     "as_string",
+    "bytes_split",
     "format",
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
+    "split",
     "strip",
     "substr",
     "to_hash_bucket",
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
+    "unicode_encode",
+    "unicode_split",
+    "unicode_split_with_offsets",
     "unicode_transcode",
     "unsorted_segment_join",
     "upper",
 ]
 
-closed(__name__)
+# Imported when first used: they bring ragged tensors.
+closed(
+    __name__,
+    later={
+        "bytes_split": "..ops.strings.pieces",
+        "ngrams": "..ops.strings.pieces",
+        "split": "..ops.strings.pieces",
+        "unicode_decode": "..ops.strings.pieces",
+        "unicode_decode_with_offsets": "..ops.strings.pieces",
+        "unicode_encode": "..ops.strings.pieces",
+        "unicode_split": "..ops.strings.pieces",
+        "unicode_split_with_offsets": "..ops.strings.pieces",
+    },
+)

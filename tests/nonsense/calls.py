@@ -26,11 +26,11 @@ from gradtape.core.primitive import Primitive
 NAMESPACES = [
     "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "distribute",
-    "distribute.experimental", "dtypes", "experimental",
-    "experimental.dlpack", "experimental.numpy", "image", "initializers", "io", "linalg", "losses", "math",
+    "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy", "image",
+    "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
-    "signal", "sparse", "strings", "summary", "summary.experimental", "sysconfig", "test",
+    "raw_ops", "signal", "sparse", "strings", "summary", "summary.experimental", "sysconfig", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.
@@ -211,6 +211,12 @@ OBJECTS: dict[type, Callable[[], Any]] = {
     tf.distribute.ReplicaContext: tf.distribute.get_replica_context,
     tf.distribute.Strategy: tf.distribute.get_strategy,
     tf.distribute.StrategyExtended: lambda: tf.distribute.get_strategy().extended,
+    tf.lookup.StaticHashTable: lambda: tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer([1], [2]), 0
+    ),
+    tf.lookup.experimental.MutableHashTable: lambda: tf.lookup.experimental.MutableHashTable(
+        "int32", "float32", 0.0
+    ),
     tf.metrics.IoU: lambda: tf.metrics.IoU(2, [0]),
     tf.metrics.MeanIoU: lambda: tf.metrics.MeanIoU(2),
     tf.metrics.MeanMetricWrapper: lambda: tf.metrics.MeanMetricWrapper(tf.losses.MSE),
@@ -313,6 +319,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "compute_gradients": {"loss": lambda: X, "var_list": [_WEIGHTS]},
     "finalize_variable_values": {"var_list": [_WEIGHTS]},
     "from_config": {"config": {}},
+    "insert": {"keys": [1, 2], "values": [3.0, 4.0]},
+    "lookup": {"keys": [1, 2]},
+    "remove": {"keys": [1, 2]},
     "merge": {"options": tf.data.Options()},
     "minimize": {"loss": lambda: X, "var_list": [_WEIGHTS]},
     "scale_loss": {"loss": X},
@@ -323,6 +332,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "DType.is_compatible_with": {"other": tf.float32},
+    "StaticHashTable.__getitem__": {"keys": [1]},
     "GradientTape.watch": {"tensor": X},
     "GradientTape.gradient": {"target": X, "sources": X},
     "GradientTape.jacobian": {"target": X, "sources": X},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gradtape as v2
 
 from ..names.missing import closed
+from .keras_import import KerasFinder
 from .views import Finder, View
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def install(beside: str | None = None) -> None:
             "`import tensorflow` (in a notebook: restart the kernel, and load gradtape first)"
         )
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder(beside))
+        sys.meta_path[:0] = [Finder(beside), KerasFinder()]
 
 
 def uninstall() -> None:
@@ -50,7 +51,7 @@ def uninstall() -> None:
 
     >>> uninstall()
     """
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (Finder, KerasFinder))]
     for name in [name for name, module in sys.modules.items() if isinstance(module, View)]:
         del sys.modules[name]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..names.missing import RENAMED, missing
+from .internal_namespace import PYTHON_OBJECTS
 
 # The names in each module: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` a new name for x.
 _SHOWS = {
@@ -110,7 +111,7 @@ class Internal(ModuleType):
             self.__all__ = self.__dir__()
             return self.__all__
         path = f"{self._path}.{name}".lstrip(".")
-        if any(module == path or module.startswith(f"{path}.") for module in _SHOWS):
+        if any(module == path or module.startswith(f"{path}.") for module in (*_SHOWS, *_OBJECTS)):
             return Internal(path)
         shown = self._named(name)
         if shown is _NOTHING:
@@ -118,8 +119,9 @@ class Internal(ModuleType):
         return shown
 
     def _named(self, name: str) -> Any:
-        if (self._path, name) == ("ops.gradient_checker_v2", "max_error"):
-            return max_error
+        objects = _OBJECTS.get(self._path, {})
+        if name in objects:
+            return objects[name]
         tokens = _SHOWS.get(self._path, "").split()
         for token in tokens:
             new, _, target = token.partition("=")
@@ -134,7 +136,9 @@ class Internal(ModuleType):
 
     def __dir__(self) -> list[str]:
         below = f"{self._path}.".lstrip(".")
-        folders = {path.removeprefix(below).split(".")[0] for path in _SHOWS if path.startswith(below)}
+        folders = {
+            path.removeprefix(below).split(".")[0] for path in (*_SHOWS, *_OBJECTS) if path.startswith(below)
+        }
         candidates = set(folders)
         for token in _SHOWS.get(self._path, "").split():
             if token.endswith("."):
@@ -142,7 +146,7 @@ class Internal(ModuleType):
                 candidates.update(namespace.__all__ if namespace is not _NOTHING else (), RENAMED)
             else:
                 candidates.add(token.partition("=")[0])
-        candidates.update(["max_error"] * (self._path == "ops.gradient_checker_v2"))
+        candidates.update(_OBJECTS.get(self._path, ()))
         return sorted(name for name in candidates if name in folders or self._named(name) is not _NOTHING)
 
 
@@ -162,6 +166,10 @@ def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float
     """
     differences = [np.abs(one - other).max() for one, other in zip(grad1, grad2, strict=True) if one.size]
     return float(max(differences, default=0.0))
+
+
+# Objects that no public name gives, by module.
+_OBJECTS = {**PYTHON_OBJECTS, "ops.gradient_checker_v2": {"max_error": max_error}}
 
 
 def internals() -> Internal:

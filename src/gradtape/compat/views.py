@@ -14,10 +14,15 @@ from typing import Any
 
 from ..names.missing import missing, sentence
 from . import version
-from .internals import internals
+from .internal_namespace import compiler, internal, namespace
+from .internals import Internal, internals
 
 ROOT = "tensorflow"
-_OWN = {"python": internals(), "version": version}  # names that only `tensorflow` has
+# Names that only the module `tensorflow`, or one below it, has.
+_OWN: dict[str, dict[str, ModuleType]] = {
+    ROOT: {"__internal__": internal(), "compiler": compiler(), "python": internals(), "version": version},
+    f"{ROOT}.experimental": {"dtensor": namespace("tensorflow.experimental.dtensor")},
+}
 
 
 class View(ModuleType):
@@ -26,6 +31,7 @@ class View(ModuleType):
     def __init__(self, name: str, shown: ModuleType) -> None:
         super().__init__(name, shown.__doc__)
         self._shown = shown
+        self._own = _OWN.get(name, {})
         self.__path__: list[str] = []  # so that `import` asks the finder for submodules
         self.__file__ = getattr(shown, "__file__", None)
         self.__spec__ = _spec(name)
@@ -36,23 +42,23 @@ class View(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return self.__dir__()
-        if name.startswith("__"):
+        if name.startswith("__") and name not in self._own:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = self._find(name)
-        if isinstance(value, ModuleType):
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] != "keras":
             value = View(f"{self.__name__}.{name}", value)
         setattr(self, name, value)  # from now on as quick as in any module
         return value
 
     def _find(self, name: str) -> Any:
-        if self.__name__ == ROOT and name in _OWN:
-            return _OWN[name]
-        if name not in self._shown.__all__:
+        if name in self._own:
+            return self._own[name]
+        if not isinstance(self._shown, Internal) and name not in self._shown.__all__:
             raise missing(f"{self.__name__}.{name}".partition(".")[2])
         return getattr(self._shown, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self._shown.__all__, *(_OWN if self.__name__ == ROOT else ())})
+        return sorted({*self._shown.__all__, *self._own})
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r}: gradtape>"
@@ -80,7 +86,7 @@ class Finder:
         above = sys.modules.get(parent)
         if not isinstance(above, View):
             return None
-        if isinstance(getattr(above, child, None), View):
+        if isinstance(getattr(above, child, None), ModuleType):
             return _spec(name)
         # Without a `name` the error is not taken for one that `from tensorflow import ...` may pass over.
         raise ModuleNotFoundError(sentence(name.partition(".")[2]))
@@ -98,10 +104,14 @@ class Finder:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         parent, _, child = spec.name.rpartition(".")
-        return getattr(sys.modules[parent], child) if parent else tensorflow()
+        module = getattr(sys.modules[parent], child) if parent else tensorflow()
+        return module if isinstance(module, View) else ModuleType(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """No-op: a view is complete when it is made."""
+        """A view is complete when it is made; Keras is no view, but itself."""
+        if not isinstance(module, View):
+            parent, _, child = module.__name__.rpartition(".")
+            sys.modules[module.__name__] = getattr(sys.modules[parent], child)
 
 
 def _spec(name: str) -> ModuleSpec:

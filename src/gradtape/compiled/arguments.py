@@ -16,6 +16,7 @@ import numpy as np
 from ..core import nest
 from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
+from ..core.stand_in import StandIn
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
@@ -132,7 +133,7 @@ class Arguments:
 def _as_leaf(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
         return convert(leaf)
-    if isinstance(leaf, Variable) or type(leaf) in _PYTHON or type(leaf) is Tensor:
+    if isinstance(leaf, (Variable, StandIn)) or type(leaf) in _PYTHON or type(leaf) is Tensor:
         return leaf
     return leaf._read() if hasattr(type(leaf), "_read") else leaf
 
@@ -158,6 +159,10 @@ def _hashable(name: str, leaf: Any, value: Any) -> Any:
         return leaf.real.hex(), leaf.imag.hex()
     if isinstance(leaf, Variable):
         return leaf._key
+    if isinstance(leaf, StandIn):
+        return id(
+            leaf
+        )  # its weak reference is among the arguments: a program for one that is gone is dropped
     if type(leaf) is Tensor:  # of strings: part of the signature
         return leaf._array.shape, tuple(leaf._array.flat)
     try:

@@ -174,6 +174,8 @@ class Function(Generic[P, R]):
             return self._converted(*args, **kwargs)
         if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
             return self._python_function(*args, **kwargs)
+        if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
+            return self._python_function(*args, **kwargs)
         try:
             return self._call_compiled(args, kwargs)
         except NotCompilableError as error:
@@ -181,6 +183,13 @@ class Function(Generic[P, R]):
                 raise
             self._give_up(error)
         return self._python_function(*args, **kwargs)
+
+    def _steps_outside(self, iterator: Any) -> bool:
+        """Return whether the function runs as plain Python, which compiled functions are called from.
+
+        So it does with an iterator whose elements have open shapes, and if its author wants it left as it is.
+        """
+        return iterator._steps_outside or not getattr(self._python_function, "__converts__", True)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 
 class TypeSpec(ABC):
@@ -86,12 +86,29 @@ class CompositeSpec(TypeSpec):
         """The value that consists of these tensors."""
 
 
+class NotDense(ValueError):
+    """A composite tensor was given where a dense one is needed."""
+
+    def __init__(self, value: CompositeTensor) -> None:
+        self.value = value
+
+    def __str__(self) -> str:
+        kind = type(self.value)
+        return f"a {kind.__name__} was given where a dense tensor is needed: {kind._dense_by} makes one"
+
+
 class CompositeTensor(ABC):
-    """A value that consists of several tensors: `IndexedSlices`, a sparse or a ragged tensor."""
+    """A value that consists of several tensors: a sparse or a ragged tensor, an `Optional`."""
 
     __slots__ = ()
 
+    _dense_by: ClassVar[str]  # the expression that makes a dense tensor of one, for the error
+
     @property
     @abstractmethod
-    def _type_spec(self) -> CompositeSpec:
+    def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
+
+    def _read(self) -> NoReturn:
+        """Refuse to be an input of an operation on dense tensors; `ops.dispatch` catches the error."""
+        raise NotDense(self)

@@ -15,6 +15,7 @@ from .draws import Draws
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, apply1, local, no_recording, primitive
 from .pullback_plan import PullbackPlan
+from .stand_in import StandIn
 from .structural import conj, identity_, reshape_, stack_
 from .tape import GradientTape, UnconnectedGradients
 from .tensor import Tensor, wrap
@@ -170,7 +171,8 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
 
 
 def _fresh(x: Any) -> Any:
-    """Convert floats and NumPy values among the arguments to tensors."""
+    """Convert floats and NumPy values among the arguments to tensors, and objects that stand for them."""
+    x = x._current() if isinstance(x, StandIn) else x
     if is_tensor(x) or not isinstance(x, (float, np.ndarray, np.generic)):
         return x
     return convert(x)

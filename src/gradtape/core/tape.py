@@ -23,6 +23,7 @@ from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
 from .primitive import Listener, Primitive, local
+from .stand_in import original
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
 from .tensor import Tensor, key_of, next_key, wrap
@@ -212,7 +213,7 @@ class GradientTape(Listener):
                 "watch was called on a tape that is not recording: call it inside the tape's block"
             )
         for thing in nest.flatten(tensor):
-            _check_source(thing, "watch")
+            thing = _source(thing, "watch")
             if not dtypes.is_differentiable(_value(thing)):
                 warn_once("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
                 continue
@@ -333,12 +334,12 @@ class GradientTape(Listener):
         flat_sources = nest.flatten(sources)
         targets = [target] if type(target) is Tensor else nest.flatten(target)
         try:
-            for source in flat_sources:
+            for i, source in enumerate(flat_sources):
                 if type(source) is not Variable and type(source) is not Tensor:
-                    _check_source(source, "gradient")
-            for t in targets:
+                    flat_sources[i] = _source(source, "gradient")
+            for i, t in enumerate(targets):
                 if type(t) is not Tensor:
-                    _check_target(t)
+                    targets[i] = _target(t)
         except TypeError as error:
             self._tell_refused(targets, flat_sources, error)
             raise
@@ -389,8 +390,7 @@ class GradientTape(Listener):
                [0., 4.]], dtype=float32)
         """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
-        flat_sources = nest.flatten(sources)
-        self._check_ends(target, flat_sources, "jacobian")
+        target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
         array = _value(target)
 
         def seed(start: int, count: int) -> Any:
@@ -432,7 +432,7 @@ class GradientTape(Listener):
         TensorShape([2, 2, 2])
         """
         unconnected = UnconnectedGradients.of(unconnected_gradients)
-        self._check_ends(target, [source], "batch_jacobian")
+        target, (source,) = self._ends(target, [source], "batch_jacobian")
         array, by = _value(target), _value(source)
         if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
             raise InvalidArgumentError(
@@ -458,12 +458,10 @@ class GradientTape(Listener):
         self._tell_gradients([target], [source], [result])
         return result
 
-    def _check_ends(self, target: Any, sources: list[Any], method: str) -> None:
-        """Validate the one target and the sources of a Jacobian."""
+    def _ends(self, target: Any, sources: list[Any], method: str) -> tuple[Any, list[Any]]:
+        """Validate the one target and the sources of a Jacobian, and return them as tensors and variables."""
         try:
-            _one_target(target, method)
-            for source in sources:
-                _check_source(source, method)
+            return _one_target(target, method), [_source(source, method) for source in sources]
         except TypeError as error:
             self._tell_refused(nest.flatten(target), sources, error)
             raise
@@ -627,29 +625,33 @@ def _value(thing: Any) -> Any:
     return thing._array
 
 
-def _check_source(source: Any, method: str) -> None:
+def _source(source: Any, method: str) -> Tensor | Variable:
+    source = original(source)
     if type(source) is not Tensor and not isinstance(source, Variable):
         raise TypeError(
             f"{method}: a source must be a Tensor or a Variable, not {source!r} of type {type(source).__name__}. "
             "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
         )
+    return source
 
 
-def _check_target(target: Any) -> None:
+def _target(target: Any) -> Tensor | Variable:
+    target = original(target)
     if type(target) is not Tensor and not isinstance(target, Variable):
         raise TypeError(
             f"gradient: the target must be made of Tensors or Variables, not {target!r} of type "
             f"{type(target).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
             "to the tape"
         )
+    return target
 
 
-def _one_target(target: Any, method: str) -> None:
+def _one_target(target: Any, method: str) -> Tensor | Variable:
     if isinstance(target, (list, tuple, dict)):
         raise TypeError(
             f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
         )
-    _check_target(target)
+    return _target(target)
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:

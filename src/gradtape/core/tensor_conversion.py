@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from ..engine.arrays import is_traced, xp
 from . import dtypes
+from .composite import CompositeTensor, NotDense
 from .errors import DTypeError, InvalidArgumentError
 from .observers import Observer, imported, observers
 from .shapes import TensorShape
@@ -28,7 +29,7 @@ _scalars: dict[Any, Tensor] = {}
 def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
     """A tensor for any value that can be one. `dtype` (NumPy's) must be met; `hint` is met where nothing is lost.
 
-    Variables and the like are read through their `_read` method.
+    Variables and the like are read through their `_read` method, objects of other libraries through `__tf_tensor__`.
     """
     kind = type(value)
     if kind is Tensor:
@@ -43,6 +44,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         if observers:
             imported(value, tensor._array)
         return tensor
+    elif hasattr(kind, "__tf_tensor__"):
+        tensor = value.__tf_tensor__(None if dtype is None else dtypes.as_dtype(dtype))
     else:
         array = _from_array(value, dtype, hint)
         if observers:
@@ -340,6 +343,8 @@ def constant(
            [0.5, 0.5]], dtype=float32)
     """
     given: Any = value
+    if isinstance(given, CompositeTensor):
+        raise NotDense(given)
     if hasattr(type(given), "_read"):  # a variable's value now, and no gradient flows to it
         traced = is_traced(getattr(given, "_array", None))
         given = given._array if traced else given.numpy()
@@ -407,7 +412,7 @@ def _fresh(tensor: Tensor, value: Any) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Return whether `x` is a tensor, a variable or `IndexedSlices`.
+    """Return whether `x` is a tensor, a variable, `IndexedSlices`, or a sparse or ragged tensor.
 
     >>> is_tensor(constant(1.0)), is_tensor(1.0)
     (True, False)

@@ -187,6 +187,19 @@ class Variable(Operators):
         return f"{self._name}:0"
 
     @property
+    def handle(self) -> Variable:
+        """The variable itself: what objects that stand for a variable give as theirs."""
+        return self
+
+    @property
+    def _unique_id(self) -> str:
+        return f"{self._name}_{self._key}"
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name
+
+    @property
     def trainable(self) -> bool:
         """Whether tapes watch this variable unasked."""
         return self._trainable

@@ -35,8 +35,13 @@ def element(fetch: Callable[[], Any], spec: Any) -> Any:
     return nest.pack_sequence_as(spec, [wrap(array) for array in host.call(arrays, kinds, [], pure=False)])
 
 
+def is_known(spec: Any) -> bool:
+    """Return whether compiled code can take such an element: a tensor of numbers, and of known shape."""
+    return isinstance(spec, TensorSpec) and spec.dtype is not dtypes.string and spec.shape.is_fully_defined()
+
+
 def _kind(spec: Any) -> host.Kind:
-    if not isinstance(spec, TensorSpec) or spec.dtype is dtypes.string or not spec.shape.is_fully_defined():
+    if not is_known(spec):
         raise InvalidArgumentError(
             f"inside a @function the shape of the next element must be known, and it is {spec}: use "
             "batch(..., drop_remainder=True), or take the element outside and give it to the function"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core import nest
 from ..core.errors import InvalidArgumentError, OutOfRangeError
 from ..core.primitive import local, outside
 from .optional import Optional
@@ -87,6 +88,13 @@ class Iterator:
     def element_spec(self) -> Any:
         """The structure of specs of the elements."""
         return self._stage.spec
+
+    @property
+    def _steps_outside(self) -> bool:
+        """Whether the shapes of elements are open: a @function takes each element as plain Python then."""
+        from .in_function import is_known
+
+        return not all(map(is_known, nest.flatten(self.element_spec)))
 
     def _save_state(self) -> dict[str, Any]:
         """The position, as plain numbers and lists."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import nest
+from ..core.composite import CompositeTensor, TypeSpec
 from ..core.errors import InvalidArgumentError
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor
@@ -12,7 +13,7 @@ from ..core.tensor_conversion import convert, convert_to_tensor
 from .structure import Element, Specs
 
 
-class Optional:
+class Optional(CompositeTensor):
     """A value (a tensor, or a structure of them), or none. Create one with `from_value` or `empty`.
 
     Args:
@@ -23,6 +24,8 @@ class Optional:
     >>> bool(Optional.from_value(3).has_value())
     True
     """
+
+    _dense_by = "optional.get_value()"
 
     def __init__(self, value: Any, element_spec: Specs, there: bool) -> None:
         self._value, self._element_spec, self._there = value, element_spec, there
@@ -56,3 +59,46 @@ class Optional:
         if not self._there:
             raise InvalidArgumentError("Optional.get_value: there is no value")
         return self._value
+
+    @property
+    def _type_spec(self) -> OptionalSpec:
+        return OptionalSpec(self._element_spec)
+
+
+class OptionalSpec(TypeSpec):
+    """The specs of the value of an `Optional`.
+
+    Args:
+        element_spec: the specs of the value.
+
+    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value([1, 2]))
+    True
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Specs) -> None:
+        self.element_spec = element_spec
+
+    @classmethod
+    def from_value(cls, value: Optional) -> OptionalSpec:
+        """The spec of an optional."""
+        return cls(value.element_spec)
+
+    @property
+    def value_type(self) -> type:
+        """The class of what it describes."""
+        return Optional
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether the value of an optional, or of another spec, has these specs."""
+        if not isinstance(spec_or_value, (Optional, OptionalSpec)):
+            return False
+        own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
+        return len(own) == len(other) and all(a.is_compatible_with(b) for a, b in zip(own, other))
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.element_spec,)
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec({self.element_spec!r})"

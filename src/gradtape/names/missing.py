@@ -66,7 +66,6 @@ _ONE_PROCESS = "gradtape runs in one process, on one device"
 _SAVING = "gradtape exports no models; numpy.savez saves the values of variables"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
-_DENSE = "tensors are dense or sparse here: tf.sparse, tf.gather and tf.math.segment_sum do much of the work"
 _INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
 
 # Advice by the longest beginning of the name.
@@ -75,12 +74,8 @@ ADVICE = {
     "GPUOptions": _NO_CONFIGURATION,
     "InteractiveSession": _NO_SESSION,
     "Print": "use tf.print",
-    "RaggedTensor": _DENSE,
     "Session": _NO_SESSION,
     "app": "call your main function yourself, under if __name__ == '__main__'",
-    "assign": "use variable.assign(value)",
-    "assign_add": "use variable.assign_add(value)",
-    "assign_sub": "use variable.assign_sub(value)",
     "contrib": "it ended with TensorFlow 1",
     "disable_eager_execution": "everything runs eagerly here: leave it out, and sessions too",
     "disable_v2_behavior": "everything behaves as in TensorFlow 2 here: leave it out, and sessions too",
@@ -106,19 +101,13 @@ ADVICE = {
     "lite": _SAVING,
     "local_variables_initializer": _NO_INITIALIZING,
     "logging": "use tf.get_logger(), a logger of Python's own",
-    "lookup": "use a dict",
     "mlir": _NO_GRAPH,
     "nn.xw_plus_b": "use tf.matmul(x, weights) + biases",
     "placeholder": "pass the value itself, as an argument of your function",
     "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
     "python_io": "use tf.io.TFRecordWriter and tf.data.TFRecordDataset",
-    "quantization": "compute in floating point, or round with tf.round",
     "queue": "use Python's queue",
-    "ragged": _DENSE,
-    "raw_ops": "use the public operation",
-    "reset_default_graph": _NO_GRAPH,
     "saved_model": _SAVING,
-    "sets": "use Python's sets",
     "tables_initializer": _NO_INITIALIZING,
     "to_bfloat16": _CAST,
     "to_complex": _CAST,

@@ -18,9 +18,11 @@ def dotted_names() -> tuple[str, ...]:
 
     def walk(module: ModuleType, prefix: str) -> None:
         for name in module.__all__:
-            value = getattr(module, name)
             found.append(prefix + name)
-            if isinstance(value, ModuleType) and prefix + name not in ("compat", "keras"):
+            if prefix + name in ("compat", "keras"):  # other names for the same, and another library
+                continue
+            value = getattr(module, name)
+            if isinstance(value, ModuleType):
                 walk(value, f"{prefix}{name}.")
 
     walk(sys.modules["gradtape"], "")

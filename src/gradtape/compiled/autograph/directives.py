@@ -21,6 +21,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     def left_alone(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)
 
+    left_alone.__converts__ = False  # type: ignore[attr-defined]
     return left_alone
 
 

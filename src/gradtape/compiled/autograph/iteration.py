@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...core.composite import CompositeTensor
 from ...core.primitive import local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...ops.array.movement import cast
+
+
+def is_dense(x: Any) -> bool:
+    """Return whether `x` is a variable, or another value that is read as one tensor."""
+    return hasattr(type(x), "_read") and not isinstance(x, CompositeTensor)
 
 
 class Slices:
@@ -25,7 +31,7 @@ class Slices:
         """The slices of a tensor, inside a function that is being compiled; None for anything else."""
         if isinstance(iterable, Slices):
             return iterable
-        if local.here.trace is None or not (isinstance(iterable, Tensor) or hasattr(type(iterable), "_read")):
+        if local.here.trace is None or not (isinstance(iterable, Tensor) or is_dense(iterable)):
             return None
         tensor = convert(iterable)
         if not tensor.ndim:

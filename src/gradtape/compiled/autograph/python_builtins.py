@@ -14,7 +14,7 @@ from ...ops.array.creation import range_
 from ...ops.array.movement import cast
 from ...ops.math.functions import maximum, minimum
 from ...ops.math.reduction import reduce_all, reduce_any, reduce_max, reduce_min
-from .iteration import Slices, TracedRange
+from .iteration import Slices, TracedRange, is_dense
 
 
 def is_unknown(x: Any) -> bool:
@@ -23,7 +23,7 @@ def is_unknown(x: Any) -> bool:
 
 
 def _reads_traced(x: Any) -> bool:
-    return hasattr(type(x), "_read") and is_traced(getattr(x._read(), "_array", None))
+    return is_dense(x) and is_traced(getattr(x._read(), "_array", None))
 
 
 def range_for_loop(*args: Any, **kwargs: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.indexed_slices import rows_at
+from ...core.indexed_slices import IndexedSlices, rows_at
 from ...core.primitive import apply, apply1, cast_, primitive, read_tensors
 from ...core.slicing import along, as_indices, bounds, gather_, getitem
 from ...core.structural import (
@@ -241,7 +241,9 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """The tensor in another dtype. Gradients pass between floating and complex dtypes only.
+    """The tensor in another dtype; `IndexedSlices` stay slices.
+
+    Gradients pass between floating and complex dtypes only.
 
     Raises:
         TypeError: from or to strings.
@@ -249,7 +251,13 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     >>> cast([1.8, 2.2], "int32").numpy()
     array([1, 2], dtype=int32)
     """
-    given = convert(x)
+    if type(x) is Tensor:
+        given = x
+    elif type(x) is IndexedSlices:
+        slices: Any = x.map_values(lambda rows: cast(rows, dtype))
+        return slices
+    else:
+        given = convert(x)
     to, source = dtypes.as_dtype(dtype), given.dtype
     if to is source:
         return given if type(x) is Tensor else identity(given)

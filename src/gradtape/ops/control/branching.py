@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...core import nest
+from ...core.composite import CompositeTensor
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
 from ...core.tensor import Tensor
@@ -311,7 +312,7 @@ class _Carry:
 
 def _tensor(value: Any) -> Any:
     """A loop variable as a tensor; a Variable gives its value at this moment."""
-    return value if isinstance(value, TensorArray) else convert_to_tensor(value)
+    return value if isinstance(value, (TensorArray, CompositeTensor)) else convert_to_tensor(value)
 
 
 def _constant(value: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ...core.composite import NotDense
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import Primitive, apply, apply1, apply2, floats, numbers, primitive, reals
 from ...core.tensor import Tensor, wrap
@@ -745,10 +746,13 @@ nextafter.rules(x1=lambda g: g, x2=lambda g: zeros(g, g.shape))
 
 
 def _operator(primitive: Primitive) -> tuple[Any, Any]:
-    """An operator and its reflected form."""
+    """An operator and its reflected form. Those of sparse and ragged tensors are their own."""
 
     def forward(self: Any, other: Any) -> Any:
-        return apply2(primitive, self, other)
+        try:
+            return apply2(primitive, self, other)
+        except NotDense:
+            return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
         return apply2(primitive, other, self)
@@ -763,7 +767,10 @@ def _variable_operator(primitive: Primitive) -> tuple[Any, Any]:
         x = self._read()
         if other is self:
             return apply2(primitive, x, x)
-        return apply2(primitive, x, other._read() if type(other) is Variable else other)
+        try:
+            return apply2(primitive, x, other._read() if type(other) is Variable else other)
+        except NotDense:
+            return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
         return apply2(primitive, other, self._read())
@@ -786,7 +793,10 @@ def raise_to(self: Any, other: Any) -> Any:
         quick = _QUICK.get(other)
         if quick is not None and ((type(other) is int and other > 0) or self._array.dtype.kind in "fcV"):
             return apply1(quick[0], self, quick[1])
-    return apply2(power, self, other)
+    try:
+        return apply2(power, self, other)
+    except NotDense:
+        return NotImplemented
 
 
 def _rpow(self: Any, other: Any) -> Any:
@@ -795,7 +805,10 @@ def _rpow(self: Any, other: Any) -> Any:
 
 def _logical_or_bitwise(logical: Primitive, bitwise: Primitive) -> tuple[Any, Any]:
     def forward(self: Any, other: Any) -> Any:
-        return apply(logical if self.dtype.is_bool else bitwise, (self, other))
+        try:
+            return apply(logical if self.dtype.is_bool else bitwise, (self, other))
+        except NotDense:
+            return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
         return apply(logical if self.dtype.is_bool else bitwise, (other, self))
@@ -812,6 +825,8 @@ def _equality(primitive: Primitive, otherwise: bool) -> Any:
             return apply2(primitive, self, other)
         except DTypeError:
             raise
+        except NotDense:
+            return NotImplemented
         except (ValueError, TypeError):
             return convert(otherwise)
 

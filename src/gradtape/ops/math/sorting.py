@@ -337,16 +337,26 @@ def searchsorted(
     return apply(searchsorted_, (sequence, x), {"side": side, "dtype": kind.name})
 
 
-def _distinct(name: str, value: Any) -> tuple[Any, Any, Any]:
-    """The distinct values in the order of their first appearance, the index of each element's value, and the counts."""
+def distinct(name: str, value: Any, axis: int = 0) -> tuple[Any, Any, Any]:
+    """The distinct slices along an axis, in order of appearance; which of them each slice is; and their counts."""
     x = convert(value)._array
-    if x.ndim != 1:
-        raise InvalidArgumentError(f"{name}: takes a vector, not a tensor of shape {list(x.shape)}")
     shape_known(name, "x", x, "sort it and compare neighbours, which keeps the shape")
-    _, first, which, counts = np.unique(x, True, True, True, equal_nan=False)
+    rows = x
+    if x.ndim > 1:
+        numbers = np.unique(x, return_inverse=True)[1] if x.dtype.kind == "O" else x
+        rows = np.moveaxis(numbers.reshape(x.shape), axis, 0).reshape(x.shape[axis], -1 if x.size else 0)
+    by_row = 0 if x.ndim > 1 else None
+    _, first, which, counts = np.unique(rows, True, True, True, axis=by_row, equal_nan=False)
     order = np.argsort(first)
     rank = np.argsort(order)
-    return x[first[order]], rank[which], counts[order]
+    return x.take(first[order], axis), rank[which.reshape(-1)], counts[order]
+
+
+def _of_vector(name: str, value: Any) -> tuple[Any, Any, Any]:
+    x = convert(value)
+    if x.ndim != 1:
+        raise InvalidArgumentError(f"{name}: takes a vector, not a tensor of shape {list(x._array.shape)}")
+    return distinct(name, x)
 
 
 def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> Unique:
@@ -363,7 +373,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None)
     >>> unique([3, 1, 3]).idx.numpy()
     array([0, 1, 0], dtype=int32)
     """
-    values, which, _ = _distinct("unique", x)
+    values, which, _ = _of_vector("unique", x)
     return Unique(convert(values), convert(which.astype(as_dtype(out_idx).numpy_dtype)))
 
 
@@ -379,7 +389,7 @@ def unique_with_counts(
     array([2, 1], dtype=int32)
     """
     kind = as_dtype(out_idx).numpy_dtype
-    values, which, counts = _distinct("unique_with_counts", x)
+    values, which, counts = _of_vector("unique_with_counts", x)
     return UniqueWithCounts(convert(values), convert(which.astype(kind)), convert(counts.astype(kind)))
 
 

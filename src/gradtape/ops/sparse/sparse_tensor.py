@@ -38,6 +38,8 @@ class SparseTensor(CompositeTensor):
     (TensorShape([2, 3]), tf.float32)
     """
 
+    _dense_by = "tf.sparse.to_dense(x)"
+
     def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike) -> None:
         self._indices = _as_int64(indices)
         self._values = convert_to_tensor(values)

@@ -137,6 +137,18 @@ def _round(
     return z, y, x, v, w
 
 
+def joined_fingerprints(first: int, second: int) -> int:
+    """The fingerprint of a pair of things, given that of each, as TensorFlow joins them.
+
+    >>> joined_fingerprints(0xDECAFCAFFE, 1) % ((1 << 63) - 1)
+    5199413699614396413
+    """
+    factor = 0xC6A4A7935BD1E995
+    out = first ^ factor
+    out = (out ^ _mixed(second * factor & _MASK) * factor & _MASK) * factor & _MASK
+    return _mixed(_mixed(out) * factor & _MASK)
+
+
 def siphash(data: bytes, key: tuple[int, int]) -> int:
     """SipHash-2-4 with a key of two 64-bit numbers."""
     k0, k1 = key[0] & _MASK, key[1] & _MASK

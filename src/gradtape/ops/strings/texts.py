@@ -45,7 +45,7 @@ def each(function: Callable[[bytes], Any], array: np.ndarray, dtype: Any = objec
     return out
 
 
-def _one(operation: str, argument: str, value: TensorLike) -> bytes:
+def one_string(operation: str, argument: str, value: TensorLike) -> bytes:
     """The only element of a string tensor."""
     array = strings(operation, value)
     if array.size != 1:
@@ -326,8 +326,8 @@ def regex_replace(
     >>> regex_replace("a1b22", "[0-9]+", "#").numpy()
     b'a#b#'
     """
-    compiled = _pattern("regex_replace", _one("regex_replace", "pattern", pattern))
-    template = _one("regex_replace", "rewrite", rewrite).decode("utf-8", "surrogateescape")
+    compiled = _pattern("regex_replace", one_string("regex_replace", "pattern", pattern))
+    template = one_string("regex_replace", "rewrite", rewrite).decode("utf-8", "surrogateescape")
     if any(int(n) > compiled.groups for n in re.findall(r"\\(\d)", template)):
         raise InvalidArgumentError(
             f"strings.regex_replace: {template!r} names a group that the pattern has not"
@@ -361,7 +361,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
     >>> regex_full_match(["ab", "abc"], "a.").numpy()
     array([ True, False])
     """
-    compiled = _pattern("regex_full_match", _one("regex_full_match", "pattern", pattern))
+    compiled = _pattern("regex_full_match", one_string("regex_full_match", "pattern", pattern))
     matches = lambda text: compiled.fullmatch(text.decode("utf-8", "surrogateescape")) is not None
     return _mapped("regex_full_match", input, matches, bool)
 
@@ -493,7 +493,7 @@ def format(
 # ---------------------------------------------------------------------------------------------------------------------
 # Encodings
 
-_ENCODINGS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
+ENCODINGS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
 
 
 def unicode_transcode(
@@ -521,7 +521,7 @@ def unicode_transcode(
     >>> unicode_transcode(b"\\xe9", "latin-1", "UTF-8").numpy().decode()
     'é'
     """
-    _choice("unicode_transcode", "output_encoding", output_encoding, tuple(_ENCODINGS))
+    _choice("unicode_transcode", "output_encoding", output_encoding, tuple(ENCODINGS))
     change = functools.partial(
         characters,
         "unicode_transcode",
@@ -530,7 +530,7 @@ def unicode_transcode(
         integer("strings.unicode_transcode", "replacement_char", replacement_char, 0),
         boolean("strings.unicode_transcode", "replace_control_characters", replace_control_characters),
     )
-    return _mapped("unicode_transcode", input, lambda text: change(text).encode(_ENCODINGS[output_encoding]))
+    return _mapped("unicode_transcode", input, lambda text: change(text).encode(ENCODINGS[output_encoding]))
 
 
 def characters(
@@ -541,7 +541,7 @@ def characters(
     if not 0 <= replacement < 0x110000 or 0xD800 <= replacement < 0xE000:
         raise InvalidArgumentError(f"strings.{operation}: {replacement} is the code of no character")
     try:
-        decoded = content.decode(_ENCODINGS.get(encoding, encoding), errors)
+        decoded = content.decode(ENCODINGS.get(encoding, encoding), errors)
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
             f"strings.{operation}: {content[:40]!r} is not valid {encoding}: {error}"

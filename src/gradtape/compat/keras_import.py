@@ -1,0 +1,104 @@
+"""Importing Keras on gradtape, and its modules under the names `tensorflow.keras...` and `gradtape.keras...`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+# Names under which Keras's modules are also imported.
+_ALIASES = "tensorflow.keras.", "gradtape.keras."
+# The modules that `keras_adaptations` adapts; that file is imported with the first of them.
+_ADAPTED = {
+    "keras.src.backend.tensorflow.core",
+    "keras.src.trainers.data_adapters",
+    "keras.src.trainers.data_adapters.data_adapter_utils",
+    "keras.src.utils.dataset_utils",
+}
+
+
+class KerasFinder:
+    """Finder of Keras's modules under other names, and of those that are adapted, for `sys.meta_path`."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if name in _ADAPTED:
+            return self._adapted(name, path)
+        if name.startswith(_ALIASES):
+            parent, _, child = name.rpartition(".")
+            above = sys.modules.get(parent)
+            if above is not None and above.__name__.partition(".")[0] == "keras":
+                return ModuleSpec(name, _Alias(f"{above.__name__}.{child}"))  # type: ignore[arg-type]
+        return None
+
+    def _adapted(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        if not is_ours():
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return spec
+        spec.loader = _Adapting(spec.loader)  # type: ignore[assignment]
+        return spec
+
+
+class _Alias:
+    """Loader that gives a module that has another name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = import_module(
+            self._name
+        )  # which `import` takes in place of the new one
+
+
+class _Adapting:
+    """Loader that adapts a module of Keras when it has run."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        from .keras_adaptations import ADAPTATIONS
+
+        self._loader.exec_module(module)
+        ADAPTATIONS[module.__name__](module)
+
+
+def is_ours() -> bool:
+    """Return whether `tensorflow` is gradtape in this process."""
+    from .views import View
+
+    return isinstance(sys.modules.get("tensorflow"), View)
+
+
+def import_keras() -> ModuleType:
+    """Keras on gradtape.
+
+    Raises:
+        ImportError: if Keras runs on TensorFlow itself in this process.
+    """
+    from . import install
+
+    if "keras" not in sys.modules and "tensorflow" not in sys.modules:
+        install()
+    keras = import_module("keras")
+    backend = keras.backend.backend()
+    if backend == "tensorflow" and not is_ours():
+        raise ImportError(
+            "gradtape.keras: in this process Keras runs on TensorFlow itself, which was imported first. Import "
+            "gradtape before keras and tensorflow, or run the program with `gradtape run`"
+        )
+    return keras
