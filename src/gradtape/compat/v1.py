@@ -15,6 +15,7 @@ import gradtape
 
 from ..core.errors import UnimplementedError
 from ..files.events import read_events
+from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ _OWN: dict[str, Any] = {
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
     "nn.dropout": dropout,
     "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "io.tf_record_iterator": read_records,
     "train.summary_iterator": read_events,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
