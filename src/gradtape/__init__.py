@@ -215,6 +215,7 @@ if TYPE_CHECKING:
         types,
     )
     from .core.replicas import VariableAggregation, VariableSynchronization
+    from .data.optional import OptionalSpec
     from .initializers import (
         constant_initializer,
         ones_initializer,
@@ -234,6 +235,7 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "OptionalSpec",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
@@ -480,6 +482,7 @@ closed(
         "Module": ".train.module",
         "RaggedTensor": ".ops.ragged.ragged_tensor",
         "RaggedTensorSpec": ".ops.ragged.ragged_tensor",
+        "OptionalSpec": ".data.optional",
         "SparseTensor": ".ops.sparse.sparse_tensor",
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",

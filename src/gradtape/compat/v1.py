@@ -194,6 +194,7 @@ _OWN: dict[str, Any] = {
     "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
     "io.tf_record_iterator": read_records,
     "train.summary_iterator": read_events,
+    "reset_default_graph": _nothing,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),

@@ -13,7 +13,14 @@ from . import checks
 from .dataset import Dataset
 from .iterator import Iterator as DatasetIterator
 from .optional import Optional
-from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
+from .options import (
+    AutoShardPolicy,
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ThreadingOptions,
+)
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
 from .stage import Session, Stage
@@ -23,8 +30,10 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
     "AutotuneOptions",
     "DistributeOptions",
+    "ExternalStatePolicy",
     "OptimizationOptions",
     "Optional",
     "ThreadingOptions",

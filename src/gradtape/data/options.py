@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
+
+
+class AutoShardPolicy(enum.IntEnum):
+    """How elements are divided among workers: accepted, because there is one."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+class ExternalStatePolicy(enum.Enum):
+    """What happens to state outside of a dataset when the dataset is copied: accepted; no effect."""
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
 
 
 class _Names:
