@@ -94,6 +94,8 @@ class OptionalSpec(TypeSpec):
         """Return whether the value of an optional, or of another spec, has these specs."""
         if not isinstance(spec_or_value, (Optional, OptionalSpec)):
             return False
+        if self.element_spec is None or spec_or_value.element_spec is None:  # one that never had a value
+            return True
         own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
         return len(own) == len(other) and all(a.is_compatible_with(b) for a, b in zip(own, other))
 

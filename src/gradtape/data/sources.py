@@ -7,16 +7,27 @@ rows: shuffling, repeating, taking happen on the numbers, and a batch is cut out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..core.composite import TypeSpec
+from ..core.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert, convert_to_tensor
+from . import composites
 from .checks import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
@@ -52,6 +63,21 @@ class ArrayRows(Rows):
             part = slice(indices.start, indices.stop, indices.step)
             return self._pack([wrap(array[part]) for array in self._arrays])
         return self._pack([wrap(array.take(indices, 0)) for array in self._arrays])
+
+
+class TensorRows(Rows):
+    """The rows of tensors that lie side by side, sparse or ragged ones among them."""
+
+    def __init__(self, template: Any, leaves: list[Any]) -> None:
+        self._leaves = leaves
+        self._pack = packer(template)
+        self.spec = map_specs(composites.row_spec, spec_of(template))
+
+    def row(self, i: int) -> Any:
+        return self._pack([composites.row(leaf, i) for leaf in self._leaves])
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self._pack([composites.rows(leaf, indices) for leaf in self._leaves])
 
 
 class Progression(Rows):
@@ -140,23 +166,26 @@ class _GatherCursor(Cursor):
 def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
     element = as_element(tensors)
-    arrays = [_with_rows(leaf) for leaf in nest.flatten(element)]
-    if not arrays:
+    leaves = nest.flatten(element)
+    if not leaves:
         raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
-    lengths = {len(array) for array in arrays}
+    lengths = {_row_count(leaf) for leaf in leaves}
     if len(lengths) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
         )
-    return Gather(Numbers(lengths.pop()), ArrayRows(element, arrays))
+    dense = all(type(leaf) is Tensor for leaf in leaves)
+    rows = ArrayRows(element, [leaf._array for leaf in leaves]) if dense else TensorRows(element, leaves)
+    return Gather(Numbers(lengths.pop()), rows)
 
 
-def _with_rows(leaf: Any) -> Any:
-    if type(leaf) is not Tensor or not leaf.ndim:
+def _row_count(leaf: Any) -> int:
+    count = composites.row_count(leaf) if composites.has_rows(leaf) else None
+    if count is None:
         raise InvalidArgumentError(
             f"from_tensor_slices: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
         )
-    return leaf._array
+    return count
 
 
 def progression(start: int, stop: int, step: int, dtype: Any) -> Gather:
@@ -238,8 +267,34 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        for number, value in enumerate(self._generator(*self._args)):
+        with _as_tensorflow_errors():
+            values = enumerate(self._generator(*self._args))
+        while True:
+            with _as_tensorflow_errors():
+                number, value = next(values, (0, self))
+            if value is self:
+                return
             yield _matching(value, self._spec, number)
+
+
+_ERRORS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+    ((Exception,), UnknownError),
+]
+
+
+@contextmanager
+def _as_tensorflow_errors() -> Iterator[None]:
+    """Raise an error of the user's generator as TensorFlow's class for it; the error itself is the cause."""
+    try:
+        yield
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next(own for kinds, own in _ERRORS if isinstance(error, kinds))
+        raise kind(f"from_generator: {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -250,9 +305,9 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
                 "from_generator: output_signature says it all; leave output_types and output_shapes out"
             )
         for spec in nest.flatten(output_signature):
-            if not isinstance(spec, TensorSpec):
+            if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    f"from_generator: output_signature must be made of TensorSpec, and has {spec!r}"
+                    f"from_generator: output_signature must be made of TensorSpec and its kin, and has {spec!r}"
                 )
         return output_signature
     if output_types is None:
@@ -276,6 +331,11 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
     """A generated value as tensors, which must be what the signature says."""
     if isinstance(spec, TensorSpec):
         return _leaf(value, spec, number)
+    if isinstance(spec, TypeSpec):
+        if not spec.is_compatible_with(value):
+            given = spec_of(value) if composites.is_composite(value) else f"{value!r}"
+            raise _mismatch(number, given, str(spec))
+        return value
     if isinstance(spec, dict):
         if not isinstance(value, dict) or value.keys() != spec.keys():
             raise _mismatch(number, f"{value!r}", f"a dict with the keys {list(spec)}")

@@ -12,17 +12,19 @@ from typing import Any, Protocol, TypeAlias, Union
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.composite import TypeSpec
 from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import ShapeLike, TensorLike
+from . import composites
 
 # A value that becomes an element: values that become tensors, in tuples and dicts; datasets; None.
 Element: TypeAlias = Union[TensorLike, Mapping[Any, Any], "_Dataset", None]
 # The specs of an element, in the same structure.
-Specs: TypeAlias = Union[TensorSpec, "DatasetSpec", Sequence[Any], Mapping[Any, Any]]
+Specs: TypeAlias = Union[TypeSpec, "DatasetSpec", Sequence[Any], Mapping[Any, Any]]
 
 
 class _Dataset(Protocol):
@@ -73,7 +75,7 @@ def as_element(value: Any) -> Any:
         return {key: as_element(part) for key, part in value.items()}
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return kind(*map(as_element, value))
-    if value is None or is_dataset(value):
+    if value is None or is_dataset(value) or composites.is_composite(value):
         return value
     if isinstance(value, MutableMapping):  # an OrderedDict, a defaultdict: also here a list is a tensor
         made = copy.copy(value)
@@ -105,7 +107,7 @@ def component(structure: Any, i: int) -> str:
 def stack(elements: Sequence[Any]) -> Any:
     """One element that holds the given ones along a new first axis."""
     first = elements[0]
-    if type(first) is Tensor:
+    if type(first) is Tensor or composites.is_composite(first):
         return _stacked(elements, "the elements")
     columns = zip(*(_leaves(element, first) for element in elements))
     return nest.pack_sequence_as(
@@ -124,7 +126,9 @@ def _leaves(element: Any, first: Any) -> list[Any]:
     return nest.flatten(element)
 
 
-def _stacked(leaves: Sequence[Any], where: str) -> Tensor:
+def _stacked(leaves: Sequence[Any], where: str) -> Any:
+    if composites.is_composite(leaves[0]):
+        return composites.stack(leaves, where)
     arrays = [array_of(leaf, where) for leaf in leaves]
     first = arrays[0]
     for i, array in enumerate(arrays):
@@ -224,20 +228,21 @@ def spec_of(element: Any) -> Any:
 def _leaf_spec(leaf: Any) -> Any:
     if leaf is None:
         return None
+    if composites.is_composite(leaf):
+        return leaf._type_spec
     return DatasetSpec(leaf.element_spec) if is_dataset(leaf) else TensorSpec.from_tensor(leaf)
 
 
 def batched_spec(spec: Any, size: int | None) -> Any:
     """The spec of elements stacked along a new first axis."""
-    return map_specs(
-        lambda s: TensorSpec([size, *s.shape] if s.shape.rank is not None else None, s.dtype), spec
-    )
+    return map_specs(lambda s: composites.batched_spec(s, size), spec)
 
 
 def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
-    """`function` of the TensorSpecs in the same place; other leaves stay as they are in the first."""
+    """`function` of the specs of tensors in the same place; other leaves stay as they are in the first."""
+    kinds = (TensorSpec, *composites.SHAPED)
     return nest.map_structure(
-        lambda *leaves: function(*leaves) if isinstance(leaves[0], TensorSpec) else leaves[0], *specs
+        lambda *leaves: function(*leaves) if isinstance(leaves[0], kinds) else leaves[0], *specs
     )
 
 
@@ -262,6 +267,6 @@ def _zeros(spec: Any, length: int) -> Any:
         filler = b"" if s.dtype is dtypes.string else 0
         return wrap(np.full(shape, filler, s.dtype.numpy_dtype))
 
-    if any(isinstance(leaf, DatasetSpec) for leaf in nest.flatten(spec)):
-        raise ValueError("no example can be made for a dataset")
+    if not all(leaf is None or isinstance(leaf, TensorSpec) for leaf in nest.flatten(spec)):
+        raise ValueError("examples are made of dense tensors only")
     return map_specs(zeros, spec)

@@ -10,10 +10,11 @@ from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
+from . import composites
 from .checks import function as checked
 from .checks import shape as one_shape
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
-from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad
+from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, spec_of
 
 Function = Callable[..., Any]
 
@@ -285,21 +286,19 @@ class Unbatch(Stage):
 
     def elements(self, session: Session) -> Iterator[Any]:
         for batch in self.sources[0].open(session):
-            pack = packer(batch)
-            arrays = [array_of(leaf) for leaf in nest.flatten(batch)]
-            lengths = {array.shape[:1] for array in arrays}
-            if len(lengths) != 1 or () in lengths:
+            pack, leaves = packer(batch), nest.flatten(batch)
+            counts = {composites.row_count(leaf) if composites.has_rows(leaf) else None for leaf in leaves}
+            count = counts.pop()
+            if counts or count is None:
                 raise InvalidArgumentError(
-                    "unbatch: all components need the same first axis; their shapes are "
-                    f"{[list(array.shape) for array in arrays]}"
+                    "unbatch: all components need the same first axis, and they are "
+                    f"{[str(spec) for spec in nest.flatten(spec_of(batch))]}"
                 )
-            for i in range(len(arrays[0])):
-                yield pack([wrap(array[i, ...]) for array in arrays])
+            for i in range(count):
+                yield pack([composites.row(leaf, i) for leaf in leaves])
 
     def describe(self) -> Any:
-        return map_specs(
-            lambda s: TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype), self.sources[0].spec
-        )
+        return map_specs(composites.row_spec, self.sources[0].spec)
 
 
 class Zip(Stage):
@@ -340,4 +339,9 @@ class _ZipCursor(Cursor):
 
 
 def _trimmed(block: Any, count: int) -> Any:
-    return nest.map_structure(lambda leaf: wrap(leaf._array[:count]), block)
+    return nest.map_structure(
+        lambda leaf: (
+            wrap(leaf._array[:count]) if type(leaf) is Tensor else composites.rows(leaf, range(count))
+        ),
+        block,
+    )
