@@ -180,7 +180,7 @@ def slices(tensors: Any) -> Gather:
 
 
 def _row_count(leaf: Any) -> int:
-    count = composites.row_count(leaf) if composites.has_rows(leaf) else None
+    count = composites.row_count(leaf)
     if count is None:
         raise InvalidArgumentError(
             f"from_tensor_slices: {leaf!r} has no first axis to slice along; from_tensors makes it one element"

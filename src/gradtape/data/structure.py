@@ -240,9 +240,8 @@ def batched_spec(spec: Any, size: int | None) -> Any:
 
 def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
     """`function` of the specs of tensors in the same place; other leaves stay as they are in the first."""
-    kinds = (TensorSpec, *composites.SHAPED)
     return nest.map_structure(
-        lambda *leaves: function(*leaves) if isinstance(leaves[0], kinds) else leaves[0], *specs
+        lambda *leaves: function(*leaves) if isinstance(leaves[0], composites.SPECS) else leaves[0], *specs
     )
 
 

@@ -287,7 +287,7 @@ class Unbatch(Stage):
     def elements(self, session: Session) -> Iterator[Any]:
         for batch in self.sources[0].open(session):
             pack, leaves = packer(batch), nest.flatten(batch)
-            counts = {composites.row_count(leaf) if composites.has_rows(leaf) else None for leaf in leaves}
+            counts = {composites.row_count(leaf) for leaf in leaves}
             count = counts.pop()
             if counts or count is None:
                 raise InvalidArgumentError(
