@@ -471,6 +471,8 @@ class Dataset:
     ) -> Dataset:
         """`map_func` of each element.
 
+        Where JAX is in use, the function is traced once at once, so that a mistake in it shows here.
+
         Args:
             map_func: takes an element; the parts of a tuple as arguments.
             num_parallel_calls: how many threads call it; AUTOTUNE uses threads if it is slow.
