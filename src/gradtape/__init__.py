@@ -41,7 +41,7 @@ from .core.scopes import (
     name_scope,
 )
 from .core.shapes import TensorShape
-from .core.spec import TensorSpec
+from .core.spec import TensorSpec, type_spec_from_value
 from .core.tape import GradientTape, UnconnectedGradients
 from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
@@ -203,8 +203,10 @@ if TYPE_CHECKING:
         nn,
         optimizers,
         profiler,
+        quantization,
         ragged,
         raw_ops,
+        sets,
         signal,
         sparse,
         strings,
@@ -225,6 +227,7 @@ if TYPE_CHECKING:
     )
     from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+    from .ops.strings.texts import as_string
     from .train.module import Module
     from .train.progress import progress
 
@@ -258,6 +261,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -388,6 +392,7 @@ __all__ = [
     "profiler",
     "progress",
     "py_function",
+    "quantization",
     "ragged",
     "random",
     "random_normal_initializer",
@@ -416,6 +421,7 @@ __all__ = [
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",
@@ -458,6 +464,7 @@ __all__ = [
     "truncatediv",
     "truncatemod",
     "tuple",
+    "type_spec_from_value",
     "types",
     "uint8",
     "uint16",
@@ -487,6 +494,7 @@ closed(
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
+        "as_string": ".ops.strings.texts",
         "audio": ".audio",
         "autograph": ".autograph",
         "bitwise": ".bitwise",
@@ -510,10 +518,12 @@ closed(
         "optimizers": ".optimizers",
         "profiler": ".profiler",
         "progress": ".train.progress",
+        "quantization": ".quantization",
         "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
+        "sets": ".sets",
         "signal": ".signal",
         "sparse": ".sparse",
         "strings": ".strings",

@@ -71,7 +71,7 @@ class OptionalSpec(TypeSpec):
     Args:
         element_spec: the specs of the value.
 
-    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value([1, 2]))
+    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value(convert([1, 2])))
     True
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.composite import TypeSpec
+from ..core.composite import CompositeTensor, TypeSpec
 from ..core.errors import (
     DTypeError,
     InvalidArgumentError,
@@ -27,7 +27,6 @@ from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert, convert_to_tensor
-from . import composites
 from .checks import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
@@ -63,21 +62,6 @@ class ArrayRows(Rows):
             part = slice(indices.start, indices.stop, indices.step)
             return self._pack([wrap(array[part]) for array in self._arrays])
         return self._pack([wrap(array.take(indices, 0)) for array in self._arrays])
-
-
-class TensorRows(Rows):
-    """The rows of tensors that lie side by side, sparse or ragged ones among them."""
-
-    def __init__(self, template: Any, leaves: list[Any]) -> None:
-        self._leaves = leaves
-        self._pack = packer(template)
-        self.spec = map_specs(composites.row_spec, spec_of(template))
-
-    def row(self, i: int) -> Any:
-        return self._pack([composites.row(leaf, i) for leaf in self._leaves])
-
-    def take(self, indices: Sequence[int]) -> Any:
-        return self._pack([composites.rows(leaf, indices) for leaf in self._leaves])
 
 
 class Progression(Rows):
@@ -167,25 +151,60 @@ def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
     element = as_element(tensors)
     leaves = nest.flatten(element)
-    if not leaves:
+    if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return _slices_of_composites(element, leaves)
+    arrays = [_with_rows(leaf) for leaf in leaves]
+    if not arrays:
         raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
-    lengths = {_row_count(leaf) for leaf in leaves}
+    return Gather(Numbers(_same_length({len(array) for array in arrays})), ArrayRows(element, arrays))
+
+
+class CompositeRows(Rows):
+    """The rows of a sparse or ragged tensor."""
+
+    def __init__(self, composite: Any) -> None:
+        from . import composite_elements  # brings sparse and ragged tensors
+
+        self._do, self._composite = composite_elements, composite
+        self.count = composite_elements.count(composite)
+        self.spec = composite_elements.of_rows(composite._type_spec)
+
+    def row(self, i: int) -> Any:
+        return self._do.row(self._composite, i)
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self._do.take(self._composite, indices)
+
+
+def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
+    parts: list[Rows] = []
+    lengths = set()
+    for leaf in leaves:
+        if isinstance(leaf, CompositeTensor):
+            rows = CompositeRows(leaf)
+            parts.append(rows)
+            lengths.add(rows.count)
+        else:
+            array = _with_rows(leaf)
+            parts.append(ArrayRows(leaf, [array]))
+            lengths.add(len(array))
+    return Gather(Numbers(_same_length(lengths)), ZippedRows(element, parts))
+
+
+def _same_length(lengths: set[int]) -> int:
     if len(lengths) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
         )
-    dense = all(type(leaf) is Tensor for leaf in leaves)
-    rows = ArrayRows(element, [leaf._array for leaf in leaves]) if dense else TensorRows(element, leaves)
-    return Gather(Numbers(lengths.pop()), rows)
+    return lengths.pop()
 
 
-def _row_count(leaf: Any) -> int:
-    count = composites.row_count(leaf)
-    if count is None:
+def _with_rows(leaf: Any) -> Any:
+    if type(leaf) is not Tensor or not leaf.ndim:
         raise InvalidArgumentError(
             f"from_tensor_slices: {leaf!r} has no first axis to slice along; from_tensors makes it one element"
         )
-    return count
+    return leaf._array
 
 
 def progression(start: int, stop: int, step: int, dtype: Any) -> Gather:
@@ -294,7 +313,7 @@ def _as_tensorflow_errors() -> Iterator[None]:
         raise
     except Exception as error:
         kind = next(own for kinds, own in _ERRORS if isinstance(error, kinds))
-        raise kind(f"from_generator: {type(error).__name__}: {error}") from error
+        raise kind(f"from_generator: the generator raised {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -333,8 +352,7 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
         return _leaf(value, spec, number)
     if isinstance(spec, TypeSpec):
         if not spec.is_compatible_with(value):
-            given = spec_of(value) if composites.is_composite(value) else f"{value!r}"
-            raise _mismatch(number, given, str(spec))
+            raise _mismatch(number, f"{value!r}", f"{spec}")
         return value
     if isinstance(spec, dict):
         if not isinstance(value, dict) or value.keys() != spec.keys():

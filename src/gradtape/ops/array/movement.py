@@ -263,7 +263,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
         return given if type(x) is Tensor else identity(given)
     if "string" in (to.name, source.name):
         raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
-    if (to.is_floating or to.is_complex) and (source.is_floating or source.is_complex):
+    if to.has_gradients and source.has_gradients:
         return apply1(cast_, given, {"dtype": to.name, "source": source.name})
     return apply1(cast_without_gradient, given, {"dtype": to.name})
 
