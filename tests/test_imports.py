@@ -78,6 +78,7 @@ LAYERS = [
     "distribute",
     "train",
     "explain",
+    "summary",
     "",
     "compat",
     "command",

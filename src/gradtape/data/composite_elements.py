@@ -55,14 +55,21 @@ def take(composite: Any, numbers: Sequence[int]) -> Any:
 
 
 def stack(column: Sequence[Any]) -> Any:
-    """Elements along a new first axis."""
-    if isinstance(column[0], RaggedTensor):
+    """Elements along a new first axis. Sparse ones may differ in shape: the largest lengths count.
+
+    Raises:
+        TypeError: for elements that cannot be stacked, or are not all of one kind.
+    """
+    kind = type(column[0])
+    if kind not in (RaggedTensor, SparseTensor) or any(type(x) is not kind for x in column):
+        kinds = sorted({type(x).__name__ for x in column})
+        raise TypeError(f"batch: the elements are {' and '.join(kinds)}, which cannot be stacked")
+    if kind is RaggedTensor:
         return stacked_rows("batch", column)
-    if any(x.lengths != column[0].lengths for x in column):
-        raise InvalidArgumentError(
-            f"batch: sparse elements differ in shape: {column[0].shape} and {[x.shape for x in column[1:]]}"
-        )
-    return concat(0, [expand_dims(x, 0) for x in column])
+    ranks = {len(x.lengths) for x in column}
+    if len(ranks) > 1:
+        raise InvalidArgumentError(f"batch: sparse elements differ in rank: {sorted(ranks)}")
+    return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
 
 
 def batched(spec: CompositeSpec, size: int | None) -> CompositeSpec:

@@ -94,6 +94,8 @@ class OptionalSpec(TypeSpec):
         """Return whether `spec_or_value`, an optional or the spec of one, has a value of these specs."""
         if not isinstance(spec_or_value, (Optional, OptionalSpec)):
             return False
+        if self.element_spec is None or spec_or_value.element_spec is None:  # one that never had a value
+            return True
         own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
         return len(own) == len(other) and all(a.is_compatible_with(b) for a, b in zip(own, other))
 

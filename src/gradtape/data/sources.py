@@ -7,13 +7,22 @@ rows: shuffling, repeating, taking happen on the numbers, and a batch is cut out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.composite import CompositeSpec, CompositeTensor
-from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..core.composite import CompositeTensor, TypeSpec
+from ..core.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
@@ -277,8 +286,34 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        for number, value in enumerate(self._generator(*self._args)):
+        with _as_tensorflow_errors():
+            values = enumerate(self._generator(*self._args))
+        while True:
+            with _as_tensorflow_errors():
+                number, value = next(values, (0, self))
+            if value is self:
+                return
             yield _matching(value, self._spec, number)
+
+
+_ERRORS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+    ((Exception,), UnknownError),
+]
+
+
+@contextmanager
+def _as_tensorflow_errors() -> Iterator[None]:
+    """Raise an error of the user's generator as TensorFlow's class for it; the error itself is the cause."""
+    try:
+        yield
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next(own for kinds, own in _ERRORS if isinstance(error, kinds))
+        raise kind(f"from_generator: the generator raised {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -289,9 +324,9 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
                 "from_generator: output_signature says it all; leave output_types and output_shapes out"
             )
         for spec in nest.flatten(output_signature):
-            if not isinstance(spec, (TensorSpec, CompositeSpec)):
+            if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    f"from_generator: output_signature must be made of TensorSpec, and has {spec!r}"
+                    f"from_generator: output_signature must be made of TensorSpec and its kin, and has {spec!r}"
                 )
         return output_signature
     if output_types is None:
@@ -315,7 +350,7 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
     """A generated value as tensors, which must be what the signature says."""
     if isinstance(spec, TensorSpec):
         return _leaf(value, spec, number)
-    if isinstance(spec, CompositeSpec):
+    if isinstance(spec, TypeSpec):
         if not spec.is_compatible_with(value):
             raise _mismatch(number, f"{value!r}", f"{spec}")
         return value
