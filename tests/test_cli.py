@@ -380,7 +380,7 @@ CHECKED = [
     ("import tensorflow.lite", ["1 lite"]),
     ("import tensorflow.lite as lite\nlite.Interpreter", ["1 lite", "2 lite.Interpreter"]),
     ("import tensorflow as tf\nK = tf.keras\nK.optimizers.SGD\nK.layers.Dens(1)", ["4 keras.layers.Dens"]),
-    ("import tensorflow as tf\nL = tf.keras.layers\nL.Dense\nL.Dens", ["3 keras.layers.Dens"]),
+    ("import tensorflow as tf\nL = tf.keras.layers\nL.Dense\nL.Dens", ["4 keras.layers.Dens"]),
     ("import tensorflow as tf\ntf.float32.max\ntf.Variable.assign\ntf.Variable.nonsense", ["4 Variable.nonsense"]),
     ("import tensorflow as tf\ntf.constant(1.0).nonsense\ntf.__version__", []),
     ("def f():\n    return tf.log(1)\nimport tensorflow as tf", ["2 log"]),
