@@ -62,16 +62,20 @@ def take(composite: Any, numbers: Sequence[int]) -> Any:
 
 
 def stack(column: Sequence[Any]) -> Any:
-    """Elements along a new first axis. Sparse ones of different lengths become as long as the longest."""
-    if isinstance(column[0], RaggedTensor):
+    """Elements along a new first axis. Sparse ones may differ in shape: the largest lengths count.
+
+    Raises:
+        TypeError: for elements that cannot be stacked, or are not all of one kind.
+    """
+    kind = type(column[0])
+    if kind not in (RaggedTensor, SparseTensor) or any(type(x) is not kind for x in column):
+        kinds = sorted({type(x).__name__ for x in column})
+        raise TypeError(f"batch: the elements are {' and '.join(kinds)}, which cannot be stacked")
+    if kind is RaggedTensor:
         return stacked_rows("batch", column)
-    if not isinstance(column[0], SparseTensor):
-        kind = type(column[0]).__name__
-        raise TypeError(f"batch: several elements of the kind {kind} cannot be put together as one")
-    if any(len(x.lengths) != len(column[0].lengths) for x in column):
-        raise InvalidArgumentError(
-            f"batch: sparse elements differ in rank: {column[0].shape} and {[x.shape for x in column[1:]]}"
-        )
+    ranks = {len(x.lengths) for x in column}
+    if len(ranks) > 1:
+        raise InvalidArgumentError(f"batch: sparse elements differ in rank: {sorted(ranks)}")
     return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
 
 

@@ -71,7 +71,7 @@ class OptionalSpec(TypeSpec):
         element_spec: the specs of the value.
 
     >>> from gradtape import TensorSpec
-    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value([1, 2]))
+    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value(convert([1, 2])))
     True
     """
 
@@ -91,13 +91,13 @@ class OptionalSpec(TypeSpec):
         return Optional
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Return whether the value of an optional, or of another spec, has these specs."""
+        """Return whether `spec_or_value`, an optional or the spec of one, has a value of these specs."""
         if not isinstance(spec_or_value, (Optional, OptionalSpec)):
             return False
+        if self.element_spec is None or spec_or_value.element_spec is None:  # one that never had a value
+            return True
         own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
-        return len(own) == len(other) and all(
-            a is b if a is None or b is None else a.is_compatible_with(b) for a, b in zip(own, other)
-        )
+        return len(own) == len(other) and all(a.is_compatible_with(b) for a, b in zip(own, other))
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.element_spec,)

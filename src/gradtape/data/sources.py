@@ -7,13 +7,22 @@ rows: shuffling, repeating, taking happen on the numbers, and a batch is cut out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes, nest
 from ..core.composite import CompositeTensor, TypeSpec
-from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError, OpError, UnknownError
+from ..core.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
@@ -132,7 +141,7 @@ class _GatherCursor(Cursor):
 
     def block(self, n: int) -> tuple[int, Any]:
         numbers = self._numbers.some(n)
-        return len(numbers), self._rows.take(numbers) if len(numbers) else None
+        return len(numbers), self._rows.take(numbers)
 
     def skip(self, n: int) -> int:
         return self._numbers.skip(n)
@@ -295,19 +304,34 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        for number, value in enumerate(self._values()):
+        with _as_tensorflow_errors():
+            values = enumerate(self._generator(*self._args))
+        while True:
+            with _as_tensorflow_errors():
+                number, value = next(values, (0, self))
+            if value is self:
+                return
             yield _matching(value, self._spec, number)
 
-    def _values(self) -> Iterator[Any]:
-        """What the generator yields; its errors become those that a dataset of TensorFlow raises."""
-        try:
-            yield from self._generator(*self._args)
-        except OpError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"from_generator: {type(error).__name__}: {error}") from error
-        except Exception as error:
-            raise UnknownError(f"from_generator: {type(error).__name__}: {error}") from error
+
+_ERRORS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+    ((Exception,), UnknownError),
+]
+
+
+@contextmanager
+def _as_tensorflow_errors() -> Iterator[None]:
+    """Raise an error of the user's generator as TensorFlow's class for it; the error itself is the cause."""
+    try:
+        yield
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next(own for kinds, own in _ERRORS if isinstance(error, kinds))
+        raise kind(f"from_generator: the generator raised {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -320,8 +344,7 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
         for spec in nest.flatten(output_signature):
             if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    "from_generator: output_signature must be made of TensorSpec (or SparseTensorSpec, "
-                    f"RaggedTensorSpec, OptionalSpec), and has {spec!r}"
+                    f"from_generator: output_signature must be made of TensorSpec and its kin, and has {spec!r}"
                 )
         return output_signature
     if output_types is None:

@@ -13,6 +13,7 @@ from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from .checks import function as checked
 from .checks import shape as one_shape
+from .rehearsal import rehearse
 from .sources import slices
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
 from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, stack
@@ -52,6 +53,8 @@ class Map(Stage):
     def __init__(self, source: Stage, function: Any) -> None:
         super().__init__(source)
         self._call = spread(function, "map: map_func")
+        if source.known():
+            self._spec = rehearse(self.made, getattr(function, "__code__", None), source.spec)
 
     def made(self, element: Any) -> Any:
         """The new element for an element. A list of results becomes a tuple, as in TensorFlow."""
