@@ -34,7 +34,7 @@ class KerasFinder:
         return None
 
     def _adapted(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        if not is_ours():
+        if "tensorflow" in sys.modules and not is_ours():  # not yet imported, it will be ours
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:
