@@ -82,7 +82,18 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     except (AttributeError, TypeError):
         for n in shape:
             known(name, "a shape, size or place", getattr(n, "_array", n))
+    try:
+        return tuple([_length(n) for n in shape])
+    except (AttributeError, TypeError):
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
+
+
+def _length(n: Any) -> int:
+    """An integer, or a floating tensor that holds one, which a list of lengths may hold."""
+    if isinstance(n, Tensor) and not n.ndim and n.dtype.is_floating and float(n).is_integer():
+        return int(n)
+    length: int = n.__index__()
+    return length
 
 
 def new_shape(name: str, shape: Any) -> tuple[int, ...]:
