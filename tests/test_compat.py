@@ -7,6 +7,7 @@ import pydoc
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import gradtape as tf
@@ -286,3 +287,51 @@ def test_texts_and_bytes():
     for function in (compat.as_bytes, compat.as_text):
         with pytest.raises(TypeError, match="text or bytes"):
             function(1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# TensorFlow 1's own functions; the numbers are TensorFlow 2.21's
+
+LOGITS = np.float32(np.random.default_rng(0).normal(size=(6, 2, 4))) * 2
+
+
+def test_ctc_as_in_version_one():
+    v1 = tf.compat.v1.nn
+    labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32([1, 2, 0, 0]), [2, 3])
+    np.testing.assert_allclose(v1.ctc_loss(labels, LOGITS, [6, 5]), [5.142151, 8.885946], rtol=1e-5)
+    batch_major = v1.ctc_loss(labels, logits=LOGITS.swapaxes(0, 1), sequence_length=[6, 5], time_major=False)
+    np.testing.assert_allclose(batch_major, [5.142151, 8.885946], rtol=1e-5)
+    collapsed = v1.ctc_loss(labels, LOGITS, [6, 5], preprocess_collapse_repeated=True)
+    np.testing.assert_allclose(collapsed, [5.142151, 6.2396894], rtol=1e-5)
+    decoded, scores = v1.ctc_beam_search_decoder(LOGITS, [6, 5], beam_width=5, top_paths=2)
+    assert decoded[0].values.numpy().tolist() == [2, 0, 1, 2, 1]
+    assert scores.shape == [2, 2]
+
+
+def test_repeated_labels_are_merged_in_version_one():
+    sure = np.full((5, 1, 3), -20, np.float32)
+    sure[range(5), 0, [0, 2, 0, 1, 1]] = 20
+    merged, _ = tf.compat.v1.nn.ctc_beam_search_decoder(sure, [5])
+    plain, _ = tf.compat.v1.nn.ctc_beam_search_decoder(sure, [5], merge_repeated=False)
+    assert (merged[0].values.numpy().tolist(), plain[0].values.numpy().tolist()) == ([0, 1], [0, 0, 1])
+    assert merged[0].indices.numpy().tolist() == [[0, 0], [0, 1]]
+    assert merged[0].dense_shape.numpy().tolist() == [1, 2]
+
+
+def test_variables_and_initializers_of_version_one():
+    v1 = tf.compat.v1
+    v = tf.Variable(1.0)
+    assert [float(v1.assign(v, 5.0)), float(v1.assign_add(v, 2.0)), float(v1.assign_sub(v, 4.0))] == [
+        5.0,
+        7.0,
+        3.0,
+    ]
+    v1.reset_default_graph()
+    assert v1.random_normal_initializer(3.0, 0.0, dtype="float64")([2]).numpy().tolist() == [3.0, 3.0]
+    drawn = v1.random_uniform_initializer(dtype=tf.float64)([100]).numpy()
+    assert drawn.dtype == np.float64
+    assert 0 <= drawn.min() < 0.2 < 0.8 < drawn.max() < 1
+    part = tf.SparseTensor([[0, 1]], [1.0], [1, 2])
+    assert v1.sparse_concat(axis=1, sp_inputs=[part, part]).indices.numpy().tolist() == [[0, 1], [0, 3]]
+    assert isinstance(v1.Dimension(3), v1.Dimension)
+    assert int(v1.Dimension(v1.Dimension(3))) == 3

@@ -854,9 +854,17 @@ def test_an_iterator_moves_on_inside_a_function():
         float(step(iterator))
 
 
+def test_a_function_takes_elements_of_open_shape_as_plain_python():
+    step = tf.function(lambda x: tf.reduce_sum(x))
+    several = tf.function(lambda iterator: [step(next(iterator)), step(iterator.get_next())])
+    iterator = iter(Dataset.range(5).batch(2).take(2).concatenate(Dataset.range(3).batch(3)))
+    assert [int(x) for x in several(iterator)] == [1, 5]
+    assert step.experimental_get_tracing_count() == 1
+    with pytest.raises(tf.errors.OutOfRangeError):
+        several(iterator)
+
+
 def test_what_a_function_cannot_know_is_refused():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="drop_remainder=True"):
-        tf.function(lambda it: next(it))(iter(Dataset.range(5).batch(2)))
     sizes = iter([2, 3, 1])
     dataset = Dataset.range(9).take_while(lambda x: x < sizes_now[0])
     sizes_now = [next(sizes)]

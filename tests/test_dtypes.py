@@ -191,3 +191,30 @@ def test_bfloat16_needs_its_package_only_when_used():
     program += "; tf.ones((), tf.bfloat16); print('ml_dtypes' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("name", "largest", "enum"), [("float8_e5m2", 57344, 24), ("float8_e4m3fn", 448, 25)]
+)
+def test_floats_of_eight_bits(name, largest, enum, tmp_path):
+    dtype = getattr(tf.dtypes.experimental, name)
+    assert (tf.as_dtype(name), float(dtype.max), dtype.as_datatype_enum, dtype.size) == (
+        dtype,
+        largest,
+        enum,
+        1,
+    )
+    x = tf.constant([1.0, -0.3, 3.3, 1e-9])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.cast(tf.cast(x, name), "float32")
+    assert tape.gradient(y, x) is None
+    assert y.numpy().tolist() == [1.0, -0.3125, 3.5 if name == "float8_e5m2" else 3.25, 0.0]
+    assert (
+        tf.function(lambda x: tf.cast(tf.cast(x, name), "float32"))(x).numpy().tolist() == y.numpy().tolist()
+    )
+    variable = tf.Variable(tf.cast(x, name))
+    path = tf.train.Checkpoint(v=variable).save(str(tmp_path / "ckpt"))
+    variable.assign(tf.zeros([4], name))
+    tf.train.Checkpoint(v=variable).restore(path)
+    assert tf.cast(variable, "float32").numpy().tolist() == y.numpy().tolist()

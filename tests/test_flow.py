@@ -716,3 +716,79 @@ def test_nothing_as_large_as_the_weights_is_kept_for_each_step(body):
     step(rows)
     (program,) = step._programs.values()
     assert max(sizes(program.executable.graph.code.jaxpr)) < 50 * 40 * 40 / 2
+
+
+# -- loops whose length follows from numbers --------------------------------------------------------------------------
+
+
+def primitives(jaxpr):
+    from jax.extend.core import jaxprs_in_params
+
+    inner = [name for e in jaxpr.eqns for j in jaxprs_in_params(e.params) for name in primitives(j)]
+    return [e.primitive.name for e in jaxpr.eqns] + inner
+
+
+def gradient_program(body, start, go_on, limit=None):
+    """A compiled gradient of a `while_loop`, eagerly and compiled, and the names of what it is made of."""
+    w = tf.Variable([[0.3, -0.2], [0.1, 0.4]])
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            *_, y = tf.while_loop(go_on, lambda *v: body(w, *v), (*start, x), maximum_iterations=limit)
+        return tape.gradient(y, [x, w], unconnected_gradients="zero")
+
+    x = tf.constant([[1.0, 2.0]])
+    compiled = tf.function(gradient)
+    for ours, expected in zip(compiled(x), gradient(x), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5)
+    (program,) = compiled._programs.values()
+    return primitives(program.executable.graph.code.jaxpr)
+
+
+@pytest.mark.parametrize("limit", [None, 3, 9])
+@pytest.mark.parametrize(
+    ("start", "go_on", "step"),
+    [
+        ([tf.constant(0)], lambda i, x: i < 5, lambda i: [i + 1]),
+        ([tf.constant(10)], lambda i, x: i >= 0, lambda i: [i - 3]),
+        ([tf.constant(1.0)], lambda i, x: tf.logical_and(i < 40.0, i > 0.0), lambda i: [i * 2.0]),
+        ([tf.constant(0), tf.constant(1)], lambda i, j, x: i + j < 12, lambda i, j: [j, i + j]),
+        ([tf.constant(7)], lambda i, x: i < 5, lambda i: [i + 1]),
+    ],
+)
+def test_a_loop_that_numbers_end_is_one_of_known_length(start, go_on, step, limit):
+    names = gradient_program(lambda w, *v: (*step(*v[:-1]), tf.tanh(v[-1] @ w)), start, go_on, limit)
+    assert "while" not in names
+    assert "cond" not in names
+
+
+def test_a_loop_that_a_value_ends_is_not():
+    names = gradient_program(
+        lambda w, i, x: (i + 1, tf.tanh(x @ w)), [tf.constant(0)], lambda i, x: tf.reduce_sum(x) > 0.2, 4
+    )
+    assert "cond" in names
+
+
+def test_rows_that_a_loop_reads_are_scattered_once():
+    w = tf.Variable([[0.3, -0.2], [0.1, 0.4]])
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = tf.TensorArray(tf.float32, size=6).unstack(x)
+            _, y = tf.while_loop(
+                lambda i, y: i < 6,
+                lambda i, y: (i + 1, tf.tanh(y @ w + rows.read(i))),
+                (0, tf.zeros((1, 2))),
+            )
+        return tape.gradient(y, x)
+
+    x = tf.random.stateless_normal((6, 2), (1, 2))
+    compiled = tf.function(gradient)
+    np.testing.assert_allclose(compiled(x), gradient(x), rtol=1e-5)
+    (program,) = compiled._programs.values()
+    jaxpr = program.executable.graph.code.jaxpr
+    (backwards,) = [e for e in jaxpr.eqns if e.primitive.name == "scan" and e.params["reverse"]]
+    assert "scatter-add" not in primitives(backwards.params["jaxpr"].jaxpr)
+    assert "scatter-add" in primitives(jaxpr)

@@ -202,8 +202,10 @@ if TYPE_CHECKING:
         metrics,
         nn,
         optimizers,
+        quantization,
         ragged,
         raw_ops,
+        sets,
         signal,
         sparse,
         strings,
@@ -221,6 +223,7 @@ if TYPE_CHECKING:
     )
     from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+    from .ops.strings.texts import as_string
     from .train.module import Module
     from .train.progress import progress
 
@@ -254,6 +257,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -383,6 +387,7 @@ __all__ = [
     "print",
     "progress",
     "py_function",
+    "quantization",
     "ragged",
     "random",
     "random_normal_initializer",
@@ -411,6 +416,7 @@ __all__ = [
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",
@@ -479,6 +485,7 @@ closed(
         "SparseTensorSpec": ".ops.sparse.sparse_tensor",
         "VariableAggregation": ".core.replicas",
         "VariableSynchronization": ".core.replicas",
+        "as_string": ".ops.strings.texts",
         "audio": ".audio",
         "autograph": ".autograph",
         "bitwise": ".bitwise",
@@ -501,10 +508,12 @@ closed(
         "ones_initializer": ".initializers",
         "optimizers": ".optimizers",
         "progress": ".train.progress",
+        "quantization": ".quantization",
         "ragged": ".ragged",
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
+        "sets": ".sets",
         "signal": ".signal",
         "sparse": ".sparse",
         "strings": ".strings",

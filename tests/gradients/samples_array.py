@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import gradtape.ops.array.dynamic_slices  # noqa: F401  no public namespace imports it
+
 from .entries import case, of
 
 
@@ -79,4 +81,24 @@ ORDER = {
         case((0,), (0,), np.zeros(0, int), largest=True),
     ),
     "check_numerics": of(lambda x, *, message: x, case((2, 3), message=""), case((0,), message="")),
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Slices at places computed
+
+
+def _update_block(x, update, start):
+    return jax.lax.dynamic_update_slice(x, update, [jnp.maximum(s, 0) for s in start])
+
+
+DYNAMIC_SLICES = {
+    "update_block": of(
+        _update_block,
+        case((5,), (2,), np.array([1])),
+        case((3, 4), (2, 2), np.array([2, -3])),
+        case((3, 4), (3, 1), np.array([9, 2])),
+        case((), (), np.zeros(0, int)),
+        case((2, 3), (0, 3), np.array([1, 0])),
+        complex=True,
+    ),
 }

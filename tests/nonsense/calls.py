@@ -29,8 +29,9 @@ NAMESPACES = [
     "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy", "image",
     "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
-    "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "random", "random.experimental",
-    "raw_ops", "signal", "sparse", "strings", "test",
+    "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
+    "random", "random.experimental",
+    "raw_ops", "sets", "signal", "sparse", "strings", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.

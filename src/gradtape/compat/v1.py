@@ -9,16 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradtape
 
 from ..core.errors import UnimplementedError
 from ..names.missing import ADVICE, RENAMED, missing
-
-if TYPE_CHECKING:
-    from ..core.tensor import Tensor
-    from ..core.types import ShapeLike, TensorLike
+from . import v1_functions as functions
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Functions with other arguments: their old order; `old=new` is a name that changed, `old=` one without an effect.
@@ -133,52 +130,6 @@ def _cast(dtype: str) -> Callable[..., Any]:
     return lambda x, name=None: gradtape.cast(x, dtype)
 
 
-def dropout(
-    x: TensorLike,
-    keep_prob: float | Tensor | None = None,
-    noise_shape: ShapeLike | None = None,
-    seed: int | None = None,
-    name: str | None = None,
-    rate: float | Tensor | None = None,
-) -> Tensor:
-    """`tf.nn.dropout` by the share that is kept, or by the rate that is dropped.
-
-    Raises:
-        ValueError: unless one of `keep_prob` and `rate` is given.
-
-    >>> dropout(gradtape.ones(3), keep_prob=1.0).numpy()
-    array([1., 1., 1.], dtype=float32)
-    """
-    if (keep_prob is None) == (rate is None):
-        raise ValueError("compat.v1.nn.dropout: give one of keep_prob and rate")
-    dropped = rate if keep_prob is None else 1 - keep_prob
-    assert dropped is not None
-    return gradtape.nn.dropout(x, dropped, noise_shape, seed, name)
-
-
-def softmax_cross_entropy_with_logits(
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
-    dim: int = -1,
-    name: str | None = None,
-    axis: int | None = None,
-) -> Tensor:
-    """`tf.nn.softmax_cross_entropy_with_logits`, but no gradient flows into the labels.
-
-    Raises:
-        ValueError: if `labels` or `logits` is missing.
-
-    >>> round(float(softmax_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])), 4)
-    0.6931
-    """
-    if labels is None or logits is None:
-        raise ValueError("compat.v1.nn.softmax_cross_entropy_with_logits: give labels and logits")
-    constant = gradtape.stop_gradient(labels)
-    return gradtape.nn.softmax_cross_entropy_with_logits(
-        constant, logits, dim if axis is None else axis, name
-    )
-
-
 _OWN: dict[str, Any] = {
     "disable_eager_execution": _refused("disable_eager_execution"),
     "disable_v2_behavior": _refused("disable_v2_behavior"),
@@ -188,9 +139,18 @@ _OWN: dict[str, Any] = {
     "enable_v2_behavior": _nothing,
     "enable_v2_tensorshape": _nothing,
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
-    "nn.dropout": dropout,
-    "nn.softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "Dimension": functions.Dimension,
+    "assign": functions.assign,
+    "assign_add": functions.assign_add,
+    "assign_sub": functions.assign_sub,
+    "nn.ctc_beam_search_decoder": functions.ctc_beam_search_decoder,
+    "nn.ctc_loss": functions.ctc_loss,
+    "nn.dropout": functions.dropout,
+    "nn.softmax_cross_entropy_with_logits": functions.softmax_cross_entropy_with_logits,
+    "random_normal_initializer": functions.random_normal_initializer,
+    "random_uniform_initializer": functions.random_uniform_initializer,
     "reset_default_graph": _nothing,
+    "sparse_concat": functions.sparse_concat,
     "to_double": _cast("float64"),
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),

@@ -30,12 +30,16 @@ from .blocks import Block, call, call_with_state, or_zeros, write
 from .jaxprs import split
 from .loop_motion import hoist
 from .records import Tensors, is_watched, record
+from .trip_counts import trip_count
 
 Body = Callable[[Tensor, Tensors, Tensors], tuple[Tensors, Tensors]]
 
 _SINGLE = np.dtype(np.float32)
 _FIRST = np.zeros((), np.int32)  # like the number of an iteration
 _CHECKPOINT_BYTES = 1 << 26  # of all checkpoints of a loop of unknown length
+_STORED_BYTES = (
+    1 << 28
+)  # of the carries of all iterations: what a gradient may store where no limit was given
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Choosing
@@ -335,6 +339,9 @@ def while_loop(
     block.set_state(block.written)
     test.set_state(block.written)
     watched = is_watched(carry) or bool(block.captures)
+    count = trip_count(test, block, carry, limit) if watched else None
+    if count is not None and (limit is not None or count * _size(carry) <= _STORED_BYTES):
+        return _counted_while(name, block, carry, count)
     if watched and limit is not None:
         return _bounded_while(name, test, block, carry, limit)
     return _While(name, test, block, carry).run(limit, watched)
@@ -406,8 +413,7 @@ class _While(_Loop):
                 "numpy_function) needs to know how long it can get: give maximum_iterations"
             )
         first = [*self.carry, *self.state]
-        size = sum(math.prod(t._array.shape) * t._array.dtype.itemsize for t in first)
-        rows = int(np.clip(_CHECKPOINT_BYTES // max(size, 1), 8, 256))
+        rows = int(np.clip(_CHECKPOINT_BYTES // max(_size(first), 1), 8, 256))
         blank = [wrap(jax.numpy.zeros((rows + 1, *t._array.shape), t._array.dtype)) for t in first]
         stride = maximum((self.length + (rows - 1)) // rows, 1)
         checkpoints = self._store(
@@ -476,6 +482,15 @@ class _While(_Loop):
         return [*carried, *totals]
 
 
+def _counted_while(name: str, block: Block, carry: Tensors, count: int) -> Tensors:
+    """A loop whose number of iterations is known."""
+
+    def step(i: Tensor, state: Tensors, _: Tensors) -> tuple[Tensors, Tensors]:
+        return call(name, block, [i, *state]), []
+
+    return loop(name, step, carry, [], count)[0]
+
+
 def _bounded_while(name: str, test: Block, block: Block, carry: Tensors, limit: int) -> Tensors:
     """A loop with a limit, as one of that length whose steps do nothing after the end."""
 
@@ -491,6 +506,11 @@ def _bounded_while(name: str, test: Block, block: Block, carry: Tensors, limit: 
 
     finals, _ = loop(name, step, [convert(True), *carry], [], limit)
     return finals[1:]
+
+
+def _size(tensors: Tensors) -> int:
+    """The number of bytes of tensors."""
+    return sum(math.prod(t._array.shape) * t._array.dtype.itemsize for t in tensors)
 
 
 def _initial_carry(carry: Tensors, variables: dict[int, Variable]) -> list[Any]:

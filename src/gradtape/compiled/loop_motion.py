@@ -3,7 +3,8 @@
 A loop backwards computes each step again before it pulls gradients through it. That depends on the inputs of the step,
 which are known for all steps by then, and not on the carry: it is hoisted, and computed for all steps before the loop.
 And the gradient of a weight that all steps share is a sum of products, one of each step: they are computed after the
-loop, as one product. So many small products become few large ones.
+loop, as one product. So many small products become few large ones. Likewise the gradient of a tensor of which each step
+reads a row is a sum of scattered rows: they are scattered after the loop, all at once.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class SplitStep:
         known = {jaxpr.invars[i] for i in rows}
         fixed, before, inside, unknown = _sorted_equations(jaxpr, known)
         carry = [v for i, v in enumerate(jaxpr.invars) if i not in rows][:count]
-        self.sums = _sums_of_products(jaxpr, inside, carry, known | unknown)
-        moved = {id(eqn) for *_, add, product in self.sums for eqn in (add, product)}
+        self.sums = _sums(jaxpr, fixed + inside, carry, known | unknown)
+        moved = {id(eqn) for *_, add, term in self.sums for eqn in (add, term)}
         inside = [eqn for eqn in inside if id(eqn) not in moved]
         results = list(jaxpr.outvars)
         for position, *_ in self.sums:
             results[position] = carry[position]
-        factors = list(dict.fromkeys(v for *_, product in self.sums for v in product.invars))
+        factors = list(dict.fromkeys(v for *_, term in self.sums for v in term.invars[-2:]))
         used = {v for v in [*results, *factors, *_inputs(inside)] if isinstance(v, Var)}
         repeated = _cheap_to_repeat([eqn for eqn in before if eqn.outvars[0] not in factors], used)
         self.hoisted = [v for eqn in before for v in eqn.outvars if v in used and v not in repeated]
@@ -74,12 +75,16 @@ class SplitStep:
         return out[: self.count], out[self.count :]
 
     def after(self, carry: list[Any], hoisted: list[Any], factors: list[Any]) -> list[Any]:
-        """Add the sums of products to the last carry."""
+        """Add the sums to the last carry."""
         stacks = dict(zip((*self.hoisted, *self.factors), (*hoisted, *factors), strict=True))
         carry = list(carry)
-        for position, _, product in self.sums:
-            x, y = (stacks[v] for v in product.invars)
-            carry[position] = carry[position] + _summed_product(product, x, y).astype(carry[position].dtype)
+        for position, _, term in self.sums:
+            x, y = (stacks[v] for v in term.invars[-2:])
+            total = carry[position]
+            if term.primitive.name == "dot_general":
+                carry[position] = total + _summed_product(term, x, y).astype(total.dtype)
+            else:
+                carry[position] = _scattered(term, total, x, y)
         return carry
 
 
@@ -97,7 +102,11 @@ def _sorted_equations(jaxpr: Any, known: set[Any]) -> tuple[list[Any], list[Any]
         inputs = {v for v in eqn.invars if isinstance(v, Var)}
         if not inputs & unknown and not inputs & known and not eqn.effects:
             fixed.append(eqn)
-        elif not inputs & unknown and _can_be_hoisted(eqn) and _size(eqn.outvars) <= limit:
+        elif (
+            not inputs & unknown
+            and (_can_be_hoisted(eqn) or _reads_one_row(eqn, known))
+            and _size(eqn.outvars) <= limit
+        ):
             before.append(eqn)
             known.update(eqn.outvars)
         else:
@@ -119,6 +128,11 @@ def _can_be_hoisted(eqn: Any) -> bool:
     return not (eqn.effects or name.startswith(_SLOW) or "call" in name or any(jaxprs_in_params(eqn.params)))
 
 
+def _reads_one_row(eqn: Any, known: set[Any]) -> bool:
+    """Return whether an equation reads a row of a tensor that all steps share: all rows are read by one gather."""
+    return eqn.primitive.name == "gather" and eqn.invars[0] not in known and eqn.invars[1].aval.size == 1
+
+
 def _cheap_to_repeat(before: list[Any], used: set[Any]) -> dict[Any, Any]:
     """The values that a step computes again from others that it needs anyway, with the equation of each."""
     found: dict[Any, Any] = {}
@@ -129,10 +143,8 @@ def _cheap_to_repeat(before: list[Any], used: set[Any]) -> dict[Any, Any]:
     return found
 
 
-def _sums_of_products(
-    jaxpr: Any, eqns: list[Any], carry: list[Any], varying: set[Any]
-) -> list[tuple[int, Any, Any]]:
-    """The parts of the carry to which a step only adds a product of matrices: position, sum and product."""
+def _sums(jaxpr: Any, eqns: list[Any], carry: list[Any], varying: set[Any]) -> list[tuple[int, Any, Any]]:
+    """The parts of the carry to which a step only adds a product of matrices, or rows: position, sum and term."""
     made = {v: eqn for eqn in eqns for v in eqn.outvars}
     uses: dict[Any, int] = {}
     for v in [*_inputs(jaxpr.eqns), *jaxpr.outvars]:
@@ -144,11 +156,11 @@ def _sums_of_products(
         if add is None or add.primitive.name not in ("add", "add_any") or before not in add.invars:
             continue
         (part,) = [v for v in add.invars if v is not before] or [None]
-        product = made.get(part) if isinstance(part, Var) else None
-        if product is None or not _is_of_matrices(product, varying):
+        term = made.get(part) if isinstance(part, Var) else None
+        if term is None or not (_is_of_matrices(term, varying) or _is_of_rows(term, varying, made)):
             continue
         if uses[before] == uses[after] == uses[part] == 1:
-            found.append((position, add, product))
+            found.append((position, add, term))
     return found
 
 
@@ -156,6 +168,23 @@ def _is_of_matrices(eqn: Any, varying: set[Any]) -> bool:
     if eqn.primitive.name != "dot_general" or eqn.params["dimension_numbers"][1] != ((), ()):
         return False
     return all(isinstance(v, Var) and v in varying for v in eqn.invars)
+
+
+def _is_of_rows(eqn: Any, varying: set[Any], made: dict[Any, Any]) -> bool:
+    """Return whether an equation scatters rows into zeros, of the dtype of the rows."""
+    if eqn.primitive.name != "scatter-add" or eqn.params["dimension_numbers"].operand_batching_dims:
+        return False
+    zeros = made.get(eqn.invars[0]) if isinstance(eqn.invars[0], Var) else None
+    if zeros is None or zeros.primitive.name != "broadcast_in_dim" or isinstance(zeros.invars[0], Var):
+        return False
+    return zeros.invars[0].val == 0 and all(isinstance(v, Var) and v in varying for v in eqn.invars[1:])
+
+
+def _scattered(term: Any, total: Any, indices: Any, rows: Any) -> Any:
+    """The total with the rows of all steps added: one scatter, with an axis for the steps in front."""
+    numbers = term.params["dimension_numbers"]
+    numbers = numbers._replace(update_window_dims=tuple([d + 1 for d in numbers.update_window_dims]))
+    return jax.lax.scatter_add(total, indices, rows.astype(total.dtype), numbers, mode=term.params["mode"])
 
 
 def _summed_product(product: Any, x: Any, y: Any) -> Any:

@@ -13,6 +13,8 @@ import numpy as np
 
 from .errors import DTypeError
 
+IN_ML_DTYPES = ("bfloat16", "float8_e5m2", "float8_e4m3fn")  # dtypes that NumPy itself does not have
+
 
 class DType:
     """The type of a tensor's elements. There is one object for each; compare freely with names and NumPy dtypes.
@@ -42,10 +44,10 @@ class DType:
         """The NumPy dtype of the arrays that hold such elements."""
         if self._name == "string":
             return np.dtype(object)
-        if self._name == "bfloat16":
+        if self._name in IN_ML_DTYPES:
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            return np.dtype(getattr(ml_dtypes, self._name))
         return np.dtype(self._name)
 
     @property
@@ -64,8 +66,13 @@ class DType:
 
     @cached_property
     def is_floating(self) -> builtins.bool:
-        """True for float16, float32, float64 and bfloat16 (not for complex dtypes)."""
+        """True for float16, float32, float64, bfloat16 and the floats of 8 bits (not for complex dtypes)."""
         return "float" in self._name
+
+    @cached_property
+    def has_gradients(self) -> builtins.bool:
+        """Whether gradients pass through a cast from and to it: floating of 16 bits or more, and complex."""
+        return self.is_complex or (self.is_floating and not self._name.startswith("float8"))
 
     @cached_property
     def is_complex(self) -> builtins.bool:
@@ -119,11 +126,11 @@ class DType:
         if self.is_integer:
             info = np.iinfo(self.numpy_dtype)
             return int(info.min), int(info.max)
-        if self._name == "bfloat16":
+        if self._name in IN_ML_DTYPES:
             import ml_dtypes
 
-            brain = ml_dtypes.finfo(self.numpy_dtype)
-            return brain.min, brain.max
+            small = ml_dtypes.finfo(self.numpy_dtype)
+            return small.min, small.max
         if self.is_floating:
             floating = np.finfo(self.numpy_dtype)
             return floating.min, floating.max
@@ -185,10 +192,12 @@ bool = DType("bool", 10)
 complex64 = DType("complex64", 8)
 complex128 = DType("complex128", 18)
 string = DType("string", 7)
+float8_e5m2 = DType("float8_e5m2", 24)
+float8_e4m3fn = DType("float8_e4m3fn", 25)
 
 ALL = (
     float16, float32, float64, bfloat16, int8, int16, int32, int64,
-    uint8, uint16, uint32, uint64, bool, complex64, complex128, string,
+    uint8, uint16, uint32, uint64, bool, complex64, complex128, string, float8_e5m2, float8_e4m3fn,
 )  # fmt: skip
 
 _BY_NAME: dict[Any, DType] = {dtype.name: dtype for dtype in ALL} | {
@@ -196,7 +205,7 @@ _BY_NAME: dict[Any, DType] = {dtype.name: dtype for dtype in ALL} | {
     "float": float32,
     "double": float64,
 }
-_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype is not bfloat16}
+_BY_NUMPY: dict[Any, DType] = {dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in IN_ML_DTYPES}
 _BY_PYTHON: dict[Any, DType] = {
     float: float32,
     int: int32,
@@ -265,6 +274,5 @@ HALF = "eE"  # the characters of NumPy's dtypes for float16 and bfloat16: `array
 
 
 def is_differentiable(array: Any) -> builtins.bool:
-    """Return whether the dtype is floating (bfloat16 included) or complex, so that gradients exist."""
-    kind = array.dtype.kind
-    return kind in "fc" or (kind == "V" and array.dtype.name == "bfloat16")
+    """Return whether the dtype is floating of 16 bits or more (bfloat16 is "E") or complex, so that gradients exist."""
+    return array.dtype.char in "fdeEFDgG"

@@ -151,11 +151,11 @@ def packed(kind: str, contents: dict[str, Any], tensors: dict[str, np.ndarray]) 
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """An array as safetensors takes it: bfloat16 as 16 bits, complex numbers as pairs."""
+    """An array as safetensors takes it: dtypes that NumPy lacks as bits, complex numbers as pairs."""
     array = array if array.flags.c_contiguous else array.copy()
     if array.dtype.kind == "c":
         return array.reshape(*array.shape, 1).view(array.real.dtype)
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+    return array.view(f"u{array.itemsize}") if array.dtype.name in dtypes.IN_ML_DTYPES else array
 
 
 def _digest(array: np.ndarray) -> str:
@@ -227,7 +227,7 @@ def _typed(stored: np.ndarray, about: dict[str, Any]) -> np.ndarray | None:
     """An array in the dtype and shape it was saved with; None if its bytes do not fit them."""
     dtype = dtypes.as_dtype(about["dtype"]).numpy_dtype
     try:
-        array = stored.view(dtype) if dtype.kind == "c" or about["dtype"] == "bfloat16" else stored
+        array = stored.view(dtype) if dtype.kind == "c" or about["dtype"] in dtypes.IN_ML_DTYPES else stored
         array = array.reshape(about["shape"]) if dtype.kind == "c" else array
     except ValueError:
         return None

@@ -215,7 +215,7 @@ def cast_without_gradient(x: Any, *, dtype: str) -> Any:
 def recast_to(x: Tensor, dtype: dtypes.DType) -> Tensor:
     """A tensor in another dtype of numbers or booleans, with a gradient where both dtypes have derivatives."""
     source = x.dtype
-    if (dtype.is_floating or dtype.is_complex) and (source.is_floating or source.is_complex):
+    if dtype.has_gradients and source.has_gradients:
         return apply1(cast_, x, {"dtype": dtype.name, "source": source.name})
     return apply1(cast_without_gradient, x, {"dtype": dtype.name})
 

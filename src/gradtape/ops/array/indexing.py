@@ -28,7 +28,7 @@ from ..math.elementwise import install
 @primitive(linear=True, mixed=True)
 def block(x, start, *, sizes):
     """The block of these sizes at `start`, an index for each of the last axes; moved inside where it reaches out."""
-    return x[_block_at(start, sizes, x.shape)]
+    return x[block_at(start, sizes, x.shape)]
 
 
 @block.compiled
@@ -36,7 +36,7 @@ def _(x, start, *, sizes):
     from jax import lax
 
     front = x.shape[: x.ndim - len(sizes)]
-    return lax.dynamic_slice(x, _starts(start, len(front)), front + sizes, allow_negative_indices=False)
+    return lax.dynamic_slice(x, starts(start, len(front)), front + sizes, allow_negative_indices=False)
 
 
 @primitive(linear=True, mixed=True)
@@ -44,7 +44,7 @@ def place_block(x, start, *, shape):
     """Zeros of a shape with the block `x` at `start`: the transpose of `block`."""
     front = x.shape[: x.ndim - len(shape)]
     out = np.zeros(front + shape, x.dtype)
-    out[_block_at(start, x.shape[len(front) :], shape)] = x
+    out[block_at(start, x.shape[len(front) :], shape)] = x
     return out
 
 
@@ -54,15 +54,16 @@ def _(x, start, *, shape):
 
     front = x.shape[: x.ndim - len(shape)]
     zeros = numpy.zeros(front + shape, x.dtype)
-    return lax.dynamic_update_slice(zeros, x, _starts(start, len(front)), allow_negative_indices=False)
+    return lax.dynamic_update_slice(zeros, x, starts(start, len(front)), allow_negative_indices=False)
 
 
-def _starts(start: Any, extra: int) -> list[Any]:
+def starts(start: Any, extra: int) -> list[Any]:
     """The start of a block along each axis: 0 along the `extra` axes in front."""
-    return [0] * extra + [start[i] for i in range(len(start))]
+    inside = np.maximum(start, 0) if type(start) is np.ndarray else start  # of known ones, JAX refuses negative ones
+    return [0] * extra + [inside[i] for i in range(len(inside))]
 
 
-def _block_at(start: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+def block_at(start: Any, sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     inside = np.clip(start, 0, np.subtract(shape[len(shape) - len(sizes) :], sizes)).tolist()
     return (..., *[slice(s, s + n) for s, n in zip(inside, sizes, strict=True)])
 

@@ -360,7 +360,15 @@ class TensorArray:
         >>> TensorArray("float32", size=2).unstack([1.0, 2.0]).read(1).numpy()
         np.float32(2.0)
         """
-        return self._fill("unstack", unstack(convert(value, None, self._dtype.numpy_dtype)))
+        whole = convert(value, None, self._dtype.numpy_dtype)
+        if local.here.trace is None or not whole.ndim:
+            return self._fill("unstack", unstack(whole))
+        self._check_fill("unstack", [whole], whole._array.shape[0])
+        target = self._writable()
+        target._whole = whole
+        if self._infer_shape:
+            target._element_shape = self._element_shape.merge_with(whole.shape[1:])
+        return self._written(target)
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Fill the array with parts of a tensor, and return the array to go on with.
@@ -387,16 +395,17 @@ class TensorArray:
             )
         return self._fill("split", split(tensor, sizes))
 
-    def _fill(self, what: str, tensors: list[Tensor]) -> TensorArray:
-        if len(tensors) > len(self._elements) and not self._dynamic_size:
-            raise ValueError(
-                f"TensorArray: {what} of {len(tensors)} tensors into a size of {len(self._elements)}"
-            )
+    def _check_fill(self, what: str, tensors: list[Tensor], count: int) -> None:
+        if count > len(self) and not self._dynamic_size:
+            raise ValueError(f"TensorArray: {what} of {count} tensors into a size of {len(self)}")
         for tensor in tensors:
             if tensor.dtype is not self._dtype:
                 raise InvalidArgumentError(
                     f"TensorArray of {self._dtype.name}: {what} of a tensor of dtype {tensor.dtype.name}: cast it"
                 )
+
+    def _fill(self, what: str, tensors: list[Tensor]) -> TensorArray:
+        self._check_fill(what, tensors, len(tensors))
         target = self._writable()
         target._elements, target._whole = list(tensors), None
         if self._infer_shape and len({t._array.shape for t in tensors}) == 1:

@@ -1,6 +1,6 @@
 """The public namespace `gradtape.dtypes`."""
 
-from .core.dtypes import (
+from ..core.dtypes import (
     DType,
     as_dtype,
     bfloat16,
@@ -22,9 +22,10 @@ from .core.dtypes import (
     uint32,
     uint64,
 )
-from .names.missing import closed
-from .ops.array.movement import cast
-from .ops.math.complexes import complex
+from ..names.missing import closed
+from ..ops.array.movement import cast
+from ..ops.math.complexes import complex
+from . import experimental
 
 __all__ = [
     "DType",
@@ -36,6 +37,7 @@ __all__ = [
     "complex64",
     "complex128",
     "double",
+    "experimental",
     "float16",
     "float32",
     "float64",
