@@ -59,7 +59,9 @@ def _(x, start, *, shape):
 
 def starts(start: Any, extra: int) -> list[Any]:
     """The start of a block along each axis: 0 along the `extra` axes in front."""
-    inside = np.maximum(start, 0) if type(start) is np.ndarray else start  # of known ones, JAX refuses negative ones
+    inside = (
+        np.maximum(start, 0) if type(start) is np.ndarray else start
+    )  # of known ones, JAX refuses negative ones
     return [0] * extra + [inside[i] for i in range(len(inside))]
 
 
