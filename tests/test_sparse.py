@@ -203,3 +203,42 @@ def test_it_reads_well():
     assert "dense_shape=tf.Tensor([3 4]" in repr(A)
     with pytest.raises(TypeError, match="takes a SparseTensor, not list"):
         sp.reorder([[1.0]])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Crosses. The numbers are TensorFlow's.
+
+
+def test_crosses():
+    words = tf.sparse.from_dense([["a", ""], ["b", "c"]])
+    others = tf.constant([["d"], ["e"]])
+    numbers = tf.constant([[1, -2], [3, 4]])
+    crossed = tf.sparse.cross([others, words])  # sparse tensors go first
+    assert crossed.indices.numpy().tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert crossed.values.numpy().tolist() == [b"a_X_d", b"b_X_e", b"c_X_e"]
+    assert crossed.shape == (2, 2)
+    dashed = tf.sparse.cross([numbers, others], separator="-")
+    assert dashed.values.numpy().tolist() == [b"1-d", b"-2-d", b"3-e", b"4-e"]
+    hashed = tf.sparse.cross_hashed([others, words, numbers], 1000)
+    assert hashed.values.numpy().tolist() == [921, 415, 88, 438, 867, 297]
+    first = tf.constant([[1], [2]])
+    assert tf.sparse.cross_hashed([first, others], 100, hash_key=7).values.numpy().tolist() == [92, 38]
+    whole = tf.sparse.cross_hashed([first, others]).values
+    assert whole.numpy().tolist() == [8731989417520980377, 6870019135446212689]
+    rare = tf.sparse.from_dense([["", ""], ["b", "c"]])
+    squared = tf.sparse.cross_hashed([rare, rare], 100)
+    assert squared.values.numpy().tolist() == [47, 54, 51, 32]
+    assert squared.indices.numpy().tolist() == [[1, 0], [1, 1], [1, 2], [1, 3]] and squared.shape == (2, 4)
+    assert tf.sparse.cross([]).shape == (0, 0)
+
+
+def test_crosses_of_what_cannot_be_crossed():
+    words = tf.constant([["a"], ["b"]])
+    for inputs in words, [["a"]], [words, [["a"]]]:
+        with pytest.raises(TypeError, match="a list of dense and sparse tensors"):
+            tf.sparse.cross_hashed(inputs)
+    with pytest.raises(errors.InvalidArgumentError, match=r"the numbers of rows differ: \[1, 2\]"):
+        tf.sparse.cross([words, words[:1]])
+    for bad in words[:, 0], tf.constant([[1.0]]):
+        with pytest.raises(errors.InvalidArgumentError, match="two axes, of strings or integers"):
+            tf.sparse.cross([bad])
