@@ -771,22 +771,22 @@ def test_a_loop_that_a_value_ends_is_not():
 
 
 def test_rows_that_a_loop_reads_are_scattered_once():
-    w = tf.Variable([[0.3, -0.2], [0.1, 0.4]])
+    w = tf.Variable([[0.3, -0.2], [0.1, 0.4]], dtype=tf.float64)
 
     def gradient(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            rows = tf.TensorArray(tf.float32, size=6).unstack(x)
+            rows = tf.TensorArray(tf.float64, size=6).unstack(x)
             _, y = tf.while_loop(
                 lambda i, y: i < 6,
                 lambda i, y: (i + 1, tf.tanh(y @ w + rows.read(i))),
-                (0, tf.zeros((1, 2))),
+                (0, tf.zeros((1, 2), tf.float64)),
             )
         return tape.gradient(y, x)
 
-    x = tf.random.stateless_normal((6, 2), (1, 2))
+    x = tf.random.stateless_normal((6, 2), (1, 2), dtype=tf.float64)
     compiled = tf.function(gradient)
-    np.testing.assert_allclose(compiled(x), gradient(x), rtol=1e-5)
+    np.testing.assert_allclose(compiled(x), gradient(x), rtol=1e-12)
     (program,) = compiled._programs.values()
     jaxpr = program.executable.graph.code.jaxpr
     (backwards,) = [e for e in jaxpr.eqns if e.primitive.name == "scan" and e.params["reverse"]]

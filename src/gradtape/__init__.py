@@ -41,7 +41,7 @@ from .core.scopes import (
     name_scope,
 )
 from .core.shapes import TensorShape
-from .core.spec import TensorSpec
+from .core.spec import TensorSpec, type_spec_from_value
 from .core.tape import GradientTape, UnconnectedGradients
 from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
@@ -457,6 +457,7 @@ __all__ = [
     "truncatediv",
     "truncatemod",
     "tuple",
+    "type_spec_from_value",
     "uint8",
     "uint16",
     "uint32",

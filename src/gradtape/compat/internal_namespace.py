@@ -18,6 +18,8 @@ from ..core.settings import settings
 from ..core.stand_in import StandIn
 from ..distribute import merging
 from ..engine.arrays import is_traced
+from ..ops.array.dynamic_slices import dynamic_update_slice
+from ..ops.sparse import matrices
 
 
 class Trackable:
@@ -173,10 +175,6 @@ def internal() -> ModuleType:
     )
 
 
-def dynamic_update_slice(x, u, s):  # TODO helper
-    raise TypeError
-
-
 def compiler() -> ModuleType:
     """The namespace `tensorflow.compiler`.
 
@@ -192,7 +190,11 @@ def compiler() -> ModuleType:
 # Objects in modules of `tensorflow.python`, by module.
 PYTHON_OBJECTS: dict[str, dict[str, Any]] = {
     "eager.context": {"context": lambda: _context, "async_wait": _no_op, "_reset_context": _no_op},
-    "ops.linalg.sparse.sparse_csr_matrix_ops": {},
+    "ops.linalg.sparse.sparse_csr_matrix_ops": {
+        "csr_sparse_matrix_to_sparse_tensor": matrices.csr_sparse_matrix_to_sparse_tensor,
+        "sparse_matrix_sparse_mat_mul": matrices.sparse_matrix_sparse_mat_mul,
+        "sparse_tensor_to_csr_sparse_matrix": matrices.sparse_tensor_to_csr_sparse_matrix,
+    },
     "trackable.data_structures": {"ListWrapper": ListWrapper, "_DictWrapper": _DictWrapper},
     "framework.config": {
         "is_op_determinism_enabled": lambda: settings.op_determinism,

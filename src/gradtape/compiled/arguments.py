@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
+from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import DTypeError
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
@@ -25,6 +26,8 @@ from .placeholders import ArgumentVariable, Text, VariableSpec
 PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are part of the cache key as they are
 _PYTHON = PLAIN | {float, complex}
 
+
+SPECS = (TensorSpec, CompositeSpec)  # of tensors, and of values made of them
 
 _TENSOR = object()  # stands for a tensor in a structure of arguments
 
@@ -48,8 +51,17 @@ class Arguments:
         self._parts: list[Any] = []  # of the cache key: two for each leaf
         self._structure: Any = args, kwargs
         self._specialized = specialized
-        for leaf in nest.flatten(self._structure):
-            self._add(name, _as_leaf(leaf))
+        self._composites: dict[int, CompositeSpec] = {}  # by the place among the leaves of the structure
+        for place, leaf in enumerate(nest.flatten(self._structure)):
+            spec = composite_spec(leaf) if isinstance(leaf, CompositeTensor) else None
+            if spec is not None:
+                self._composites[place] = spec
+                for component in spec._to_components(leaf):
+                    self._add(name, component)
+            else:
+                self._add(name, _as_leaf(leaf))
+        if self._composites:
+            self._parts.append(tuple(self._composites.items()))
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
         if nested:
             self._parts.append(nest.structure_of(self._structure))
@@ -70,6 +82,19 @@ class Arguments:
             value = _weak(leaf)
             self._templates.append(value)
             self._parts += (type(leaf), _hashable(name, leaf, value))
+
+    def _pack(self, leaves: list[Any]) -> Any:
+        """The arguments, with these leaves in place of the templates."""
+        if self._composites:
+            rest, leaves = iter(leaves), []
+            for place in range(len(nest.flatten(self._structure))):
+                spec = self._composites.get(place)
+                leaves.append(
+                    next(rest)
+                    if spec is None
+                    else spec._from_components([next(rest) for _ in spec._component_specs()])
+                )
+        return nest.pack_sequence_as(self._structure, leaves)
 
     def _add_variable(self, variable: Variable) -> None:
         position = self.variables.setdefault(variable._key, len(self.leaves))
@@ -97,7 +122,7 @@ class Arguments:
                 variables[leaf.position] = ArgumentVariable(inputs[leaf.position], leaf)
             return variables[leaf.position]
 
-        return nest.pack_sequence_as(self._structure, [placeholder(leaf) for leaf in self._templates])
+        return self._pack([placeholder(leaf) for leaf in self._templates])
 
     def specialize_texts(self) -> bool:
         """Make the texts part of the key, if the function that was traced has read one of them."""
@@ -114,7 +139,7 @@ class Arguments:
         """Drop tensors and objects: the cache key needs none of them."""
         self.leaves = []
         self._templates = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._templates]
-        self._structure = nest.pack_sequence_as(self._structure, [None] * len(self._templates))
+        self._structure = nest.map_structure(lambda leaf: None, self._structure)
 
     @property
     def is_dead(self) -> bool:
@@ -124,7 +149,12 @@ class Arguments:
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name and description."""
         tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
-        leaves = [next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates]
+        templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
+        leaves: list[Any] = []
+        for place in range(len(nest.flatten(self._structure))):
+            spec = self._composites.get(place)
+            parts = [next(templates) for _ in (spec._component_specs() if spec is not None else [None])]
+            leaves.append(parts[0] if spec is None else spec)
         args, kwargs = nest.pack_sequence_as(self._structure, leaves)
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
@@ -133,7 +163,11 @@ class Arguments:
 def _as_leaf(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
         return convert(leaf)
-    if isinstance(leaf, (Variable, StandIn)) or type(leaf) in _PYTHON or type(leaf) is Tensor:
+    if (
+        isinstance(leaf, (Variable, StandIn, CompositeTensor))
+        or type(leaf) in _PYTHON
+        or type(leaf) is Tensor
+    ):
         return leaf
     return leaf._read() if hasattr(type(leaf), "_read") else leaf
 
@@ -196,7 +230,7 @@ def checked_signature(name: str, specs: Any, signature: inspect.Signature | None
             f"input_signature must be a list or tuple of TensorSpec, one for each argument, not {specs!r}"
         )
     for spec in nest.flatten(specs):
-        if not isinstance(spec, TensorSpec):
+        if not isinstance(spec, SPECS):
             raise TypeError(f"input_signature must be made of TensorSpec; it holds {spec!r}")
     if signature is not None and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
         count = sum(p.kind is not p.VAR_KEYWORD for p in signature.parameters.values())
@@ -249,8 +283,13 @@ def _fitting(name: str, specs: Any, args: Any) -> Any:
     return nest.pack_sequence_as(specs, tensors)
 
 
-def fit_one(name: str, spec: TensorSpec, value: Any) -> Tensor:
-    """A value as a tensor that fits a spec."""
+def fit_one(name: str, spec: TensorSpec | CompositeSpec, value: Any) -> Any:
+    """A value as a tensor that fits a spec; a sparse or ragged tensor that does."""
+    if isinstance(spec, CompositeSpec):
+        if not spec.is_compatible_with(value):
+            given = value._type_spec if isinstance(value, CompositeTensor) else type(value).__name__
+            raise TypeError(f"{name}: {spec} was asked for, and the argument is {given}")
+        return value
     try:
         tensor = (
             value._as_tensor()
@@ -279,5 +318,5 @@ def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """The names by which a concrete function takes each leaf that is a spec: the spec's, or the argument's."""
     for name, value in (*zip(names, args), *sorted(kwargs.items())):
         for leaf in nest.flatten(value):
-            if isinstance(leaf, TensorSpec):
-                yield leaf.name or name
+            if isinstance(leaf, SPECS):
+                yield getattr(leaf, "name", None) or name

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDic
 import numpy as np
 
 from ..core import nest
+from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
-from ..core.spec import TensorSpec
+from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
+from .arguments import PLAIN, SPECS, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
 from .placeholders import Specialize, Text
 
 if TYPE_CHECKING:
@@ -463,16 +464,17 @@ class ConcreteFunction:
     def __init__(self, function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._function = function
         self.name = function.__name__
+        given = nest.flatten((args, kwargs))
         self._leaves = [
-            TensorSpec.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf
-            for leaf in nest.flatten((args, kwargs))
+            type_spec_from_value(leaf) if isinstance(leaf, (Tensor, CompositeTensor)) else leaf
+            for leaf in given
         ]
-        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, TensorSpec)]
+        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, SPECS)]
         self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
         self._names = list(leaf_names(function._names, self._args, self._kwargs))
         self._programs: list[Program] = []
-        if _can_compile() and all(spec.shape.is_fully_defined() for spec in self._specs):
-            self._find(*self._with([example(leaf) for leaf in self._leaves]))
+        if _can_compile() and all(map(_is_known, given)):
+            self._find(*self._with([example(leaf) for leaf in given]))
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
         program, leaves = self._function._find(args, kwargs)
@@ -492,9 +494,9 @@ class ConcreteFunction:
         values = self._as_called(args, kwargs)
         if values is None:
             named = iter(self._by_name(args, kwargs))
-            values = [next(named) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+            values = [next(named) if isinstance(leaf, SPECS) else leaf for leaf in self._leaves]
         leaves = [
-            fit_one(self.name, leaf, value) if isinstance(leaf, TensorSpec) else value
+            fit_one(self.name, leaf, value) if isinstance(leaf, SPECS) else value
             for leaf, value in zip(self._leaves, values, strict=True)
         ]
         args, kwargs = self._with(leaves)
@@ -553,18 +555,26 @@ class ConcreteFunction:
         return tuple(v for v in self.variables if v.trainable)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in self._specs)
+        shown = ", ".join(
+            f"{spec.dtype.name}{list(spec.shape)}" if isinstance(spec, TensorSpec) else str(spec)
+            for spec in self._specs
+        )
         return f"<ConcreteFunction {self.name} for ({shown})>"
+
+
+def _is_known(leaf: Any) -> bool:
+    """Return whether a function can be traced for an argument: a value, or a spec of tensors of one shape."""
+    return not isinstance(leaf, SPECS) or (isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined())
 
 
 def _is_like(compiled: Any, leaf: Any) -> bool:
     """Return whether an argument can stand for one that a function was compiled for: a tensor, or the same value."""
-    if isinstance(leaf, TensorSpec):
+    if isinstance(leaf, SPECS):
         return False
     if isinstance(compiled, Variable) and isinstance(leaf, Variable):
         wanted = compiled.shape, compiled.dtype, compiled.trainable
         return wanted == (leaf.shape, leaf.dtype, leaf.trainable)
-    return isinstance(compiled, TensorSpec) or compiled is leaf or bool(compiled == leaf)
+    return isinstance(compiled, SPECS) or compiled is leaf or bool(compiled == leaf)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

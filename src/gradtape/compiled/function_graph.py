@@ -17,6 +17,7 @@ import numpy as np
 from jax.extend import source_info_util
 
 from ..core import nest
+from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.indexed_slices import IndexedSlices
 from ..core.spec import TensorSpec
@@ -156,9 +157,10 @@ class FunctionGraph:
 class _Result:
     """A leaf of what a function returned that the program computes: its arrays, and how to build it from others."""
 
-    def __init__(self, arrays: list[Any], build: Callable[[Any], Any]) -> None:
+    def __init__(self, arrays: list[Any], build: Callable[[Any], Any], spec: Any = None) -> None:
         self.arrays = arrays
         self.build = build
+        self.spec = spec  # of a sparse or ragged tensor
 
 
 def _as_result(leaf: Any) -> Any:
@@ -169,11 +171,25 @@ def _as_result(leaf: Any) -> Any:
         shape = leaf._dense_shape
         arrays = [leaf.values._array, leaf.indices._array]
         return _Result(arrays, lambda a: IndexedSlices(from_device(next(a)), from_device(next(a)), shape))
+    spec = composite_spec(leaf) if isinstance(leaf, CompositeTensor) else None
+    if spec is not None:
+        return _composite_result(leaf, spec)
     if isinstance(leaf, (int, float, complex, str, bytes, np.ndarray, np.generic)):
         return convert(leaf)
     if type(leaf) is not Tensor or not is_traced(leaf._array):
         return leaf
     return _Result([leaf._array], _build_tensor)
+
+
+def _composite_result(composite: CompositeTensor, spec: CompositeSpec) -> Any:
+    """A sparse or ragged tensor of which a part is traced: all parts but strings are computed by the program."""
+    components = spec._to_components(composite)
+    if not any(is_traced(c._array) for c in components):
+        return composite
+    text = [c._array.dtype.kind == "O" for c in components]
+    builders = [_always(c) if is_text else _build_tensor for c, is_text in zip(components, text, strict=True)]
+    arrays = [c._array for c, is_text in zip(components, text, strict=True) if not is_text]
+    return _Result(arrays, lambda a: spec._from_components([build(a) for build in builders]), spec)
 
 
 def _always(value: Any) -> Callable[[Any], Any]:
@@ -192,6 +208,8 @@ def _only_tensor(arrays: list[Any]) -> Tensor:
 
 
 def _spec(output: Any) -> Any:
+    if type(output) is _Result and output.spec is not None:
+        return output.spec
     if type(output) is _Result and output.build is _build_tensor:
         output = wrap(output.arrays[0])
     return TensorSpec.from_tensor(output) if type(output) is Tensor else output

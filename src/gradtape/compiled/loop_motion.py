@@ -25,9 +25,11 @@ _LARGE = 8  # times the size of a step's inputs: too much to keep for all steps
 
 
 def hoist(jaxpr: Any, constants: list[Any], rows: list[int], count: int) -> SplitStep | None:
-    """Split a step's code into parts; None if there are no products to compute before the loop."""
+    """Split a step's code into parts; None if there is no product to compute before the loop, and no row to scatter."""
     parts = SplitStep(jaxpr, constants, rows, count)
-    return parts if any(eqn.primitive.name in _PRODUCTS for eqn in parts.before_code.eqns) else None
+    moves_products = any(eqn.primitive.name in _PRODUCTS for eqn in parts.before_code.eqns)
+    moves_rows = any(term.primitive.name == "scatter-add" for *_, term in parts.sums)
+    return parts if moves_products or moves_rows else None
 
 
 class SplitStep:

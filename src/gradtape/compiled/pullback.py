@@ -107,7 +107,7 @@ class Gradient:
             answer = nest.map_structure(_read, self.program.function(inputs))
             answer = nest.map_structure(lambda leaf: _computed(leaf, tape), answer)
         leaves = nest.flatten(answer)
-        self.outputs = _differentiable([x for x in leaves if type(x) is not Tensor or is_traced(x._array)])
+        self.outputs = _differentiable([x for x in leaves if _is_computed(x)])
         self.like = [(o._array.shape, o._array.dtype) for o in self.outputs]
         self.variables = tape.watched_variables()
         self.captures = [t for t in tape.outer_tensors.values() if t._key in tape._watched]
@@ -250,9 +250,16 @@ def _computed(leaf: Any, tape: _FunctionTape) -> Any:
     return leaf
 
 
+def _is_computed(leaf: Any) -> bool:
+    """Return whether a result is computed by the program, or part of it is."""
+    parts = nest.flatten(leaf, expand_composites=True)
+    return any(type(part) is not Tensor or is_traced(part._array) for part in parts)
+
+
 def _differentiable(leaves: list[Any]) -> list[Tensor]:
-    """The tensors among the results that may have a gradient: of slices, the rows."""
-    tensors = [leaf.values if isinstance(leaf, IndexedSlices) else leaf for leaf in leaves]
+    """The tensors among the results that may have a gradient: of slices the rows, of other composites their parts."""
+    parts = nest.flatten(leaves, expand_composites=True)
+    tensors = [leaf.values if isinstance(leaf, IndexedSlices) else leaf for leaf in parts]
     return [t for t in tensors if type(t) is Tensor and dtypes.is_differentiable(array_of(t))]
 
 

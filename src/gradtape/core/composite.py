@@ -87,14 +87,16 @@ class CompositeSpec(TypeSpec):
 
 
 class NotDense(ValueError):
-    """A composite tensor was given where a dense one is needed."""
+    """A composite tensor, or the spec of one, was given where a dense one is needed."""
 
-    def __init__(self, value: CompositeTensor) -> None:
+    def __init__(self, value: CompositeTensor | CompositeSpec | str) -> None:  # a text: Keras adds to errors
+        text = value
+        if isinstance(value, CompositeTensor):
+            text = f"a {type(value).__name__} was given where a dense tensor is needed: {value._dense_by} makes one"
+        elif isinstance(value, CompositeSpec):
+            text = f"{value} was given where the spec of a dense tensor is needed"
+        super().__init__(text)
         self.value = value
-
-    def __str__(self) -> str:
-        kind = type(self.value)
-        return f"a {kind.__name__} was given where a dense tensor is needed: {kind._dense_by} makes one"
 
 
 class CompositeTensor(ABC):
@@ -109,6 +111,16 @@ class CompositeTensor(ABC):
     def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
 
+    def _text(self, summarize: int) -> str:
+        """The value as `tf.print` shows it, with so many elements at either end of an axis."""
+        return repr(self)
+
     def _read(self) -> NoReturn:
         """Refuse to be an input of an operation on dense tensors; `ops.dispatch` catches the error."""
         raise NotDense(self)
+
+
+def composite_spec(value: Any) -> CompositeSpec | None:
+    """The spec by which a value is taken apart into tensors, or a value that is such a spec; None for any other."""
+    spec = value._type_spec if isinstance(value, CompositeTensor) else value
+    return spec if isinstance(spec, CompositeSpec) else None

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from . import dtypes, nest
+from .composite import CompositeTensor
 from .draws import Draws
 from .indexed_slices import IndexedSlices
 from .primitive import Listener, apply1, local, no_recording, primitive
@@ -337,6 +338,8 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     if isinstance(input, Variable):  # not a read that a tape should know of
         given = wrap(input._array)
         given._key = input._key
+    elif isinstance(input, CompositeTensor):
+        return nest.map_structure(stop_gradient, input, expand_composites=True)
     else:
         given = convert(input)
     return apply1(stop_gradient_, given)

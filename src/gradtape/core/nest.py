@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MappingView, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .composite import composite_spec
 from .shapes import TensorShape
 
 if TYPE_CHECKING:
@@ -27,18 +28,31 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
     Structures are lists, tuples, namedtuples, dicts, other sequences and mappings, dataclasses and attrs
     objects. All else is a leaf: tensors, arrays, numbers, strings, None, sets, generators. A leaf alone is a
-    structure too. `expand_composites` changes nothing: there are no composite tensors here.
+    structure too.
+
+    Args:
+        expand_composites: whether sparse and ragged tensors are structures of the tensors they consist of.
 
     >>> flatten({"b": [1, None], "a": (2, "three")})
     [2, 'three', 1, None]
     >>> flatten(5)
     [5]
     """
+    if expand_composites:
+        return [part for leaf in flatten(structure) for part in _components(leaf)]
     if _is_flat(structure):
         return list(structure)
     if not is_nested(structure):
         return [structure]
     return _flatten(structure)[0]
+
+
+def _components(leaf: Any) -> Sequence[Any]:
+    """The tensors of a composite tensor, or their specs for the spec of one; any other leaf alone."""
+    spec = composite_spec(leaf)
+    if spec is None:
+        return [leaf]
+    return spec._component_specs() if spec is leaf else spec._to_components(leaf)
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
@@ -49,7 +63,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
     Raises TypeError if `flat_sequence` is not a sequence, ValueError if it has not one item for each leaf.
 
     Args:
-        expand_composites: accepted; no effect.
+        expand_composites: whether sparse and ragged tensors are structures of the tensors they consist of.
 
     >>> pack_sequence_as({"b": [0, 0], "a": 0}, [1, 2, 3])
     {'b': [2, 3], 'a': 1}
@@ -59,6 +73,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
             "pack_sequence_as: flat_sequence must be a list or a tuple, with one item for each leaf; "
             f"got {flat_sequence!r} ({type(flat_sequence).__name__})"
         )
+    if expand_composites:
+        flat_sequence = _with_composites(structure, flat_sequence)
     if _is_flat(structure) and len(structure) == len(flat_sequence):
         return type(structure)(flat_sequence)
     if len(flat_sequence) == 1 and not is_nested(structure):
@@ -72,6 +88,23 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
     return spec.unflatten(flat_sequence)
 
 
+def _with_composites(structure: Any, components: Sequence[Any]) -> list[Any]:
+    """The leaves of a structure, made of the components of those that are composite."""
+    leaves = flatten(structure)
+    counts = [len(_components(leaf)) for leaf in leaves]
+    if sum(counts) != len(components):
+        raise ValueError(
+            f"pack_sequence_as: the structure consists of {sum(counts)} tensors, and flat_sequence of "
+            f"{len(components)} items; one item for each is needed"
+        )
+    out, rest = [], iter(components)
+    for leaf, count in zip(leaves, counts):
+        spec = composite_spec(leaf)
+        parts = [next(rest) for _ in range(count)]
+        out.append(parts[0] if spec is None else spec._from_components(parts))
+    return out
+
+
 def map_structure(
     func: Callable[..., Any], *structure: Any, check_types: bool = True, expand_composites: bool = False
 ) -> Any:
@@ -81,7 +114,7 @@ def map_structure(
 
     Args:
         check_types: whether the types of containers must agree.
-        expand_composites: accepted; no effect.
+        expand_composites: whether sparse and ragged tensors are structures of the tensors they consist of.
 
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
@@ -91,8 +124,9 @@ def map_structure(
     if not structure:
         raise ValueError("map_structure: at least one structure is needed after func")
     for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types=check_types)
-    return pack_sequence_as(structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure))])
+        assert_same_structure(structure[0], other, check_types, expand_composites)
+    columns = zip(*[flatten(each, expand_composites) for each in structure])
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in columns], expand_composites)
 
 
 def assert_same_structure(
@@ -105,7 +139,7 @@ def assert_same_structure(
     fields. With `check_types=False` neither types nor keys are looked at.
 
     Args:
-        expand_composites: accepted; no effect.
+        expand_composites: whether sparse and ragged tensors must be of the same kind and dtype.
 
     >>> assert_same_structure([1, (2, 3)], ["a", (None, "b")])
     >>> assert_same_structure([1, (2, 3)], [1, [2, 3]])
@@ -113,10 +147,26 @@ def assert_same_structure(
         ...
     TypeError: the structures differ at [1]: tuple in the first, list in the second; ...
     """
-    if _is_flat(nest1) and _is_flat(nest2) and type(nest1) is type(nest2) and len(nest1) == len(nest2):
+    flat = _is_flat(nest1) and _is_flat(nest2) and type(nest1) is type(nest2) and len(nest1) == len(nest2)
+    if flat and not expand_composites:
         return
     if (is_nested(nest1) or is_nested(nest2)) and _flatten(nest1)[1] != _flatten(nest2)[1]:
         _compare(nest1, nest2, check_types, "")
+    if expand_composites:
+        for a, b in zip(flatten(nest1), flatten(nest2)):
+            _compare_composites(a, b)
+
+
+def _compare_composites(a: Any, b: Any) -> None:
+    """Raise if one of two leaves consists of tensors, and the other of other ones."""
+    first, second = composite_spec(a), composite_spec(b)
+    if first is None and second is None:
+        return
+    if first is None or second is None or first.most_specific_common_supertype([second]) is None:
+        raise ValueError(
+            f"the structures differ: {first or type(a).__name__} in the first, {second or type(b).__name__} in the "
+            "second"
+        )
 
 
 def is_nested(seq: Any) -> bool:

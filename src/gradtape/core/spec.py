@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes
-from .composite import TypeSpec
+from .composite import CompositeTensor, TypeSpec
 from .dtypes import DType
 from .shapes import TensorShape
 from .tensor import Tensor
+from .tensor_conversion import convert
 from .types import DTypeLike, ShapeLike
 
 
@@ -106,3 +107,22 @@ class TensorSpec(TypeSpec):
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+
+def type_spec_from_value(value: Any) -> TypeSpec:
+    """The spec of a tensor, a sparse or ragged one, or a value that can become a tensor.
+
+    Raises:
+        TypeError: if the value is none of these.
+
+    >>> type_spec_from_value([1.0, 2.0])
+    TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+    """
+    if isinstance(value, CompositeTensor):
+        return value._type_spec
+    try:
+        return TensorSpec.from_tensor(convert(value))
+    except (ValueError, TypeError) as error:
+        raise TypeError(
+            f"type_spec_from_value: {value!r} of type {type(value).__name__} is no tensor"
+        ) from error

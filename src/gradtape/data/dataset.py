@@ -567,6 +567,27 @@ class Dataset:
             transform.PaddedBatch(self._stage, size, padded_shapes, padding_values, drop_remainder)
         )
 
+    def ragged_batch(
+        self,
+        batch_size: IntLike,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = "int64",
+        name: str | None = None,
+    ) -> Dataset:
+        """Join `batch_size` elements at a time as rows of a ragged tensor; as `batch` where they are of one shape.
+
+        Args:
+            batch_size: at least 1.
+            drop_remainder: whether to drop the last batch if it is smaller.
+            row_splits_dtype: int32 or int64.
+
+        >>> rows = Dataset.range(1, 4).map(lambda n: np.ones(int(n), int))
+        >>> rows.ragged_batch(3).get_single_element()
+        <tf.RaggedTensor [[1], [1, 1], [1, 1, 1]]>
+        """
+        size = whole("ragged_batch: batch_size", batch_size)
+        return self._then(transform.RaggedBatch(self._stage, size, drop_remainder, row_splits_dtype))
+
     def unbatch(self, name: str | None = None) -> Dataset:
         """The rows of each element.
 

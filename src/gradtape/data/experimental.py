@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.errors import FailedPreconditionError
 from ..core.tensor import Tensor
+from ..core.types import DTypeLike, IntLike
 from ..names.missing import closed
 from ..ops.array.movement import static_number as whole
 from . import checks
@@ -39,6 +40,7 @@ __all__ = [
     "ThreadingOptions",
     "assert_cardinality",
     "cardinality",
+    "dense_to_ragged_batch",
     "get_single_element",
     "get_structure",
 ]
@@ -52,6 +54,19 @@ def cardinality(dataset: Dataset) -> Tensor:
     """
     checks.stage("cardinality: dataset must be", dataset)
     return dataset.cardinality()
+
+
+def dense_to_ragged_batch(
+    batch_size: IntLike, drop_remainder: bool = False, row_splits_dtype: DTypeLike = "int64"
+) -> Callable[[Dataset], Dataset]:
+    """A step for `Dataset.apply`: `Dataset.ragged_batch` with these arguments.
+
+    >>> rows = Dataset.from_tensor_slices([[1, 2], [3, 4]]).apply(dense_to_ragged_batch(2))
+    >>> rows.get_single_element().numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    size = whole("dense_to_ragged_batch: batch_size", batch_size)
+    return lambda dataset: dataset.ragged_batch(size, drop_remainder, row_splits_dtype)
 
 
 def get_single_element(dataset: Dataset) -> Any:

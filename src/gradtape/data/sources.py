@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.composite import CompositeSpec, CompositeTensor
 from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
@@ -140,15 +141,53 @@ class _GatherCursor(Cursor):
 def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
     element = as_element(tensors)
-    arrays = [_with_rows(leaf) for leaf in nest.flatten(element)]
+    leaves = nest.flatten(element)
+    if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return _slices_of_composites(element, leaves)
+    arrays = [_with_rows(leaf) for leaf in leaves]
     if not arrays:
         raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
-    lengths = {len(array) for array in arrays}
+    return Gather(Numbers(_same_length({len(array) for array in arrays})), ArrayRows(element, arrays))
+
+
+class CompositeRows(Rows):
+    """The rows of a sparse or ragged tensor."""
+
+    def __init__(self, composite: Any) -> None:
+        from . import composite_elements  # brings sparse and ragged tensors
+
+        self._do, self._composite = composite_elements, composite
+        self.count = composite_elements.count(composite)
+        self.spec = composite_elements.of_rows(composite._type_spec)
+
+    def row(self, i: int) -> Any:
+        return self._do.row(self._composite, i)
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self._do.take(self._composite, indices)
+
+
+def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
+    parts: list[Rows] = []
+    lengths = set()
+    for leaf in leaves:
+        if isinstance(leaf, CompositeTensor):
+            rows = CompositeRows(leaf)
+            parts.append(rows)
+            lengths.add(rows.count)
+        else:
+            array = _with_rows(leaf)
+            parts.append(ArrayRows(leaf, [array]))
+            lengths.add(len(array))
+    return Gather(Numbers(_same_length(lengths)), ZippedRows(element, parts))
+
+
+def _same_length(lengths: set[int]) -> int:
     if len(lengths) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
         )
-    return Gather(Numbers(lengths.pop()), ArrayRows(element, arrays))
+    return lengths.pop()
 
 
 def _with_rows(leaf: Any) -> Any:
@@ -250,7 +289,7 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
                 "from_generator: output_signature says it all; leave output_types and output_shapes out"
             )
         for spec in nest.flatten(output_signature):
-            if not isinstance(spec, TensorSpec):
+            if not isinstance(spec, (TensorSpec, CompositeSpec)):
                 raise TypeError(
                     f"from_generator: output_signature must be made of TensorSpec, and has {spec!r}"
                 )
@@ -276,6 +315,10 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
     """A generated value as tensors, which must be what the signature says."""
     if isinstance(spec, TensorSpec):
         return _leaf(value, spec, number)
+    if isinstance(spec, CompositeSpec):
+        if not spec.is_compatible_with(value):
+            raise _mismatch(number, f"{value!r}", f"{spec}")
+        return value
     if isinstance(spec, dict):
         if not isinstance(value, dict) or value.keys() != spec.keys():
             raise _mismatch(number, f"{value!r}", f"a dict with the keys {list(spec)}")

@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeAlias, Union
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.composite import CompositeSpec, CompositeTensor, TypeSpec
 from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
-from ..core.spec import TensorSpec
+from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import ShapeLike, TensorLike
@@ -79,6 +80,8 @@ def as_element(value: Any) -> Any:
         made = copy.copy(value)
         made.update({key: as_element(part) for key, part in value.items()})
         return made
+    if isinstance(value, CompositeTensor):
+        return value
     if isinstance(value, list) or not nest.is_nested(value):
         return convert_to_tensor(value)
     return nest.pack_sequence_as(value, [as_element(leaf) for leaf in nest.flatten(value)])
@@ -124,14 +127,18 @@ def _leaves(element: Any, first: Any) -> list[Any]:
     return nest.flatten(element)
 
 
-def _stacked(leaves: Sequence[Any], where: str) -> Tensor:
+def _stacked(leaves: Sequence[Any], where: str) -> Any:
+    if isinstance(leaves[0], CompositeTensor):
+        from . import composite_elements  # brings sparse and ragged tensors
+
+        return composite_elements.stack(leaves)
     arrays = [array_of(leaf, where) for leaf in leaves]
     first = arrays[0]
     for i, array in enumerate(arrays):
         if array.shape != first.shape:
             raise InvalidArgumentError(
                 f"batch: {where} differ in shape: the first has {list(first.shape)}, number {i} has "
-                f"{list(array.shape)}. Use padded_batch, or map them to one shape"
+                f"{list(array.shape)}. Use padded_batch or ragged_batch, or map them to one shape"
             )
         if array.dtype != first.dtype:
             raise _different_dtypes(first, array, i, where)
@@ -224,14 +231,22 @@ def spec_of(element: Any) -> Any:
 def _leaf_spec(leaf: Any) -> Any:
     if leaf is None:
         return None
-    return DatasetSpec(leaf.element_spec) if is_dataset(leaf) else TensorSpec.from_tensor(leaf)
+    return DatasetSpec(leaf.element_spec) if is_dataset(leaf) else type_spec_from_value(leaf)
 
 
 def batched_spec(spec: Any, size: int | None) -> Any:
     """The spec of elements stacked along a new first axis."""
-    return map_specs(
-        lambda s: TensorSpec([size, *s.shape] if s.shape.rank is not None else None, s.dtype), spec
-    )
+
+    def batched(leaf: Any) -> Any:
+        if isinstance(leaf, TensorSpec):
+            return TensorSpec([size, *leaf.shape] if leaf.shape.rank is not None else None, leaf.dtype)
+        if not isinstance(leaf, CompositeSpec):
+            return leaf
+        from . import composite_elements
+
+        return composite_elements.batched(leaf, size)
+
+    return nest.map_structure(batched, spec)
 
 
 def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
@@ -244,24 +259,36 @@ def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
 def infer(function: Callable[[Any], Any], spec: Any, example: Callable[[], Any]) -> Any:
     """The spec of the results of `function` for elements of `spec`, found by calling it.
 
-    It is called on zeros, and on zeros of another length where `spec` leaves lengths open: what differs then is open
-    in the result too. A function that cannot take zeros is called on a real element, from `example`.
+    It is called on zeros, and on ones that are of another length where `spec` leaves lengths open: what differs then is
+    open in the result too. A function that cannot take these is called on a real element, from `example`.
     """
     try:
-        small, large = (spec_of(function(_zeros(spec, length))) for length in (2, 3))
+        small, large = (
+            spec_of(function(_example(spec, value, length))) for value, length in ((0, 2), (1, 3))
+        )
     except Exception:
         return spec_of(function(example()))
-    return map_specs(lambda a, b: a.most_specific_compatible_type(b), small, large)
+    return nest.map_structure(
+        lambda a, b: a.most_specific_compatible_type(b) if isinstance(a, TypeSpec) else a, small, large
+    )
 
 
-def _zeros(spec: Any, length: int) -> Any:
-    def zeros(s: TensorSpec) -> Tensor:
-        if s.shape.rank is None:
+def _example(spec: Any, value: int, length: int) -> Any:
+    """An element with 0 or 1 everywhere, in strings one character for 1; open lengths are `length`."""
+
+    def filled(s: Any) -> Any:
+        if not isinstance(s, (TensorSpec, CompositeSpec)):
+            return s
+        if s.shape.rank is None:  # type: ignore[union-attr]
             raise ValueError("no example can be made for an unknown rank")
+        if isinstance(s, CompositeSpec):
+            from . import composite_elements
+
+            return composite_elements.zeros(s, length)
         shape = [length if size is None else size for size in s.shape]
-        filler = b"" if s.dtype is dtypes.string else 0
+        filler = b"a" * value if s.dtype is dtypes.string else value
         return wrap(np.full(shape, filler, s.dtype.numpy_dtype))
 
     if any(isinstance(leaf, DatasetSpec) for leaf in nest.flatten(spec)):
         raise ValueError("no example can be made for a dataset")
-    return map_specs(zeros, spec)
+    return nest.map_structure(filled, spec)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core import dtypes, nest
+from ..core.composite import CompositeSpec, CompositeTensor
 from ..core.errors import DTypeError, InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from .checks import function as checked
 from .checks import shape as one_shape
+from .sources import slices
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
-from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad
+from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, stack
 
 Function = Callable[..., Any]
 
@@ -224,14 +226,18 @@ class PaddedBatch(Batch):
                 yield pad(elements, self._shapes, self._values)
 
     def describe(self) -> Any:
-        source = self.sources[0].spec
-        if self._shapes is None:
-            return super().describe()
-        wanted = iter(self._shapes)
+        source = nest.map_structure(_of_dense, self.sources[0].spec)
+        wanted = iter([None] * len(nest.flatten(source)) if self._shapes is None else self._shapes)
         return batched_spec(
             map_specs(lambda s: TensorSpec(_either(next(wanted), s.shape), s.dtype), source),
             self._batch if self._drop else None,
         )
+
+
+def _of_dense(spec: Any) -> Any:
+    """The spec of rows of a ragged tensor, which are dense, as that of tensors."""
+    rows = getattr(spec, "ragged_rank", None) == 0
+    return TensorSpec(spec.shape, spec.dtype) if rows else spec
 
 
 def _either(asked: TensorShape | None, own: TensorShape) -> TensorShape:
@@ -286,7 +292,11 @@ class Unbatch(Stage):
     def elements(self, session: Session) -> Iterator[Any]:
         for batch in self.sources[0].open(session):
             pack = packer(batch)
-            arrays = [array_of(leaf) for leaf in nest.flatten(batch)]
+            leaves = nest.flatten(batch)
+            if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
+                yield from slices(batch).open(session)
+                continue
+            arrays = [array_of(leaf) for leaf in leaves]
             lengths = {array.shape[:1] for array in arrays}
             if len(lengths) != 1 or () in lengths:
                 raise InvalidArgumentError(
@@ -297,8 +307,56 @@ class Unbatch(Stage):
                 yield pack([wrap(array[i, ...]) for array in arrays])
 
     def describe(self) -> Any:
-        return map_specs(
-            lambda s: TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype), self.sources[0].spec
+        return nest.map_structure(_of_rows, self.sources[0].spec)
+
+
+def _of_rows(spec: Any) -> Any:
+    if isinstance(spec, TensorSpec):
+        return TensorSpec(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
+    if not isinstance(spec, CompositeSpec):
+        return spec
+    from . import composite_elements
+
+    return composite_elements.of_rows(spec)
+
+
+class RaggedBatch(Batch):
+    """So many elements as rows of ragged tensors, where their shapes may differ."""
+
+    def __init__(self, source: Stage, size: int, drop_remainder: bool, row_splits_dtype: Any) -> None:
+        super().__init__(source, size, drop_remainder)
+        self._splits = dtypes.as_dtype(row_splits_dtype)
+        if self._splits.name not in ("int32", "int64"):
+            raise InvalidArgumentError(f"ragged_batch: splits are int32 or int64, not {self._splits.name}")
+
+    def open(self, session: Session) -> Cursor:
+        return Stream(self.elements(session))
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        from . import composite_elements
+
+        source = self.sources[0].open(session)
+        specs = nest.flatten(self.spec)
+        while elements := source.some(self._batch):
+            if len(elements) < self._batch and self._drop:
+                return
+            columns = zip(*[nest.flatten(element) for element in elements])
+            yield nest.pack_sequence_as(
+                elements[0],
+                [
+                    composite_elements.ragged_stack(column, spec)
+                    if hasattr(spec, "ragged_rank")
+                    else stack(column)
+                    for column, spec in zip(columns, specs, strict=True)
+                ],
+            )
+
+    def describe(self) -> Any:
+        from . import composite_elements
+
+        size = self._batch if self._drop else None
+        return nest.map_structure(
+            lambda spec: composite_elements.ragged_spec(spec, size, self._splits), self.sources[0].spec
         )
 
 
@@ -340,4 +398,11 @@ class _ZipCursor(Cursor):
 
 
 def _trimmed(block: Any, count: int) -> Any:
-    return nest.map_structure(lambda leaf: wrap(leaf._array[:count]), block)
+    def trimmed(leaf: Any) -> Any:
+        if not isinstance(leaf, CompositeTensor):
+            return wrap(leaf._array[:count])
+        from . import composite_elements
+
+        return composite_elements.take(leaf, range(count))
+
+    return nest.map_structure(trimmed, block)

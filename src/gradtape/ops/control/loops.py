@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import nest
+from ...core.composite import CompositeSpec, NotDense
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
 from ...core.spec import TensorSpec
@@ -118,6 +119,8 @@ def _spec(given: Any) -> TensorSpec:
     """The spec of a result, given by a spec, a dtype or a tensor of that dtype; only a spec fixes the shape."""
     if isinstance(given, TensorSpec):
         return given
+    if isinstance(given, CompositeSpec):
+        raise NotDense(given)  # for `ops.dispatch`
     return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import nest
+from ...core.composite import CompositeTensor
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import local
 from ...core.tensor import wrap
@@ -66,13 +67,14 @@ def _show_when_run(show: Callable[[Any], None], inputs: Any) -> None:
     """Show values whenever the compiled function runs."""
     from ...engine.host import call
 
-    leaves = nest.flatten(inputs)
+    leaves = nest.flatten(inputs, expand_composites=True)
     # Strings stay outside the compiled code, which has none.
     tensors = [i for i, leaf in enumerate(leaves) if is_tensor(leaf) and leaf.dtype.name != "string"]
 
     def on_arrays(*arrays: Any) -> tuple[()]:
         values = dict(zip(tensors, map(wrap, arrays), strict=True))
-        show(nest.pack_sequence_as(inputs, [values.get(i, leaf) for i, leaf in enumerate(leaves)]))
+        shown = [values.get(i, leaf) for i, leaf in enumerate(leaves)]
+        show(nest.pack_sequence_as(inputs, shown, expand_composites=True))
         return ()
 
     call(on_arrays, [], [convert(leaves[i])._array for i in tensors], pure=False)
@@ -82,13 +84,15 @@ def _as_shown(x: Any, summarize: int) -> str:
     if isinstance(x, str):
         return x
     if is_tensor(x):
-        return as_text(convert(x)._array, summarize)
+        return _tensor_text(x, summarize)
     import pprint  # takes 2 ms
 
-    tensors_shown = nest.map_structure(
-        lambda t: _Text(as_text(convert(t)._array, summarize)) if is_tensor(t) else t, x
-    )
+    tensors_shown = nest.map_structure(lambda t: _Text(_tensor_text(t, summarize)) if is_tensor(t) else t, x)
     return pprint.pformat(tensors_shown)
+
+
+def _tensor_text(x: Any, summarize: int) -> str:
+    return x._text(summarize) if isinstance(x, CompositeTensor) else as_text(convert(x)._array, summarize)
 
 
 def _write(text: str, end: str, stream: Any) -> None:
@@ -148,6 +152,25 @@ def _ends(length: int, summarize: int) -> Any:
 # Digits by the size of a dtype in bytes: as many as survive a round trip from text; with 3 more (2 for float64) the
 # text identifies the number.
 _DIGITS = {2: 6, 4: 6, 8: 15}
+
+
+def rows_as_text(rows: Any, summarize: int) -> str:
+    """Nested lists of different lengths as TensorFlow prints a ragged tensor: with commas, and floats in full."""
+    if not isinstance(rows, list):
+        if isinstance(rows, bytes):
+            return f"'{rows.decode('utf-8', 'surrogateescape')}'"
+        return (
+            str(rows).lower()
+            if isinstance(rows, bool)
+            else f"{rows:f}"
+            if isinstance(rows, float)
+            else str(rows)
+        )
+    shown = rows if summarize < 0 or len(rows) <= 2 * summarize else rows[:summarize] + rows[-summarize:]
+    parts = [rows_as_text(x, summarize) for x in shown]
+    if len(shown) < len(rows):
+        parts.insert(summarize, "...")
+    return f"[{', '.join(parts)}]"
 
 
 def _element(x: Any, quoted: bool) -> str:

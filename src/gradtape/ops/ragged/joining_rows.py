@@ -92,9 +92,7 @@ def _joined_rows(operation: str, rows: list[RaggedTensor]) -> RaggedTensor:
     order = np.arange(count * len(rows)).reshape(len(rows), count).T.reshape(-1)
     interleaved = rows_at(_joined_first(operation, rows), order)
     lengths = sum(lengths_of(x._splits) for x in rows)
-    widths = [x._width for x in rows]
-    width = None if None in widths else sum(w for w in widths if w is not None)
-    return ragged(interleaved._values, splits_of_lengths(lengths), width)
+    return ragged(interleaved._values, splits_of_lengths(lengths))
 
 
 def stacked(operation: str, values: Any, axis: Axis = 0) -> Any:

@@ -20,6 +20,7 @@ from .ragged_tensor import RaggedTensor, RaggedTensorSpec, convert_ragged, count
 
 
 @extend(map_fn, RaggedTensor)
+@extend(map_fn, RaggedTensorSpec)
 def _map_fn(
     fn: Callable[..., Any],
     elems: Any,

@@ -22,6 +22,7 @@ from ...core.tensor_conversion import convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ..array.movement import reshape
+from ..control.printing import rows_as_text
 from ..known import static_number
 from .row_partition import (
     check_splits,
@@ -450,6 +451,9 @@ class RaggedTensor(CompositeTensor):
         splits = decided("to_list", self._splits)
         return [items[start:end] for start, end in pairwise(splits)]
 
+    def _text(self, summarize: int) -> str:
+        return rows_as_text(self.to_list(), summarize)
+
     def consumers(self) -> list[Any]:
         """No operations: nothing keeps a list of those that use a tensor."""
         return []
@@ -677,6 +681,10 @@ class RaggedTensorSpec(CompositeSpec):
     ) -> None:
         self._shape = TensorShape(shape)
         self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        if flat_values_spec is not None and not isinstance(flat_values_spec, TensorSpec):
+            raise TypeError(
+                f"RaggedTensorSpec: flat_values_spec must be a TensorSpec, not {flat_values_spec!r}"
+            )
         if flat_values_spec is not None:
             if dtype not in (None, flat_values_spec.dtype):
                 raise ValueError(

@@ -71,9 +71,7 @@ def decided(operation: str, array: Any) -> Any:
     Raises:
         NotCompilableError: while a @function is traced, if its values are not known.
     """
-    return shape_known(
-        operation, "row_splits", array, "use ragged tensors with one flat shape, as in x.flat_values"
-    )
+    return shape_known(operation, "row_splits", array, "compute on x.flat_values, or give to_tensor a shape")
 
 
 def uniform_splits(nrows: int, length: int, dtype: Any = np.int64) -> Any:

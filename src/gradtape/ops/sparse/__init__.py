@@ -1,1 +1,8 @@
-"""Sparse tensors: the elements that are there, with their places. Made of operations on the values: gradients flow."""
+"""Sparse tensors: the elements that are there, with their places. Made of operations on the values: gradients flow.
+
+Importing this extends public functions for them: see `ops.dispatch`.
+"""
+
+from . import sparse_dispatch
+
+__all__ = ["sparse_dispatch"]

@@ -19,6 +19,7 @@ from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
 from ..array.movement import cast, gather
+from ..control.printing import as_text
 from ..known import static_shape
 
 
@@ -116,6 +117,10 @@ class SparseTensor(CompositeTensor):
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self.dense_shape!s})"
 
+    def _text(self, summarize: int) -> str:
+        parts = [as_text(part._array, summarize) for part in (self._indices, self._values, self.dense_shape)]
+        return "'SparseTensor(indices={}, values={}, shape={})'".format(*parts)
+
     @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
@@ -195,7 +200,8 @@ class SparseTensorSpec(CompositeSpec):
         return value.indices, value.values, value.dense_shape
 
     def _from_components(self, components: Sequence[Any]) -> SparseTensor:
-        return SparseTensor(*components)
+        indices, values, dense_shape = components
+        return SparseTensor(indices, values, self.shape if self.shape.is_fully_defined() else dense_shape)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"

@@ -79,7 +79,11 @@ def _characters(
     codec = ENCODINGS.get(text(name, "input_encoding", encoding), encoding)
     options = errors, integer(name, "replacement_char", replacement, 0)
     control = boolean(name, "replace_control_characters", replace_control)
-    characters(operation, encoding, *options, control, b"")  # checks the arguments
+    characters(operation, encoding, *options, control, b"")  # checks the options
+    try:
+        " ".encode(codec)
+    except (LookupError, ValueError, UnicodeError):
+        raise ValueError(f"{name}: there is no encoding {encoding!r}") from None
 
     def cut(content: bytes) -> list[tuple[str, int]]:
         instead = "" if errors == "ignore" else chr(options[1])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ...core.composite import CompositeTensor
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert, convert_to_tensor
@@ -485,7 +486,12 @@ def format(
     summarize = integer("strings.format", "summarize", summarize, -1)
     if len(parts) - 1 != len(values):
         raise ValueError(f"strings.format: {len(parts) - 1} placeholders for {len(values)} tensors")
-    texts = [as_text(known("strings.format", "an input", convert(v)._array), summarize) for v in values]
+    texts = [
+        v._text(summarize)
+        if isinstance(v, CompositeTensor)
+        else as_text(known("strings.format", "an input", convert(v)._array), summarize)
+        for v in values
+    ]
     whole = "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
     return convert(whole)
 
