@@ -242,3 +242,42 @@ def test_crosses_of_what_cannot_be_crossed():
     for bad in words[:, 0], tf.constant([[1.0]]):
         with pytest.raises(errors.InvalidArgumentError, match="two axes, of strings or integers"):
             tf.sparse.cross([bad])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Slices
+
+
+def test_map_fn_over_slices():
+    sparse = tf.sparse.from_dense([[1.0, 0.0], [2.0, 3.0], [0.0, 0.0]])
+    dense = tf.constant([1.0, 2.0, 3.0])
+    assert tf.map_fn(tf.sparse.to_dense, sparse, fn_output_signature=tf.float32).numpy().tolist() == [
+        [1.0, 0.0],
+        [2.0, 3.0],
+        [0.0, 0.0],
+    ]
+    with tf.GradientTape() as tape:
+        tape.watch(sparse.values)
+        total = tf.map_fn(
+            lambda pair: tf.sparse.reduce_sum(pair[0]) * pair[1],
+            (sparse, dense),
+            fn_output_signature=tf.float32,
+        )
+    assert total.numpy().tolist() == [1.0, 10.0, 0.0]
+    assert tape.gradient(total, sparse.values).numpy().tolist() == [1.0, 2.0, 2.0]
+    for signature in None, tf.SparseTensorSpec([2]):
+        doubled = tf.map_fn(lambda row: row * 2.0, sparse, fn_output_signature=signature)
+        assert np.array_equal(dense_of(doubled), 2 * dense_of(sparse))
+    empty = tf.SparseTensor(tf.zeros((0, 2), "int64"), tf.zeros(0), [0, 2])
+    spec = tf.SparseTensorSpec([2])
+    assert tf.map_fn(lambda row: row, empty, fn_output_signature=spec).shape == (0, 2)
+
+
+def test_map_fn_over_slices_that_do_not_fit():
+    sparse = tf.sparse.from_dense([[1.0, 0.0], [2.0, 3.0]])
+    with pytest.raises(ValueError, match=r"have lengths \[2, 3\]"):
+        tf.map_fn(lambda pair: pair[1], (sparse, tf.ones(3)), fn_output_signature=tf.float32)
+    with pytest.raises(ValueError, match="was expected"):
+        tf.map_fn(tf.sparse.to_dense, sparse, fn_output_signature=tf.SparseTensorSpec([2]))
+    with pytest.raises(errors.InvalidArgumentError, match="fn returned float32 where int32"):
+        tf.map_fn(tf.sparse.reduce_sum, sparse, fn_output_signature=tf.int32)
