@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from gradtape import (
+    IndexedSlices,
     RaggedTensor,
     RaggedTensorSpec,
     SparseTensor,
@@ -15,6 +17,8 @@ from gradtape import (
     TensorSpec,
     data,
     distribute,
+    executing_eagerly,
+    gather,
 )
 
 from ..compiled.output_specs import output_specs
@@ -58,6 +62,28 @@ def _trace_layers(core: ModuleType) -> None:
     core.compute_output_spec = compute_output_spec  # type: ignore[attr-defined]
 
 
+def _divide_slices(sparse: ModuleType) -> None:
+    """To slices Keras adds the rows in which the divisor is 0 or NaN, whose number compiled code does not know.
+
+    There the slices keep their rows: the others, which are 0 / 0 or NaN in Keras, stay 0.
+    """
+    elementwise_division = sparse.elementwise_division
+
+    def on_slices(divide: Callable[..., Any]) -> Callable[..., Any]:
+        as_keras_does = elementwise_division(divide)
+
+        @functools.wraps(as_keras_does)
+        def divided(x1: Any, x2: Any) -> Any:
+            if executing_eagerly() or not isinstance(x1, IndexedSlices) or isinstance(x2, IndexedSlices):
+                return as_keras_does(x1, x2)
+            rows = gather(x2, x1.indices) if len(getattr(x2, "shape", ())) else x2
+            return IndexedSlices(divide(x1.values, rows), x1.indices, x1.dense_shape)
+
+        return divided
+
+    sparse.elementwise_division = on_slices  # type: ignore[attr-defined]
+
+
 def _know_tensors(module: ModuleType) -> None:
     """Keras knows TensorFlow's classes by the names of their modules; ours have their own."""
     module.is_tensorflow_tensor = lambda x: isinstance(x, (Tensor, StandIn, RaggedTensor, SparseTensor))  # type: ignore[attr-defined]
@@ -74,6 +100,7 @@ def _know_datasets(module: ModuleType) -> None:
 # By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
+    "keras.src.backend.tensorflow.sparse": _divide_slices,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core import nest
 from ..core.composite import CompositeTensor
-from ..core.errors import NotCompilableError
+from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
 from ..core.spec import TensorSpec, type_spec_from_value
@@ -93,9 +93,9 @@ def function(
         func: the function; without it, a decorator is returned.
         input_signature: a `TensorSpec` for each argument: others are refused.
         autograph: whether `if`, `while` and `for` on tensors become part of the program.
-        jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
-            and says so once: if shapes depend on values, or for the gradient of a loop of unknown length that calls
-            Python.
+        jit_compile: whether a function that calls Python in ways that XLA cannot compile is refused: without the shape
+            of the result, or in a loop of unknown length whose gradient is needed. By default such functions run
+            operation by operation, and say so once, as do all whose shapes depend on values.
         reduce_retracing: accepted; XLA compiles for fixed shapes.
         experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
             experimental_compile, experimental_follow_type_hints: accepted, and ignored.
@@ -180,7 +180,7 @@ class Function(Generic[P, R]):
         try:
             return self._call_compiled(args, kwargs)
         except NotCompilableError as error:
-            if self._jit_compile:
+            if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
             self._give_up(error)
         return self._python_function(*args, **kwargs)

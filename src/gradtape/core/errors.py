@@ -114,6 +114,10 @@ class NotCompilableError(InvalidArgumentError):
     """XLA cannot compile what a @function does: the function runs operation by operation instead."""
 
 
+class UnknownShapeError(NotCompilableError):
+    """A shape depends on values that a @function computes. `jit_compile=True` does not refuse that."""
+
+
 class OperatorNotAllowedInGraphError(TypeError):
     """The value of a tensor was asked for while a @function is traced, when there is none."""
 
