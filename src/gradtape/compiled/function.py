@@ -190,7 +190,7 @@ class Function(Generic[P, R]):
 
         So it does with an iterator whose elements have open shapes, and if its author wants it left as it is.
         """
-        return iterator._steps_outside or not getattr(self._python_function, "__converts__", True)
+        return not getattr(self._python_function, "__converts__", True) or iterator._steps_outside
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
