@@ -22,20 +22,32 @@ from ..ops.array.dynamic_slices import dynamic_update_slice
 from ..ops.sparse import matrices
 
 
+class _Parts:
+    """The parts of an object by name. No dict: Keras looks through dicts for layers whose weights it saves."""
+
+    __slots__ = ("named",)
+
+    def __init__(self) -> None:
+        self.named: dict[str, Any] = {}
+
+
+_NO_PARTS = _Parts()
+
+
 class Trackable:
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        parts = self.__dict__.setdefault("_self_tracked_parts", {})
+        parts = self.__dict__.setdefault("_self_tracked_parts", _Parts()).named
         if not overwrite and parts.get(name, trackable) is not trackable:
             raise ValueError(f"{type(self).__name__} has a part named {name!r} already")
         parts[name] = trackable
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
-        return dict(self.__dict__.get("_self_tracked_parts", {}))
+        return dict(self.__dict__.get("_self_tracked_parts", _NO_PARTS).named)
 
     def _maybe_initialize_trackable(self) -> None:
         """No-op: a part is remembered when the first one is."""
@@ -50,7 +62,7 @@ class AutoTrackable(Trackable):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.get("_self_tracked_parts", {}).pop(name, None)
+        self.__dict__.get("_self_tracked_parts", _NO_PARTS).named.pop(name, None)
         super().__delattr__(name)
 
 

@@ -117,6 +117,17 @@ def _take_optimizers(module: ModuleType) -> None:
     module.get = get_optimizer  # type: ignore[attr-defined]
 
 
+def _convert_jax_functions(module: ModuleType) -> None:
+    """JAX's own converter makes operations of TensorFlow's graphs; here JAX is at work anyway."""
+
+    def convert(self: Any, function: Callable[..., Any], polymorphic_shapes: Any) -> Callable[..., Any]:
+        from .jax_functions import on_tensors  # brings JAX
+
+        return on_tensors(function)
+
+    module.JaxLayer._jax2tf_convert = convert
+
+
 # By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
@@ -125,4 +136,5 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,
+    "keras.src.utils.jax_layer": _convert_jax_functions,
 }

@@ -19,6 +19,7 @@ _ADAPTED = {
     "keras.src.trainers.data_adapters",
     "keras.src.trainers.data_adapters.data_adapter_utils",
     "keras.src.utils.dataset_utils",
+    "keras.src.utils.jax_layer",
 }
 
 
