@@ -196,3 +196,35 @@ def test_complex_rows_are_conjugate_as_gradients_are():
     with tf.GradientTape() as tape:
         y = tf.gather(v, [1]) * 1j
     assert_array_equal(tape.gradient(y, v).values, [[-1j]])
+
+
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("passed", ["convert", "identity", "float64", "float16 twice"])
+def test_slices_stay_slices_through_identities_and_casts(passed, compile):
+    table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    through = {
+        "convert": tf.convert_to_tensor,
+        "identity": tf.identity,
+        "float64": lambda x: tf.cast(x, "float64"),
+        "float16 twice": lambda x: tf.cast(tf.cast(x, "float16"), "float32"),
+    }[passed]
+
+    def slices():
+        with tf.GradientTape() as tape:
+            y = tf.gather(through(table), [2, 0, 2]) ** 2
+        return tape.gradient(y, table)
+
+    found = tf.function(slices)() if compile else slices()
+    assert isinstance(found, tf.IndexedSlices) and found.dtype.name == "float32"
+    assert found.indices.numpy().tolist() == [2, 0, 2]
+    assert found.values.numpy().tolist() == [[10, 12], [2, 4], [10, 12]]
+
+
+def test_slices_through_a_cast_have_gradients():
+    table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.gather(tf.cast(table, "float64"), [1, 1]) ** 3
+        g = tf.convert_to_tensor(inner.gradient(y, table))
+    assert g.numpy().tolist() == [[0, 0], [54, 96]]
+    assert tf.convert_to_tensor(outer.gradient(g, table)).numpy().tolist() == [[0, 0], [36, 48]]

@@ -337,7 +337,12 @@ def cast_(x: Any, *, dtype: str, source: str) -> Any:
     return cast_array(x, dtype)
 
 
-cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
+def _cast_back(g: Any, dtype: str, source: str) -> Any:
+    back = lambda g: cast_(g, dtype=source, source=dtype)
+    return g.map_values(back) if hasattr(g, "map_values") else back(g)  # the rows of IndexedSlices
+
+
+cast_.rules(x=_cast_back)
 
 
 def cast_array(x: Any, dtype: str) -> Any:

@@ -15,7 +15,8 @@ from .deferred_products import Products, without_products
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
 from .observers import observers
-from .primitive import local, recast
+from .primitive import cast_, local, recast
+from .structural import identity_
 from .tensor import Tensor
 
 
@@ -34,7 +35,7 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
             if key in wanted:
                 found[key] = g
             if type(g) is not ndarray and type(g) in _SPARSE_OR_DEFERRED:
-                g = g.dense()
+                g = _for_plan(g, plan)
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
                 continue
@@ -96,7 +97,7 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
         else:
             if key in wanted:
                 found[key] = g
-            g = dense(g)
+            g = _for_plan(g, plan)
         for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
             if part is not None:
                 gradients[k] = part if k not in gradients else add(gradients[k], part)
@@ -146,6 +147,14 @@ def add(total: Any, part: Any) -> Any:
     total, part = dense(total), dense(part)
     half = (total._array if type(total) is Tensor else total).dtype
     return HalfSum(total, half).plus(part) if half.char in HALF else total + part
+
+
+_ON_SLICES = {cast_, identity_}  # their rules take IndexedSlices as they are
+
+
+def _for_plan(g: Any, plan: Any) -> Any:
+    """A gradient as the rules of a plan take it."""
+    return g if type(g) is IndexedSlices and getattr(plan, "primitive", None) in _ON_SLICES else dense(g)
 
 
 def dense(g: Any) -> Any:
