@@ -1151,3 +1151,21 @@ def test_importing_checkpoints_is_left_until_used():
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](Path(sys.argv[2]))
+
+
+def test_a_view_shows_what_a_checkpoint_visits():
+    class Model(tf.Module):
+        def __init__(self):
+            self.v = tf.Variable(1.0)
+            self.parts = [tf.Variable(2.0), self.v]
+            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [2]), 0)
+
+    model = Model()
+    view = tf.train.TrackableView(model)
+    assert view.root is model
+    assert view.children(model) == {"v": model.v, "parts": model.parts, "table": model.table}
+    assert [id(x) for x in view.descendants()] == [
+        id(x) for x in (model, model.v, model.parts, model.table, model.parts[0])
+    ]
+    with pytest.raises(ValueError, match="TrackableView"):
+        tf.train.TrackableView(3)

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import pickle
 import pydoc
 import sys
@@ -42,9 +43,9 @@ def run(source):
         ("import tensorflow.experimental.numpy as tnp\nresult = tnp.float32", tf.experimental.numpy.float32),
         ("import tensorflow.compat.v2 as tf\nresult = tf.nn.relu", tf.nn.relu),
         ("import tensorflow.compat.v1 as tf\nresult = tf.log", tf.math.log),
-        ("from tensorflow import keras\nresult = keras.optimizers.SGD", tf.optimizers.SGD),
-        ("from tensorflow.keras.optimizers import SGD as result", tf.optimizers.SGD),
-        ("from tensorflow.keras import optimizers as o\nresult = o.SGD", tf.optimizers.SGD),
+        ("from tensorflow import keras as result", tf.keras),
+        ("from tensorflow.keras.optimizers import SGD as result", tf.keras.optimizers.SGD),
+        ("from tensorflow.keras import optimizers as o\nresult = o.SGD", tf.keras.optimizers.SGD),
         ("from tensorflow.python.eager.backprop import GradientTape as result", tf.GradientTape),
         ("from tensorflow.python.eager import backprop\nresult = backprop.GradientTape", tf.GradientTape),
         ("from tensorflow.python.framework import ops\nresult = ops.EagerTensor", tf.Tensor),
@@ -94,7 +95,8 @@ def test_uninstalling_leaves_nothing_behind(tensorflow):
     importlib.import_module("tensorflow.nn")
     compat.install()  # twice is once
     compat.uninstall()
-    assert not [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]
+    left = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "tensorflow"}
+    assert not left
     assert not [finder for finder in sys.meta_path if isinstance(finder, views.Finder)]
 
 
@@ -125,11 +127,6 @@ def test_a_notebook_loads_it_as_an_extension():
         ("import tensorflow.lite", "no tf.lite: gradtape exports no models"),
         ("from tensorflow import placeholder", "no tf.placeholder: pass the value itself"),
         ("from tensorflow.linalg import softmaxx", "no tf.linalg.softmaxx. Near it: tf.math.softmax"),
-        (
-            "from tensorflow.keras.layers import Dense",
-            "no tf.keras.layers: Keras comes later.*tf.keras.optimizers",
-        ),
-        ("from tensorflow.keras import layers", "no tf.keras.layers: Keras comes later"),
         ("from tensorflow.python.ops import nonsense", "no tf.python.ops.nonsense"),
         ("import tensorflow.compat.v3", "no tf.compat.v3"),
         ("from tensorflow import tape", "no tf.tape"),
@@ -151,10 +148,8 @@ def test_an_import_of_what_is_not_here_says_what_to_do(tensorflow, source, messa
         ("reduce_summ", "Near it: tf.reduce_sum"),
         ("nn.softmaxx", "Near it: tf.nn.softmax"),
         ("linalg.softmax", "Near it: tf.math.softmax, tf.nn.softmax"),
-        ("ragged.constant", "no tf.ragged: tensors are dense or sparse here"),
+        ("ragged.constan", "Near it: tf.ragged.constant"),
         ("io.decode_pngg", "Near it: tf.io.decode_png"),
-        ("keras.layers.Dense", "no tf.keras.layers: Keras comes later.*a few lines with tf.Variable"),
-        ("keras.relu", "there is tf.nn.relu"),
         ("compat.v1.Session", "no tf.compat.v1.Session: there are no sessions"),
         ("compat.v1.image.resize", "use tf.image.resize"),
         ("qwertyuiop", "no tf.qwertyuiop$"),
@@ -171,7 +166,7 @@ def namespaces(module, seen):
     seen[module.__name__] = module
     for name in module.__all__:
         value = getattr(module, name)
-        if isinstance(value, types.ModuleType) and value.__name__ not in seen:
+        if isinstance(value, types.ModuleType) and value.__name__ not in seen and value is not tf.keras:
             namespaces(value, seen)
     return seen
 
@@ -261,10 +256,7 @@ def test_every_old_order_names_arguments_that_exist():
         function = v1
         for name in path.split("."):
             function = getattr(function, name)
-        function = function.__wrapped__
-        known = function.__code__.co_varnames[
-            : function.__code__.co_argcount + function.__code__.co_kwonlyargcount
-        ]
+        known = inspect.signature(function.__wrapped__).parameters
         new = {both.partition("=")[2] if "=" in both else both for both in order.split()} - {""}
         assert new <= set(known), path
 

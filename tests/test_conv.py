@@ -273,3 +273,26 @@ def back(shape, x=IMAGE, filters=KERNEL[:, :, :, :2], strides=1, padding="VALID"
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("size", [(3, 3), (2, 5), (7, 7)])
+@pytest.mark.parametrize(
+    ("stride", "dilation", "padding", "multiplier"),
+    [(1, 1, "SAME", 1), (2, 1, "SAME", 1), (2, 1, "VALID", 2), (1, 2, "SAME", 3)],
+)
+def test_compiled_depthwise_convolutions_are_the_eager_ones(size, stride, dilation, padding, multiplier):
+    rng = np.random.default_rng(0)
+    x = tf.constant(rng.normal(size=(2, 9, 8, 3)))
+    filters = tf.constant(rng.normal(size=(*size, 3, multiplier)))
+
+    def step(x, filters):
+        with tf.GradientTape() as tape:
+            tape.watch([x, filters])
+            y = tf.nn.depthwise_conv2d(
+                x, filters, [1, stride, stride, 1], padding, dilations=[dilation, dilation]
+            )
+            loss = tf.reduce_sum(tf.sin(y))
+        return y, *tape.gradient(loss, [x, filters])
+
+    for got, wanted in zip(tf.function(step)(x, filters), step(x, filters), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)

@@ -691,7 +691,9 @@ def test_an_error_does_not_come_before_its_turn():
 
 def test_prefetch_works_ahead_as_far_as_it_may_and_no_further():
     made = []
-    iterator = iter(Dataset.range(100).map(lambda x: made.append(x) or x).prefetch(3))
+    dataset = Dataset.range(100).map(lambda x: made.append(x) or x).prefetch(3)
+    made.clear()  # without the rehearsal
+    iterator = iter(dataset)
     assert not made
     next(iterator)
     deadline = time.monotonic() + 5
@@ -705,6 +707,8 @@ def test_calls_run_at_the_same_time_and_keep_their_order():
     barrier = threading.Barrier(4, timeout=5)
 
     def meet(x):
+        if tf.inside_function():
+            return x  # a rehearsal
         barrier.wait()
         time.sleep(0.01 if x % 2 else 0)
         return x
@@ -961,3 +965,56 @@ def test_the_example_of_training_works():
                 loss = tf.reduce_mean(tf.square(a @ w - b))
             optimizer.apply_gradients([(tape.gradient(loss, w), w)])
     assert abs(float(w[0, 0]) - 3) < 1e-3
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rehearsals
+
+
+def test_a_mistake_in_a_function_shows_when_the_dataset_is_made():
+    import jax  # noqa: F401 (a rehearsal needs it)
+
+    def wrong(x):
+        raise ValueError("no class weights for this")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="class weights"):
+            tf.data.Dataset.range(3).map(wrong)
+    with pytest.raises(ValueError, match="class weights"):
+        tf.data.Dataset.range(3).batch(2).map(wrong, num_parallel_calls=2)
+
+
+def test_a_rehearsal_changes_nothing_and_is_made_once():
+    import jax  # noqa: F401
+
+    calls, v = [], tf.Variable(0)
+
+    def count(x):
+        calls.append(1)
+        v.assign_add(1)
+        return x + tf.cast(tf.random.uniform([], 0, 1), tf.int64), tf.ones([2])
+
+    tf.random.set_seed(1)
+    dataset = tf.data.Dataset.range(3).map(count)
+    drawn = float(tf.random.uniform([]))
+    assert (len(calls), int(v)) == (1, 0)
+    assert dataset.element_spec == (tf.TensorSpec([], tf.int64), tf.TensorSpec([2], tf.float32))
+    assert len(calls) == 1
+    tf.random.set_seed(1)
+    assert drawn == float(tf.random.uniform([]))
+    assert len(list(dataset)) == int(v) == 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: {"a": x}[(x.numpy() and "a") or "a"],
+        lambda x: tf.constant(10 // (int(x) + 1)),
+        lambda x: tf.numpy_function(lambda a: a + 1, [x], tf.int64),
+        lambda x: tf.io.decode_json_example(x) if x is None else tf.boolean_mask([x, x], [x > 0, x > 1]),
+    ],
+)
+def test_a_function_that_needs_values_gets_them(function):
+    import jax  # noqa: F401
+
+    assert len(list(tf.data.Dataset.range(1, 4).map(function))) == 3

@@ -78,6 +78,7 @@ LAYERS = [
     "distribute",
     "train",
     "explain",
+    "summary",
     "",
     "compat",
     "command",
@@ -91,7 +92,7 @@ UPWARDS = {
     ): "GradientTape.explain, .summary, .plot: methods of the tape whose work is done by explain",
     ("core.tape", "explain.plot"): "the same",
     ("core.tape", "explain.summary"): "the same",
-    ("keras", "compat.keras_import"): "tf.keras is Keras, which needs gradtape under the name tensorflow",
+    ("keras", "compat.keras_entry"): "tf.keras is Keras, which needs gradtape under the name tensorflow",
     ("__main__", "command.cli"): "`python -m gradtape` is the command",
 }
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["initializers", "losses", "metrics", "optimizers"]
 
 if keras_is_there():
-    from .compat.keras_import import import_keras
+    from .compat.keras_entry import import_keras
 
     sys.modules[__name__] = import_keras()
 else:

@@ -31,7 +31,7 @@ NAMESPACES = [
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
     "random", "random.experimental",
-    "raw_ops", "sets", "signal", "sparse", "strings", "test",
+    "raw_ops", "sets", "signal", "sparse", "strings", "summary", "summary.experimental", "sysconfig", "test",
 ]  # fmt: skip
 
 # Visible in a public namespace, but of the inner workings.

@@ -216,7 +216,10 @@ def _users_own(error: Exception, call: Call, arguments: dict[str, Any]) -> bool:
     builtin = [
         a for k, a in arguments.items() if k.endswith("func") and isinstance(a, (np.ufunc, type(len), type))
     ]
-    return (isinstance(error, TypeError) and called) or bool(builtin)
+    refuses = isinstance(error, TypeError) or isinstance(
+        error.__cause__, TypeError
+    )  # a generator's comes as a cause
+    return (refuses and called) or bool(builtin)
 
 
 def _is_raise(code: types.CodeType, offset: int) -> bool:

@@ -52,8 +52,9 @@ def uninstall() -> None:
     >>> uninstall()
     """
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (Finder, KerasFinder))]
-    for name in [name for name, module in sys.modules.items() if isinstance(module, View)]:
-        del sys.modules[name]
+    if isinstance(sys.modules.get("tensorflow"), View):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]:
+            del sys.modules[name]
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -12,9 +12,13 @@ import numpy as np
 from ..names.missing import RENAMED, missing
 from .internal_namespace import PYTHON_OBJECTS
 
+# `core.` holds the messages of `tensorflow.core`; all others are modules of `tensorflow.python`.
 # The names in each module: `math.` all of a namespace (`.` the top one), `name` a top name, `name=x` a new name for x.
 _SHOWS = {
     "client.device_lib": "list_local_devices=config.list_logical_devices",
+    "core.example.example_pb2": "Example=train.Example SequenceExample=train.SequenceExample",
+    "core.framework.summary_pb2": "Summary=compat.v1.Summary SummaryMetadata=compat.v1.SummaryMetadata",
+    "core.util.event_pb2": "Event=compat.v1.Event",
     "data.ops.dataset_ops": "Dataset=data.Dataset DatasetV2=data.Dataset",
     "eager.backprop": "GradientTape",
     "eager.context": "device executing_eagerly",
@@ -38,6 +42,8 @@ _SHOWS = {
     "framework.tensor_spec": "TensorSpec",
     "framework.tensor_util": "constant_value=get_static_value is_tensor is_tf_type=is_tensor",
     "keras": "keras.",
+    "lib.io.tf_record": "TFRecordOptions=io.TFRecordOptions TFRecordWriter=io.TFRecordWriter "
+    "tf_record_iterator=compat.v1.io.tf_record_iterator",
     "module.module": "Module",
     "ops.array_ops": ". linalg.",
     "ops.array_ops_stack": "stack unstack",
@@ -129,7 +135,7 @@ class Internal(ModuleType):
                 return _public(target or name)
             namespace = _public(token.strip(".")) if token.endswith(".") else _NOTHING
             for plain in (name, name.removesuffix("_v2")) if namespace is not _NOTHING else ():
-                if plain in namespace.__all__:
+                if plain in _names(namespace):
                     return getattr(namespace, plain)
         old = RENAMED.get(name, "")
         return _public(old) if old and {".", f"{old.rpartition('.')[0]}."} & set(tokens) else _NOTHING
@@ -143,11 +149,16 @@ class Internal(ModuleType):
         for token in _SHOWS.get(self._path, "").split():
             if token.endswith("."):
                 namespace = _public(token.strip("."))
-                candidates.update(namespace.__all__ if namespace is not _NOTHING else (), RENAMED)
+                candidates.update(_names(namespace) if namespace is not _NOTHING else (), RENAMED)
             else:
                 candidates.add(token.partition("=")[0])
         candidates.update(_OBJECTS.get(self._path, ()))
         return sorted(name for name in candidates if name in folders or self._named(name) is not _NOTHING)
+
+
+def _names(namespace: ModuleType) -> list[str]:
+    """The names in a namespace; Keras's have no `__all__`."""
+    return getattr(namespace, "__all__", None) or dir(namespace)
 
 
 def _public(path: str) -> Any:

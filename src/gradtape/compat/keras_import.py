@@ -1,4 +1,4 @@
-"""Importing Keras on gradtape, and its modules under the names `tensorflow.keras...` and `gradtape.keras...`."""
+"""Finding Keras's modules: adapted to gradtape, and under the names `tensorflow.keras...` and `gradtape.keras...`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KerasFinder:
         return None
 
     def _adapted(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        if not is_ours():
+        if "tensorflow" in sys.modules and not is_ours():  # not yet imported, it will be ours
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:
@@ -83,23 +83,3 @@ def is_ours() -> bool:
     from .views import View
 
     return isinstance(sys.modules.get("tensorflow"), View)
-
-
-def import_keras() -> ModuleType:
-    """Keras on gradtape.
-
-    Raises:
-        ImportError: if Keras runs on TensorFlow itself in this process.
-    """
-    from . import install
-
-    if "keras" not in sys.modules and "tensorflow" not in sys.modules:
-        install()
-    keras = import_module("keras")
-    backend = keras.backend.backend()
-    if backend == "tensorflow" and not is_ours():
-        raise ImportError(
-            "gradtape.keras: in this process Keras runs on TensorFlow itself, which was imported first. Import "
-            "gradtape before keras and tensorflow, or run the program with `gradtape run`"
-        )
-    return keras

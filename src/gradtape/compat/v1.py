@@ -14,6 +14,8 @@ from typing import Any
 import gradtape
 
 from ..core.errors import UnimplementedError
+from ..files.events import read_events
+from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 from . import v1_functions as functions
 
@@ -139,6 +141,8 @@ _OWN: dict[str, Any] = {
     "enable_v2_behavior": _nothing,
     "enable_v2_tensorshape": _nothing,
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
+    "io.tf_record_iterator": read_records,
+    "train.summary_iterator": read_events,
     "Dimension": functions.Dimension,
     "assign": functions.assign,
     "assign_add": functions.assign_add,
@@ -156,6 +160,7 @@ _OWN: dict[str, Any] = {
     "to_int32": _cast("int32"),
     "to_int64": _cast("int64"),
 }
+_MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
 _ELSEWHERE = ("div", "random_crop", "train.")  # renamed, and not the same: the error names the new one
 
 
@@ -185,7 +190,7 @@ class Old(ModuleType):
         path = f"{self._path}.{name}".lstrip(".")
         if f"compat.v1.{path}" in ADVICE:
             return False
-        return path in _OWN or path == "logging" or self._new_name(path) is not None
+        return path in _OWN or path in _MESSAGES or path == "logging" or self._new_name(path) is not None
 
     def _new_name(self, path: str) -> str | None:
         if path in RENAMED and not path.startswith(_ELSEWHERE):
@@ -198,6 +203,10 @@ class Old(ModuleType):
     def _value(self, path: str, name: str) -> Any:
         if path in _OWN:
             return _OWN[path]
+        if path in _MESSAGES:
+            from ..files.messages import message
+
+            return message(path)
         if path == "logging":
             from . import logging
 
@@ -205,12 +214,15 @@ class Old(ModuleType):
         target = self._new_name(path) or path
         value = functools.reduce(getattr, target.split("."), gradtape)
         if isinstance(value, ModuleType):
-            return Old(path, value) if name != "compat" else value
+            return value if name in ("compat", "keras") else Old(path, value)
         order = _ORDER.get(path) or _ORDER.get(path.removeprefix("math."))
         return in_old_order(value, order) if order else value
 
     def __dir__(self) -> list[str]:
-        candidates = {*self._new.__all__, *(() if self._path else (*RENAMED, *_moved(), "logging"))}
+        candidates = {
+            *self._new.__all__,
+            *(() if self._path else (*RENAMED, *_moved(), *_MESSAGES, "logging")),
+        }
         prefix = f"{self._path}." if self._path else ""
         own = {path.removeprefix(prefix) for path in _OWN if path.startswith(prefix)}
         return sorted(name for name in candidates | own if "." not in name and self._has(name))

@@ -20,7 +20,13 @@ from .internals import Internal, internals
 ROOT = "tensorflow"
 # Names that only the module `tensorflow`, or one below it, has.
 _OWN: dict[str, dict[str, ModuleType]] = {
-    ROOT: {"__internal__": internal(), "compiler": compiler(), "python": internals(), "version": version},
+    ROOT: {
+        "__internal__": internal(),
+        "compiler": compiler(),
+        "core": Internal("core"),
+        "python": internals(),
+        "version": version,
+    },
     f"{ROOT}.experimental": {"dtensor": namespace("tensorflow.experimental.dtensor")},
 }
 

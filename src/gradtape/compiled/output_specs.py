@@ -24,13 +24,16 @@ _TRACED_LENGTHS = 240, 480
 _COMPUTED_LENGTHS = 24, 48  # where the function computes on zeros, smaller ones
 
 
-def output_specs(name: str, function: Callable[[list[Any]], list[Any]], specs: list[TypeSpec]) -> list[Any]:
+def output_specs(
+    name: str, function: Callable[[list[Any]], list[Any]], specs: list[TypeSpec], compute: bool = True
+) -> list[Any]:
     """The specs of what a function returns for values of these specs; leaves that are no tensors as they are.
 
     Args:
         name: the function's name in errors.
         function: from a list of tensors, or sparse tensors, to a list.
         specs: one for each input: a `TensorSpec` or a `SparseTensorSpec`.
+        compute: whether a function that cannot be traced is computed on zeros.
 
     Raises what the function raises.
 
@@ -38,21 +41,24 @@ def output_specs(name: str, function: Callable[[list[Any]], list[Any]], specs: l
     >>> output_specs("f", lambda inputs: [inputs[0] @ tf.ones((3, 2))], [tf.TensorSpec([None, 3])])
     [TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)]
     """
-    first, second = _specs_for(name, function, specs, 0), []
+    first, second = _specs_for(name, function, specs, 0, compute), []
     if any(not spec.shape.is_fully_defined() for spec in specs):  # type: ignore[attr-defined]
-        second = _specs_for(name, function, specs, 1)
+        second = _specs_for(name, function, specs, 1, compute)
     return [
         one.most_specific_compatible_type(other) if isinstance(one, TypeSpec) else one
         for one, other in zip(first, second or first, strict=True)
     ]
 
 
-def _specs_for(name: str, function: Callable[[list[Any]], list[Any]], specs: Any, which: int) -> list[Any]:
+def _specs_for(
+    name: str, function: Callable[[list[Any]], list[Any]], specs: Any, which: int, compute: bool
+) -> list[Any]:
     if find_spec("jax") is not None and not any(spec.dtype.name == "string" for spec in specs):
         try:
             return _traced(name, function, specs, _TRACED_LENGTHS[which])
-        except NotCompilableError:
-            pass  # the lengths of its results depend on values
+        except NotCompilableError:  # the lengths of its results depend on values
+            if not compute:
+                raise
     with outside():
         length = _COMPUTED_LENGTHS[which]
         inputs = [_put_together(spec, length, _zeros(spec, length)) for spec in specs]

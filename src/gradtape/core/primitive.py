@@ -337,12 +337,7 @@ def cast_(x: Any, *, dtype: str, source: str) -> Any:
     return cast_array(x, dtype)
 
 
-def _cast_back(g: Any, dtype: str, source: str) -> Any:
-    back = lambda g: cast_(g, dtype=source, source=dtype)
-    return g.map_values(back) if hasattr(g, "map_values") else back(g)  # the rows of IndexedSlices
-
-
-cast_.rules(x=_cast_back)
+cast_.rules(x=lambda g, dtype, source: cast_(g, dtype=source, source=dtype))
 
 
 def cast_array(x: Any, dtype: str) -> Any:

@@ -20,7 +20,7 @@ class StandIn:
     >>> class Seven(StandIn):
     ...     def __tf_tensor__(self, dtype=None, name=None):
     ...         return tf.constant(7.0)
-    >>> float(tf.sqrt(Seven() + 2.0))
+    >>> float(tf.sqrt(tf.add(Seven(), 2.0)))
     3.0
     """
 

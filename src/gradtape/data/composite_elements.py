@@ -15,8 +15,15 @@ from ..core.tensor import Tensor, wrap
 from ..ops.ragged import RaggedTensor, RaggedTensorSpec
 from ..ops.ragged.joining_rows import stacked as stacked_rows
 from ..ops.ragged.row_selection import rows_at
-from ..ops.sparse.arrangement import concat, expand_dims
+from ..ops.sparse.arrangement import concat, expand_dims, to_dense
 from ..ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+
+
+def as_numpy(leaf: Any) -> Any:
+    """A part of an element for NumPy: a sparse tensor as a dense array."""
+    if leaf is None:
+        return None
+    return (to_dense(leaf) if isinstance(leaf, SparseTensor) else leaf).numpy()
 
 
 def count(composite: CompositeTensor) -> int:
@@ -55,14 +62,21 @@ def take(composite: Any, numbers: Sequence[int]) -> Any:
 
 
 def stack(column: Sequence[Any]) -> Any:
-    """Elements along a new first axis."""
-    if isinstance(column[0], RaggedTensor):
+    """Elements along a new first axis. Sparse ones may differ in shape: the largest lengths count.
+
+    Raises:
+        TypeError: for elements that cannot be stacked, or are not all of one kind.
+    """
+    kind = type(column[0])
+    if kind not in (RaggedTensor, SparseTensor) or any(type(x) is not kind for x in column):
+        kinds = sorted({type(x).__name__ for x in column})
+        raise TypeError(f"batch: the elements are {' and '.join(kinds)}, which cannot be stacked")
+    if kind is RaggedTensor:
         return stacked_rows("batch", column)
-    if any(x.lengths != column[0].lengths for x in column):
-        raise InvalidArgumentError(
-            f"batch: sparse elements differ in shape: {column[0].shape} and {[x.shape for x in column[1:]]}"
-        )
-    return concat(0, [expand_dims(x, 0) for x in column])
+    ranks = {len(x.lengths) for x in column}
+    if len(ranks) > 1:
+        raise InvalidArgumentError(f"batch: sparse elements differ in rank: {sorted(ranks)}")
+    return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
 
 
 def batched(spec: CompositeSpec, size: int | None) -> CompositeSpec:
@@ -120,4 +134,5 @@ def ragged_stack(column: Sequence[Any], spec: RaggedTensorSpec) -> Any:
     rows: list[Any] = list(column)
     if type(column[0]) is Tensor and spec.ragged_rank > 1:
         rows = [RaggedTensor.from_tensor(x, ragged_rank=spec.ragged_rank - 1) for x in column]
-    return stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    joined = stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    return spec._from_components(spec._to_components(joined))  # with the lengths that the spec knows

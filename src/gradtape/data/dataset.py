@@ -91,7 +91,11 @@ class Dataset:
             output_types: the dtypes of the elements, if there is no `output_signature`.
             output_shapes: their shapes, as far as known.
             args: arguments for `generator`, which gets them as NumPy arrays.
-            output_signature: a `TensorSpec` for each part of an element.
+            output_signature: a `TensorSpec`, or the spec of a sparse or ragged tensor or an optional, for each part of
+                an element.
+
+        A ValueError or TypeError of the generator's comes out of the dataset as an InvalidArgumentError, any other as
+        an UnknownError, with the error itself as the cause.
 
         Raises:
             TypeError: if `generator` is no function, or neither or both of `output_types` and `output_signature` are
@@ -253,12 +257,14 @@ class Dataset:
         return DatasetIterator(self._stage)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements as NumPy arrays and scalars.
+        """The elements as NumPy arrays and scalars; sparse tensors become dense.
 
         >>> list(Dataset.range(3).as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(2)]
         """
-        return (nest.map_structure(lambda leaf: leaf.numpy(), element) for element in self)
+        from .composite_elements import as_numpy  # brings sparse and ragged tensors
+
+        return (nest.map_structure(as_numpy, element) for element in self)
 
     @property
     def element_spec(self) -> Any:
@@ -466,6 +472,8 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """`map_func` of each element.
+
+        Where JAX is in use, the function is traced once at once, so that a mistake in it shows here.
 
         Args:
             map_func: takes an element; the parts of a tuple as arguments.

@@ -59,7 +59,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 def dense_to_ragged_batch(
     batch_size: IntLike, drop_remainder: bool = False, row_splits_dtype: DTypeLike = "int64"
 ) -> Callable[[Dataset], Dataset]:
-    """A step for `Dataset.apply`: `Dataset.ragged_batch` with these arguments.
+    """A step for `Dataset.apply`: `Dataset.ragged_batch` with `batch_size`, `drop_remainder` and `row_splits_dtype`.
 
     >>> rows = Dataset.from_tensor_slices([[1, 2], [3, 4]]).apply(dense_to_ragged_batch(2))
     >>> rows.get_single_element().numpy().tolist()

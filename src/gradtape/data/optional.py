@@ -7,10 +7,9 @@ from typing import Any
 from ..core import nest
 from ..core.composite import CompositeTensor, TypeSpec
 from ..core.errors import InvalidArgumentError
-from ..core.spec import TensorSpec
 from ..core.tensor import Tensor
-from ..core.tensor_conversion import convert, convert_to_tensor
-from .structure import Element, Specs
+from ..core.tensor_conversion import convert
+from .structure import Element, Specs, as_element, spec_of
 
 
 class Optional(CompositeTensor):
@@ -33,8 +32,8 @@ class Optional(CompositeTensor):
     @staticmethod
     def from_value(value: Element) -> Optional:
         """Create an optional that has a value."""
-        tensors = nest.map_structure(convert_to_tensor, value)
-        return Optional(tensors, nest.map_structure(TensorSpec.from_tensor, tensors), True)
+        element = as_element(value)
+        return Optional(element, spec_of(element), True)
 
     @staticmethod
     def empty(element_spec: Specs) -> Optional:
@@ -71,7 +70,8 @@ class OptionalSpec(TypeSpec):
     Args:
         element_spec: the specs of the value.
 
-    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value([1, 2]))
+    >>> from gradtape import TensorSpec
+    >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value(convert([1, 2])))
     True
     """
 
@@ -91,9 +91,11 @@ class OptionalSpec(TypeSpec):
         return Optional
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Return whether the value of an optional, or of another spec, has these specs."""
+        """Return whether `spec_or_value`, an optional or the spec of one, has a value of these specs."""
         if not isinstance(spec_or_value, (Optional, OptionalSpec)):
             return False
+        if self.element_spec is None or spec_or_value.element_spec is None:  # one that never had a value
+            return True
         own, other = nest.flatten(self.element_spec), nest.flatten(spec_or_value.element_spec)
         return len(own) == len(other) and all(a.is_compatible_with(b) for a, b in zip(own, other))
 

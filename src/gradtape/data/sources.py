@@ -7,13 +7,22 @@ rows: shuffling, repeating, taking happen on the numbers, and a batch is cut out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.composite import CompositeSpec, CompositeTensor
-from ..core.errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..core.composite import CompositeTensor, TypeSpec
+from ..core.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
@@ -142,8 +151,8 @@ def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
     element = as_element(tensors)
     leaves = nest.flatten(element)
-    if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
-        return _slices_of_composites(element, leaves)
+    if any(leaf is None or isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return _slices_side_by_side(element, leaves)
     arrays = [_with_rows(leaf) for leaf in leaves]
     if not arrays:
         raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
@@ -167,7 +176,19 @@ class CompositeRows(Rows):
         return self._do.take(self._composite, indices)
 
 
-def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
+class Absent(Rows):
+    """None in each row."""
+
+    spec = None
+
+    def row(self, i: int) -> Any:
+        return None
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return None
+
+
+def _slices_side_by_side(element: Any, leaves: list[Any]) -> Gather:
     parts: list[Rows] = []
     lengths = set()
     for leaf in leaves:
@@ -175,6 +196,8 @@ def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
             rows = CompositeRows(leaf)
             parts.append(rows)
             lengths.add(rows.count)
+        elif leaf is None:
+            parts.append(Absent())
         else:
             array = _with_rows(leaf)
             parts.append(ArrayRows(leaf, [array]))
@@ -183,6 +206,10 @@ def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
 
 
 def _same_length(lengths: set[int]) -> int:
+    if not lengths:
+        raise ValueError(
+            "from_tensor_slices: there is nothing but None; give an array or a structure of arrays"
+        )
     if len(lengths) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"
@@ -277,8 +304,34 @@ class Generated(Stage):
         self._spec = signature
 
     def elements(self, session: Session) -> Iterator[Any]:
-        for number, value in enumerate(self._generator(*self._args)):
+        with _as_tensorflow_errors():
+            values = enumerate(self._generator(*self._args))
+        while True:
+            with _as_tensorflow_errors():
+                number, value = next(values, (0, self))
+            if value is self:
+                return
             yield _matching(value, self._spec, number)
+
+
+_ERRORS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+    ((Exception,), UnknownError),
+]
+
+
+@contextmanager
+def _as_tensorflow_errors() -> Iterator[None]:
+    """Raise an error of the user's generator as TensorFlow's class for it; the error itself is the cause."""
+    try:
+        yield
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next(own for kinds, own in _ERRORS if isinstance(error, kinds))
+        raise kind(f"from_generator: the generator raised {type(error).__name__}: {error}") from error
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
@@ -289,9 +342,9 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
                 "from_generator: output_signature says it all; leave output_types and output_shapes out"
             )
         for spec in nest.flatten(output_signature):
-            if not isinstance(spec, (TensorSpec, CompositeSpec)):
+            if not isinstance(spec, TypeSpec):
                 raise TypeError(
-                    f"from_generator: output_signature must be made of TensorSpec, and has {spec!r}"
+                    f"from_generator: output_signature must be made of TensorSpec and its kin, and has {spec!r}"
                 )
         return output_signature
     if output_types is None:
@@ -315,7 +368,7 @@ def _matching(value: Any, spec: Any, number: int) -> Any:
     """A generated value as tensors, which must be what the signature says."""
     if isinstance(spec, TensorSpec):
         return _leaf(value, spec, number)
-    if isinstance(spec, CompositeSpec):
+    if isinstance(spec, TypeSpec):
         if not spec.is_compatible_with(value):
             raise _mismatch(number, f"{value!r}", f"{spec}")
         return value

@@ -1,4 +1,4 @@
-"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto.
+"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto, Event.
 
 The definitions are built when first used, in a pool of their own: TensorFlow's, in the same process, do not mind.
 """
@@ -14,7 +14,7 @@ _BYTES, _FLOAT, _INT64, _STRING, _MESSAGE = 12, 2, 3, 9, 11  # protobuf's number
 _BOOL, _INT32, _DOUBLE, _UINT32, _UINT64, _ENUM = 8, 5, 1, 13, 4, 14
 _ONE, _MANY = 1, 3  # optional, repeated
 
-# name -> fields: (name, number, type, label, type name)
+# name -> fields: (name, number, type, label, type name). `A.B` is a message inside of A, and comes after it.
 _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
     "BytesList": [("value", 1, _BYTES, _MANY, "")],
     "FloatList": [("value", 1, _FLOAT, _MANY, "")],
@@ -36,6 +36,7 @@ _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
         ("dim", 2, _MESSAGE, _MANY, "TensorShapeProto.Dim"),
         ("unknown_rank", 3, _BOOL, _ONE, ""),
     ],
+    "TensorShapeProto.Dim": [("size", 1, _INT64, _ONE, ""), ("name", 2, _STRING, _ONE, "")],
     "TensorProto": [
         ("dtype", 1, _INT32, _ONE, ""),
         ("tensor_shape", 2, _MESSAGE, _ONE, "TensorShapeProto"),
@@ -53,29 +54,61 @@ _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
         ("uint32_val", 16, _UINT32, _MANY, ""),
         ("uint64_val", 17, _UINT64, _MANY, ""),
     ],
+    "SummaryMetadata": [
+        ("plugin_data", 1, _MESSAGE, _ONE, "SummaryMetadata.PluginData"),
+        ("display_name", 2, _STRING, _ONE, ""),
+        ("summary_description", 3, _STRING, _ONE, ""),
+        ("data_class", 4, _INT32, _ONE, ""),
+    ],
+    "SummaryMetadata.PluginData": [("plugin_name", 1, _STRING, _ONE, ""), ("content", 2, _BYTES, _ONE, "")],
+    "Summary": [("value", 1, _MESSAGE, _MANY, "Summary.Value")],
+    "Summary.Value": [
+        ("tag", 1, _STRING, _ONE, ""),
+        ("simple_value", 2, _FLOAT, _ONE, ""),
+        ("node_name", 7, _STRING, _ONE, ""),
+        ("tensor", 8, _MESSAGE, _ONE, "TensorProto"),
+        ("metadata", 9, _MESSAGE, _ONE, "SummaryMetadata"),
+    ],
+    "SourceMetadata": [("writer", 1, _STRING, _ONE, "")],
+    "Event": [
+        ("wall_time", 1, _DOUBLE, _ONE, ""),
+        ("step", 2, _INT64, _ONE, ""),
+        ("file_version", 3, _STRING, _ONE, ""),
+        ("graph_def", 4, _BYTES, _ONE, ""),
+        ("summary", 5, _MESSAGE, _ONE, "Summary"),
+        ("source_metadata", 10, _MESSAGE, _ONE, "SourceMetadata"),
+    ],
 }
-# Messages inside others: the entries of maps (key: string), and the lengths of a shape.
+# Entries of maps, whose key is a string.
 _ENTRIES = {"Features": ("FeatureEntry", "Feature"), "FeatureLists": ("FeatureListEntry", "FeatureList")}
-_ONE_OF = {"Feature": "kind"}  # only one of the fields is set
+# Fields of which only one is set, under a name.
+_ONE_OF = {
+    "Feature": ("kind", ("bytes_list", "float_list", "int64_list")),
+    "Summary.Value": ("value", ("simple_value", "tensor")),
+    "Event": ("what", ("file_version", "graph_def", "summary")),
+}
 
 
 @functools.cache
 def _classes() -> dict[str, Any]:
-    descriptors: Any = needed("tf.train.Example", "google.protobuf.descriptor_pb2", "protobuf")
-    pools: Any = needed("tf.train.Example", "google.protobuf.descriptor_pool", "protobuf")
-    factory: Any = needed("tf.train.Example", "google.protobuf.message_factory", "protobuf")
+    descriptors: Any = needed("a message of TensorFlow's files", "google.protobuf.descriptor_pb2", "protobuf")
+    pools: Any = needed("a message of TensorFlow's files", "google.protobuf.descriptor_pool", "protobuf")
+    factory: Any = needed("a message of TensorFlow's files", "google.protobuf.message_factory", "protobuf")
     file = descriptors.FileDescriptorProto(
         name="gradtape/example.proto", package="tensorflow", syntax="proto3"
     )
+    built: dict[str, Any] = {}
     for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        if name in _ONE_OF:
-            message.oneof_decl.add(name=_ONE_OF[name])
+        outer, _, last = name.rpartition(".")
+        message = built[name] = (built[outer].nested_type if outer else file.message_type).add(name=last)
+        group, alternatives = _ONE_OF.get(name, ("", ()))
+        if group:
+            message.oneof_decl.add(name=group)
         for field_name, number, kind, label, type_name in fields:
             field = message.field.add(name=field_name, number=number, type=kind, label=label)
             if type_name:
                 field.type_name = f".tensorflow.{type_name}"
-            if name in _ONE_OF:
+            if field_name in alternatives:
                 field.oneof_index = 0
         if name in _ENTRIES:
             entry_name, value = _ENTRIES[name]
@@ -85,10 +118,6 @@ def _classes() -> dict[str, Any]:
             entry.field.add(
                 name="value", number=2, type=_MESSAGE, label=_ONE, type_name=f".tensorflow.{value}"
             )
-        if name == "TensorShapeProto":
-            dim = message.nested_type.add(name="Dim")
-            dim.field.add(name="size", number=1, type=_INT64, label=_ONE)
-            dim.field.add(name="name", number=2, type=_STRING, label=_ONE)
     pool = pools.DescriptorPool()
     pool.Add(file)
     return {
@@ -107,6 +136,7 @@ def message(name: str) -> Any:
 
 if TYPE_CHECKING:
     BytesList: Any
+    Event: Any
     Example: Any
     Feature: Any
     FeatureList: Any
@@ -115,6 +145,8 @@ if TYPE_CHECKING:
     FloatList: Any
     Int64List: Any
     SequenceExample: Any
+    Summary: Any
+    SummaryMetadata: Any
 
 
 def __getattr__(name: str) -> Any:

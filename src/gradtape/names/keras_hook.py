@@ -28,7 +28,9 @@ def watch_for_keras() -> None:
 
 def keras_is_there() -> bool:
     """Return whether Keras is imported or installed."""
-    return "keras" in sys.modules or find_spec("keras") is not None
+    if "keras" in sys.modules:
+        return sys.modules["keras"] is not None
+    return find_spec("keras") is not None
 
 
 def keras_backend() -> str:

@@ -97,19 +97,17 @@ ADVICE = {
     "hessians": "nest two tapes: the outer one's jacobian of the inner one's gradient",
     "image.resize_": "use tf.image.resize(images, size, method=...)",
     "initialize_all_variables": _NO_INITIALIZING,
-    "layers": "layers come with Keras, later; one is a few lines with tf.Variable, tf.matmul and tf.nn",
+    "layers": "layers are in tf.keras.layers, once Keras is installed: pip install 'gradtape[keras]'",
     "lite": _SAVING,
     "local_variables_initializer": _NO_INITIALIZING,
     "logging": "use tf.get_logger(), a logger of Python's own",
     "mlir": _NO_GRAPH,
     "nn.xw_plus_b": "use tf.matmul(x, weights) + biases",
     "placeholder": "pass the value itself, as an argument of your function",
-    "profiler": "`gradtape run --profile script.py` says where the time goes",
     "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
     "python_io": "use tf.io.TFRecordWriter and tf.data.TFRecordDataset",
     "queue": "use Python's queue",
     "saved_model": _SAVING,
-    "summary": "log numbers with what you like: float(x) gives them",
     "tables_initializer": _NO_INITIALIZING,
     "to_bfloat16": _CAST,
     "to_complex": _CAST,
@@ -232,9 +230,8 @@ def _instead_of_keras(path: str) -> str:
     here = ", ".join(f"tf.keras.{part}" for part in KERAS)
     same = [name for name in nearest(path) if name.rpartition(".")[2] == path.rpartition(".")[2]]
     return "; ".join(
-        [f"Keras comes later, and of it there are {here}"]
+        [f"`pip install 'gradtape[keras]'` brings Keras itself, and without it there are {here}"]
         + [f"there is tf.{name}" for name in same[:1]]
-        + ["layers are a few lines with tf.Variable, tf.matmul and tf.nn"] * path.startswith("keras.layers")
     )
 
 

@@ -5,8 +5,8 @@ code into the function object, once, which catches that error and calls what is 
 with the function as it was for `_dense`.
 
 The object stays the same, so that `from gradtape import cast` made before also knows the new kind. The rooms `sparse`
-and `ragged` call `extend` when they are imported: until then a dense call is what it was, and costs 0.1 us more
-afterwards.
+and `ragged` call `extend` when they are imported: until then a dense call is what it was, and takes 0.17 us more
+afterwards (`tf.add`: 0.87 to 1.04). Operators of tensors are not replaced.
 """
 
 from __future__ import annotations

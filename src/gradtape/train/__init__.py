@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
+    from .trackable_view import TrackableView
 
 __all__ = [
     "BytesList",
@@ -35,6 +36,7 @@ __all__ = [
     "FloatList",
     "Int64List",
     "SequenceExample",
+    "TrackableView",
     "checkpoints_iterator",
     "get_checkpoint_state",
     "latest_checkpoint",
@@ -57,6 +59,7 @@ closed(
         "SequenceExample": "..files.messages",
         "Checkpoint": ".checkpoint",
         "CheckpointManager": ".manager",
+        "TrackableView": ".trackable_view",
         "checkpoints_iterator": ".latest",
         "get_checkpoint_state": ".latest",
         "latest_checkpoint": ".latest",

@@ -120,6 +120,10 @@ class Table(ABC):
         """
         return self._each(keys, self._dense)
 
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """No parts that a checkpoint would save by themselves."""
+        return []
+
     def _each(self, keys: Any, find: Callable[[Tensor], Tensor]) -> Any:
         """`find` of the values of a dense, sparse or ragged tensor of keys."""
         if isinstance(keys, SparseTensor):

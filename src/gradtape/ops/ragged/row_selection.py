@@ -79,7 +79,12 @@ def _gather(
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit axis {a} and indices of shape {at.shape}"
         )
-    return _gathered(x, at, a, batch)
+    return _of_any_lengths(_gathered(x, at, a, batch))
+
+
+def _of_any_lengths(x: Any) -> Any:
+    """A ragged tensor whose shape leaves the lengths of rows open, as TensorFlow's gather does."""
+    return ragged(_of_any_lengths(x._values), x._splits) if isinstance(x, RaggedTensor) else x
 
 
 def _gathered(x: Any, at: Any, axis: int, batch: int) -> Any:

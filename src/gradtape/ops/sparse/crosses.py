@@ -123,7 +123,7 @@ def _rows(operation: str, x: Any) -> list[list[Any]]:
         )
     values = known(operation, "the values", (x.values if isinstance(x, SparseTensor) else x)._array)
     if not isinstance(x, SparseTensor):
-        return values.tolist()  # type: ignore[no-any-return]
+        return values.tolist()
     rows: list[list[Any]] = [[] for _ in range(x.lengths[0])]
     for row, value in zip(
         known(operation, "the indices", x.indices._array)[:, 0], values.tolist(), strict=True
