@@ -107,6 +107,8 @@ GROUPS = {
         tf.nn.softmax(tf.cast(w, 'float32'))
         tf.cumsum(a); tf.cumsum(a, axis=1); tf.cumsum(a, axis=1, exclusive=True, reverse=True); tf.math.bincount(a)
         tf.math.bincount(a, axis=-1); tf.math.bincount(a, axis=-1, minlength=9, binary_output=True)
+        tf.sparse.bincount(a); tf.sparse.bincount(a, axis=-1); tf.sparse.bincount(a, weights=f, axis=-1, maxlength=6)
+        tf.sparse.bincount(a, axis=-1, minlength=9, binary_output=True)
         tf.math.unsorted_segment_sum(a, [0, 0, 1, 1], 2); tf.math.unsorted_segment_max(f, [1, 0, 0, 1], 2)
         tf.map_fn(lambda x: x * 2, a); tf.map_fn(tf.reduce_sum, a, fn_output_signature=tf.int32)
         tf.map_fn(tf.range, tf.constant([2, 0, 3]), fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))
