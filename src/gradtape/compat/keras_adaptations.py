@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from gradtape import (
+    IndexedSlices,
     RaggedTensor,
     RaggedTensorSpec,
     SparseTensor,
     SparseTensorSpec,
     Tensor,
     TensorSpec,
+    convert_to_tensor,
     data,
     distribute,
+    inside_function,
 )
 
 from ..compiled.output_specs import output_specs
@@ -71,9 +75,28 @@ def _know_datasets(module: ModuleType) -> None:
     module.is_tf_dataset = lambda x: isinstance(x, kinds)  # type: ignore[attr-defined]
 
 
+def _divide_slices(sparse: ModuleType) -> None:
+    """IndexedSlices divided by a tensor have as many rows as the values of the divisor decide; compiled, all rows."""
+    elementwise_division = sparse.elementwise_division
+
+    def with_all_rows(func: Callable[..., Any]) -> Callable[..., Any]:
+        divide = elementwise_division(func)
+
+        @functools.wraps(func)
+        def divide_slices(x1: Any, x2: Any) -> Any:
+            if isinstance(x1, IndexedSlices) and inside_function() and getattr(x2, "shape", ()):
+                x1 = convert_to_tensor(x1)
+            return divide(x1, x2)
+
+        return divide_slices
+
+    sparse.elementwise_division = with_all_rows  # type: ignore[attr-defined]
+
+
 # By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
+    "keras.src.backend.tensorflow.sparse": _divide_slices,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,
