@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.variable import Variable
@@ -42,6 +43,7 @@ class Subject:
 
 def subject(thing: Any, label: str, history: History | None) -> Subject:
     """Describe a target or source, without holding its array."""
+    thing = original(thing)
     if type(thing) is not Tensor and not isinstance(thing, Variable):
         departure = history.witness.departure_of(thing) if history is not None else None
         return Subject(0, label, "value", departure=departure)
@@ -55,7 +57,9 @@ def subject(thing: Any, label: str, history: History | None) -> Subject:
 
 
 def name_in(frame: FrameType, thing: Any, default: str) -> str:
-    """The name of a value in the code of a frame: `w`, or `model.w`."""
+    """The name of a value in the code of a frame: `w`, or `model.w`. A variable of Keras is known by its path."""
+    if original(thing) is not thing:
+        return str(thing.path)
     scopes = (frame.f_locals, frame.f_globals)
     for scope in scopes:
         for name, value in list(scope.items()):

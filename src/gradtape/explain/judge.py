@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.stand_in import original
 from ..core.tape import GradientTape
+from ..core.user_code import user_frame
 from . import reasons
 from .evidence import Evidence, Hop, Subject, Trail, name_in, subject
 from .observed_sweep import probe, size_of
-from .origins import Call, Event, Origin, history_of, origin, user_frame
+from .origins import Call, Event, Origin, history_of, origin
 from .reasons import HINTS, Reason, facts_of, public_name
 from .report import Report, Reports, Step
 
@@ -31,7 +33,9 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
         if s.kind == "value":
             raise TypeError(f"explain: a source must be a Tensor or a Variable, and {s.label} is neither")
     evidence = Evidence.of(tape)
-    found = _Judge(evidence, targets, try_sweep(evidence, nest.flatten(target))).reports(subjects)
+    found = _Judge(
+        evidence, targets, try_sweep(evidence, [original(t) for t in nest.flatten(target)])
+    ).reports(subjects)
     return Reports(found) if type(sources) is list else nest.pack_sequence_as(sources, found)
 
 
@@ -356,6 +360,7 @@ class _Judge:
             [self._step(hop, reason.is_connected) for hop in self.hops],
             hint,
             certain,
+            "" if where is None else where.layer,
         )
 
     def _step(self, hop: Hop, connected: bool) -> Step:
@@ -372,6 +377,7 @@ class _Judge:
             None if event.where is None else str(event.where),
             hop.cut,
             self.trial.norms.get(hop.to) if self.trial is not None and connected else None,
+            "" if event.where is None else event.where.layer,
         )
 
 

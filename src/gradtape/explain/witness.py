@@ -24,10 +24,11 @@ from ..core.primitive import Here, Listener, Primitive, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.tensor_conversion import is_tensor
+from ..core.user_code import user_frame
 from ..core.variable import Variable
 from .judge import note_call
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure
-from .origins import Call, Event, History, histories, name_of, origin, user_frame
+from .origins import Call, Event, History, histories, name_of, origin
 from .profile import Ledger
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
