@@ -420,3 +420,4 @@ def test_tensorflows_errors_are_pythons_too(name, python, code):
     assert error.message == str(error) == "what happened"
     assert error.error_code == code
     assert str(kind("only a message")) == "only a message"
+    assert kind("node", "op", "what happened", code).message == "what happened"  # as Keras raises it again

@@ -34,7 +34,14 @@ class Subject:
     dtype: Any = None
     shape: tuple[int, ...] = ()
     trainable: bool = True
+    of_keras: bool = False
+    frozen: bool = False  # for a variable of Keras: nothing trains it, though tapes watch it
     departure: Event | None = None  # for a value: how it left, if that was seen
+
+    @property
+    def code(self) -> str:
+        """The label in a piece of code."""
+        return "it" if "/" in self.label else self.label
 
     @property
     def differentiable(self) -> bool:
@@ -43,7 +50,7 @@ class Subject:
 
 def subject(thing: Any, label: str, history: History | None) -> Subject:
     """Describe a target or source, without holding its array."""
-    thing = original(thing)
+    given, thing = thing, original(thing)
     if type(thing) is not Tensor and not isinstance(thing, Variable):
         departure = history.witness.departure_of(thing) if history is not None else None
         return Subject(0, label, "value", departure=departure)
@@ -52,7 +59,10 @@ def subject(thing: Any, label: str, history: History | None) -> Subject:
         key = history.witness.key(thing) if history is not None else key_of(thing)
     array = thing._array
     if isinstance(thing, Variable):
-        return Subject(key, label, "variable", array.dtype, array.shape, thing.trainable)
+        frozen = thing.trainable and not given.trainable
+        return Subject(
+            key, label, "variable", array.dtype, array.shape, thing.trainable, given is not thing, frozen
+        )
     return Subject(key, label, "tensor", array.dtype, array.shape)
 
 
@@ -282,6 +292,10 @@ class Trail:
         """The line at which a tensor was made, if known."""
         made = self.makers.get(key)
         return made[-1].where if made else None
+
+    def variable(self, key: int) -> str:
+        """The name of a variable that a witness saw."""
+        return self.history.witness.variables.get(key, "") if self.history is not None else ""
 
     def departure(self, key: int, before: int) -> Event | None:
         """The last departure of a tensor before a time."""

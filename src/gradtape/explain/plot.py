@@ -17,9 +17,9 @@ from ..core.tape import GradientTape
 from ..core.tensor import wrap
 from ..core.user_code import user_frame
 from .evidence import Evidence, Trail, name_in, recorded_events
-from .judge import try_sweep
 from .layers import inside, kind_of
 from .layout import Spot, place
+from .observed_sweep import try_sweep
 from .origins import Event, history_of
 from .profile import amount, bytes_kept
 from .reasons import Reason, public_name
@@ -161,7 +161,8 @@ def _leading_to(keys: list[int], trail: Trail) -> list[Event]:
     seen, waiting, found = set(keys), list(keys), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
-            if event.kind == "entered":
+            initial = event.name == "tf.Variable(...)" and trail.evidence.known.isdisjoint(event.inputs)
+            if event.kind == "entered" or initial:  # a variable made in the block, as layers do, is a source
                 continue
             found.append(event)
             for key in event.inputs:
