@@ -421,3 +421,4 @@ def test_tensorflows_errors_are_pythons_too(name, python, code):
     assert error.error_code == code
     assert str(kind(None, None, "what happened")) == "what happened"
     assert str(kind("only a message")) == "only a message"
+    assert kind("node", "op", "what happened", code).message == "what happened"  # as Keras raises it again

@@ -31,8 +31,8 @@ class OpError(Exception):
     error_code = UNKNOWN
 
     def __init__(self, *args: object) -> None:
-        self.node_def, self.op = args[:2] if len(args) >= 3 else (None, None)
-        self.message = str(args[2] if len(args) >= 3 else args[-1]) if args else ""
+        self.node_def, self.op = args[:2] if len(args) > 2 else (None, None)
+        self.message = str(args[2] if len(args) > 2 else args[-1] if args else "")
         super().__init__(self.message)
 
 
