@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from gradtape import Tensor, cond, function, get_static_value, is_tensor
+from gradtape import Tensor, Variable, cond, function, get_static_value, is_tensor
 
 from ..core.composite import CompositeTensor
 from ..core.settings import settings
@@ -50,6 +50,13 @@ class Trackable:
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
         return dict(self.__dict__.get("_self_tracked_parts", _NO_PARTS).named)
+
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """Attributes; `_layers` of a Keras model without the input layer that a Sequential model gets when built."""
+        parts = dict(vars(self))
+        if "_layers" in parts and hasattr(type(self), "layers"):
+            parts["_layers"] = self.layers  # type: ignore[attr-defined]
+        return [*parts.items()]
 
     def _maybe_initialize_trackable(self) -> None:
         """No-op: a part is remembered when the first one is."""
@@ -153,6 +160,11 @@ def namespace(path: str, **contents: Any) -> ModuleType:
 
 class CoreTensor(StandIn):
     """`tf.__internal__.types.Tensor`: base of classes whose objects are values in every operation."""
+
+    def _variable(self) -> Variable | None:
+        """The variable of a Keras variable, which creates it later if it is told to."""
+        value = getattr(self, "_value", None)
+        return value if isinstance(value, Variable) else None
 
 
 CoreTensor.__name__ = CoreTensor.__qualname__ = "Tensor"

@@ -119,17 +119,17 @@ class Tensor(Operators):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return dtypes.of(self._array)
+        return dtypes.of(_known(self))
 
     @property
     def shape(self) -> TensorShape:
         """The length of each axis."""
-        return TensorShape._of(self._array.shape)
+        return TensorShape._of(_known(self).shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._array.ndim
+        return _known(self).ndim
 
     @property
     def device(self) -> str:
@@ -334,6 +334,17 @@ def array_of(tensor: Tensor) -> Any:
 device_of = Tensor.__dict__[
     "_device"
 ].__get__  # raises where there is none, whatever `create_missing_by` was given
+
+
+_numpy_of = Tensor.__dict__["_array"].__get__
+
+
+def _known(tensor: Tensor) -> Any:
+    """An array of a tensor's shape and dtype: NumPy's, or compiled code's, which may not be computed yet."""
+    try:
+        return _numpy_of(tensor)
+    except AttributeError:
+        return array_of(tensor)
 
 
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
