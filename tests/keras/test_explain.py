@@ -454,9 +454,9 @@ def test_a_step_that_is_not_compiled_names_the_model_and_the_line(caplog):
 
 def test_to_compile_a_function_does_not_take_the_name_tensorflow():
     pytest.importorskip("jax")
-    program = "import sys, gradtape as tf; tf.function(tf.sin)(tf.constant(1.0)); print({'tensorflow'} & {*sys.modules})"
+    program = "import sys, gradtape as tf; tf.function(tf.sin)(tf.constant(1.0)); print('tensorflow' in sys.modules)"
     here = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", program], env=here, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "set()\n"
+    assert done.stdout == "False\n"
