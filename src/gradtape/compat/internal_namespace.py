@@ -16,10 +16,12 @@ from gradtape import Tensor, Variable, cond, function, get_static_value, is_tens
 from ..core.composite import CompositeTensor
 from ..core.settings import settings
 from ..core.stand_in import StandIn
+from ..data.batch_size import compute_batch_size
 from ..distribute import merging
 from ..engine.arrays import is_traced
 from ..ops.array.dynamic_slices import dynamic_update_slice
 from ..ops.sparse import matrices
+from . import type_specs
 
 
 class _Parts:
@@ -213,6 +215,8 @@ def compiler() -> ModuleType:
 
 # Objects in modules of `tensorflow.python`, by module.
 PYTHON_OBJECTS: dict[str, dict[str, Any]] = {
+    "data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
+    "framework.type_spec_registry": {"get_name": type_specs.get_name, "lookup": type_specs.lookup},
     "eager.context": {"context": lambda: _context, "async_wait": _no_op, "_reset_context": _no_op},
     "ops.linalg.sparse.sparse_csr_matrix_ops": {
         "csr_sparse_matrix_to_sparse_tensor": matrices.csr_sparse_matrix_to_sparse_tensor,

@@ -69,6 +69,14 @@ class TypeSpec(ABC):
     def __hash__(self) -> int:
         return hash((type(self), self._parts()))
 
+    def _serialize(self) -> tuple[Any, ...]:
+        """The same arguments, for Keras's JSON."""
+        return self._parts()
+
+    @classmethod
+    def _deserialize(cls, serialization: Sequence[Any]) -> Any:
+        return cls(*serialization)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._parts()
 
