@@ -18,7 +18,7 @@ help: ## show this list
 demo: $(VENV)/.installed-plot ## take the tour: programs, their gradients, and a picture
 	@$(VENV)/bin/python examples/tour.py
 
-EXAMPLES := regression fluid influence digits sequence generate second_order
+EXAMPLES := regression fluid influence digits sequence generate second_order keras_fit keras_loop
 
 examples: $(VENV)/.installed-examples ## run the example programs; their pictures go to pictures/
 	@mkdir -p pictures

@@ -87,6 +87,21 @@ def test_digits_are_read(run):
     assert losses[-20:].mean() < 0.5 < losses[0]
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras's variables
+def test_keras_fits_until_it_gets_no_better(run):
+    accuracy, apart, history = run("keras_fit", epochs=6)
+    assert accuracy > 0.8
+    assert apart < 1e-6
+    assert set(history) == {"accuracy", "loss", "val_accuracy", "val_loss"}
+    assert history["loss"][-1] < 0.5 * history["loss"][0]
+
+
+def test_a_network_finds_the_conductivity(run):
+    conductivity, worst = run("keras_loop", steps=1500)
+    assert conductivity == pytest.approx(0.1, abs=0.02)
+    assert worst < 0.2
+
+
 def checkpoints(folder):
     return [int(path.stem.rpartition("-")[2]) for path in folder.glob("ckpt-*.safetensors")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from gradtape import (
     distribute,
     executing_eagerly,
     gather,
+    optimizers,
 )
 
 from ..compiled.output_specs import output_specs
@@ -97,11 +99,42 @@ def _know_datasets(module: ModuleType) -> None:
     module.is_tf_dataset = lambda x: isinstance(x, kinds)  # type: ignore[attr-defined]
 
 
+def _take_optimizers(module: ModuleType) -> None:
+    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments."""
+    get = module.get
+
+    @functools.wraps(get)
+    def get_optimizer(identifier: Any) -> Any:
+        keras_class = getattr(module, type(identifier).__name__, None)
+        if keras_class is None or not isinstance(identifier, optimizers.Optimizer):
+            return get(identifier)
+        config = identifier.get_config()
+        rate = config["learning_rate"]
+        if isinstance(rate, dict):  # a schedule
+            config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
+        return keras_class(**config)
+
+    module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _convert_jax_functions(module: ModuleType) -> None:
+    """JAX's own converter makes operations of TensorFlow's graphs; here JAX is at work anyway."""
+
+    def convert(self: Any, function: Callable[..., Any], polymorphic_shapes: Any) -> Callable[..., Any]:
+        from .jax_functions import on_tensors  # brings JAX
+
+        return on_tensors(function)
+
+    module.JaxLayer._jax2tf_convert = convert
+
+
 # By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,
+    "keras.src.utils.jax_layer": _convert_jax_functions,
 }

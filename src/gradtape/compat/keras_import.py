@@ -15,9 +15,11 @@ _ALIASES = "tensorflow.keras.", "gradtape.keras."
 _ADAPTED = {
     "keras.src.backend.tensorflow.core",
     "keras.src.backend.tensorflow.sparse",
+    "keras.src.optimizers",
     "keras.src.trainers.data_adapters",
     "keras.src.trainers.data_adapters.data_adapter_utils",
     "keras.src.utils.dataset_utils",
+    "keras.src.utils.jax_layer",
 }
 
 
