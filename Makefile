@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test fuzz bench bench-compiled clean
+.PHONY: help demo examples test fuzz bench bench-compiled test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -42,8 +42,17 @@ bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure ag
 bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
 	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
+# The folders below keras/src to test, such as ONLY=ops,layers/rnn; all of them take an hour or more.
+test-keras: keras-source .venv-keras/.installed-tests ## Keras's own tests: KERAS_SOURCE=checkout [KERAS_PEER=Python with TensorFlow] [ONLY=folders]
+	.venv-keras/bin/python tests/keras/own_tests.py --source '$(KERAS_SOURCE)' $(if $(KERAS_PEER),--peer $(KERAS_PEER)) --only '$(ONLY)' -n $(or $(N),1)
+
+keras-source:
+	@test -f '$(KERAS_SOURCE)/keras/src/version.py' || { \
+	    echo 'The installed package has no tests. Name a checkout of keras-team/keras: make test-keras KERAS_SOURCE=path/to/keras' >&2; \
+	    exit 1; }
+
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.*
+	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.* bench/results/keras
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for one extra (or one peer) installed into one environment.
@@ -52,17 +61,24 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
-# torch goes in by itself, so that no other peer has a say in which of its builds is chosen.
-.venv-bench/.installed-torch: | .venv-bench/.made
-	.venv-bench/bin/python $(PIP_INSTALL) torch==2.13.0
-	.venv-bench/bin/python $(PIP_INSTALL) numpy
+# torch goes in by itself, so that no other package has a say in which of its builds is chosen.
+.venv-bench/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
+	$*/bin/python $(PIP_INSTALL) torch==2.13.0
+	$*/bin/python $(PIP_INSTALL) numpy
 	@touch $@
 
 .venv-bench/.installed-%: | .venv-bench/.made
 	.venv-bench/bin/python $(PIP_INSTALL) $* numpy
 	@touch $@
 
-$(VENV)/.made .venv-bench/.made:
+# What Keras's tests import besides Keras. Without the converters to other formats (ONNX, OpenVINO, LiteRT), whose tests are skipped.
+KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplotlib orbax-checkpoint packaging pandas requests scikit-learn
+
+.venv-keras/.installed-tests: pyproject.toml constraints.txt | .venv-keras/.installed-torch
+	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)
+	@touch $@
+
+$(VENV)/.made .venv-bench/.made .venv-keras/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }

@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-# What makes the files in tests/data needs other libraries; the program in tests/typing is for type checkers.
-collect_ignore = ["data", "typing"]
+# What makes the files in tests/data needs other libraries; the program in tests/typing is for type checkers;
+# own_tests.py runs Keras's tests.
+collect_ignore = ["data", "typing", "keras/own_tests.py"]
 
 os.environ.setdefault(
     "XLA_FLAGS",

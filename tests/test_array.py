@@ -356,3 +356,12 @@ def test_a_shape_that_needs_no_copy_gets_none():
     x = tf.transpose(tf.zeros((4, 8, 512, 2)), (0, 2, 1, 3))
     assert np.shares_memory(tf.reshape(x, (2, 2, 512, 8, 2)), x)
     assert not np.shares_memory(tf.reshape(x, (4, 512, 16)), x)
+
+
+def test_a_list_of_lengths_may_hold_floating_tensors_of_whole_numbers():
+    x, three = tf.range(9.0), tf.constant(3.0)
+    assert tf.reshape(x, (three, 3)).shape == tf.reshape(x, [three, three]).shape == (3, 3)
+    assert tf.function(lambda x: tf.reshape(x, (three, 3)))(x).shape == (3, 3)
+    for shape in (three + 0.5, 2), (3.0, 3), tf.constant([3.0, 3.0]):
+        with pytest.raises(TypeError, match="made of integers"):
+            tf.reshape(x, shape)

@@ -416,7 +416,9 @@ def test_tensorflows_errors_are_pythons_too(name, python, code):
     kind = getattr(tf.errors, name)
     assert issubclass(kind, tf.errors.OpError)
     assert issubclass(kind, python)
-    error = kind(None, None, "what happened")
+    error = kind(None, None, "what happened", code)
     assert error.message == str(error) == "what happened"
     assert error.error_code == code
+    assert str(kind(None, None, "what happened")) == "what happened"
     assert str(kind("only a message")) == "only a message"
+    assert kind("node", "op", "what happened", code).message == "what happened"  # as Keras raises it again

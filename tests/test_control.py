@@ -433,3 +433,15 @@ def test_operations_in_a_graph_run_at_once_and_names_begin_anew_there():
     assert v.name == "layer/v:0"
     assert float(tape.gradient(y, v)) == 6.0
     assert not graph.finalized
+
+
+def test_eager_loops_hand_values_over_as_they_are():
+    met = []
+
+    def body(i, x):
+        met.append((type(i), type(x)))
+        return i + 1, x + i
+
+    i, x = tf.while_loop(lambda i, x: i < 3, body, (0, np.array(0)))
+    assert met[0] == (int, np.ndarray) and met[1][0] is int
+    assert (i.dtype.name, x.dtype.name, int(i), int(x)) == ("int32", "int64", 3, 3)

@@ -152,3 +152,37 @@ def test_a_generator_function_that_fails_at_once():
     dataset = Dataset.from_generator(lambda: iter(3), output_signature=tf.TensorSpec([], tf.int32))
     with pytest.raises(tf.errors.InvalidArgumentError, match="TypeError"):
         next(iter(dataset))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Side by side, and taken apart and joined again
+
+
+def test_rows_that_were_taken_apart_are_ragged_again():
+    rows = Dataset.from_tensors((RAGGED, np.arange(4))).unbatch().prefetch(1)
+    joined, numbers = next(iter(rows.batch(3)))
+    assert joined.to_list() == [[1, 2], [3], []] and numbers.numpy().tolist() == [0, 1, 2]
+    uniform = Dataset.from_tensor_slices(tf.RaggedTensor.from_tensor([[1, 2], [3, 4]])).batch(2)
+    assert next(iter(uniform)).shape == uniform.element_spec.shape.merge_with([2, 2]) == [2, 2]
+
+
+def test_none_stays_in_each_row():
+    rows = Dataset.from_tensor_slices((RAGGED, None, np.arange(4)))
+    assert rows.element_spec[1] is None
+    ragged, nothing, numbers = rows.batch(4).get_single_element()
+    assert ragged.to_list() == RAGGED.to_list() and nothing is None and numbers.shape == [4]
+    zipped = Dataset.zip(rows, Dataset.range(2)).batch(3).get_single_element()
+    assert zipped[0][1] is None and zipped[0][0].to_list() == [[1, 2], [3]]
+    with pytest.raises(ValueError, match="nothing but None"):
+        Dataset.from_tensor_slices((None,))
+
+
+def test_as_numpy_iterator_makes_sparse_dense():
+    rows = [row.tolist() for row in Dataset.from_tensor_slices(SPARSE).as_numpy_iterator()]
+    assert rows == dense(SPARSE)
+
+
+def test_an_optional_of_a_ragged_tensor():
+    optional = iter(Dataset.from_tensors(RAGGED)).get_next_as_optional()
+    assert optional.element_spec == tf.RaggedTensorSpec([4, None], tf.int32)
+    assert optional.get_value().to_list() == RAGGED.to_list()

@@ -196,3 +196,41 @@ def test_complex_rows_are_conjugate_as_gradients_are():
     with tf.GradientTape() as tape:
         y = tf.gather(v, [1]) * 1j
     assert_array_equal(tape.gradient(y, v).values, [[-1j]])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        tf.convert_to_tensor,
+        tf.identity,
+        lambda v: tf.cast(v, "float64"),
+        lambda v: tf.identity(tf.identity(v)),
+    ],
+)
+def test_slices_stay_slices_through_identity_and_cast(step):
+    table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(step(table), [2, 0, 2]) ** 2)
+        return tape.gradient(loss, table)
+
+    for slices in gradient(), tf.function(gradient)():
+        assert isinstance(slices, tf.IndexedSlices)
+        assert slices.dtype == tf.float32 and slices.indices.numpy().tolist() == [2, 0, 2]
+        assert tf.convert_to_tensor(slices).numpy().tolist() == [[2, 4], [0, 0], [20, 24]]
+
+
+def test_slices_through_identity_add_up_with_other_gradients():
+    table = tf.Variable([[1.0], [2.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        rows = tf.gather(tf.identity(table), [1])
+        twice = tf.reduce_sum(rows) + tf.reduce_sum(tf.gather(tf.identity(table), [0, 1]))
+        dense = tf.reduce_sum(rows) + tf.reduce_sum(table)
+    assert tape.gradient(twice, table).indices.numpy().tolist() in ([1, 0, 1], [0, 1, 1])
+    assert tape.gradient(dense, table).numpy().tolist() == [[1], [2]]
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            square = tf.reduce_sum(tf.gather(tf.identity(table), [1]) ** 2)
+        first = tf.reduce_sum(tf.convert_to_tensor(inner.gradient(square, table)))
+    assert tf.convert_to_tensor(outer.gradient(first, table)).numpy().tolist() == [[0], [2]]

@@ -413,6 +413,15 @@ def test_ctc_loss_sums_over_all_paths(blank):
     np.testing.assert_allclose(swapped, got)
 
 
+@pytest.mark.parametrize(
+    "blank, wanted", [(0, [1.8563993, 5.288899]), (2, [2.3124735, 2.5875063]), (-1, [2.3124735, 2.5875063])]
+)
+def test_ctc_loss_of_labels_that_are_blank_is_tensorflows(blank, wanted):
+    logits = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    got = nn.ctc_loss([[1, 2], [1, 0]], logits, [2, 2], [4, 4], logits_time_major=False, blank_index=blank)
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
 def test_ctc_loss_of_sparse_labels():
     logits = RNG.standard_normal((5, 2, 3))
     sparse = Sparse([[0, 0], [0, 1], [1, 0]], [1, 0, 1], [2, 2])

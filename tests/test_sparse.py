@@ -92,12 +92,13 @@ UNKNOWN_SIZE = {"from_dense", "slice", "split", "add", "maximum", "minimum", "su
 
 
 @pytest.mark.parametrize("name", [name for name in SAME if name not in UNKNOWN_SIZE])
-def test_compiled(name):
+def test_compiled(name, caplog):
     """With values that are traced."""
     pytest.importorskip("jax")
     ours, numpys = SAME[name]
-    run = tf.function(lambda v: dense_of(ours(A.with_values(v))), jit_compile=True)
+    run = tf.function(lambda v: dense_of(ours(A.with_values(v))))
     assert np.allclose(run(A.values), numpys(DENSE_A), atol=1e-6)
+    assert not caplog.records  # which say that it ran operation by operation
 
 
 def test_order_is_restored_and_demanded():
@@ -202,3 +203,81 @@ def test_it_reads_well():
     assert "dense_shape=tf.Tensor([3 4]" in repr(A)
     with pytest.raises(TypeError, match="takes a SparseTensor, not list"):
         sp.reorder([[1.0]])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Crosses. The numbers are TensorFlow's.
+
+
+def test_crosses():
+    words = tf.sparse.from_dense([["a", ""], ["b", "c"]])
+    others = tf.constant([["d"], ["e"]])
+    numbers = tf.constant([[1, -2], [3, 4]])
+    crossed = tf.sparse.cross([others, words])  # sparse tensors go first
+    assert crossed.indices.numpy().tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert crossed.values.numpy().tolist() == [b"a_X_d", b"b_X_e", b"c_X_e"]
+    assert crossed.shape == (2, 2)
+    dashed = tf.sparse.cross([numbers, others], separator="-")
+    assert dashed.values.numpy().tolist() == [b"1-d", b"-2-d", b"3-e", b"4-e"]
+    hashed = tf.sparse.cross_hashed([others, words, numbers], 1000)
+    assert hashed.values.numpy().tolist() == [921, 415, 88, 438, 867, 297]
+    first = tf.constant([[1], [2]])
+    assert tf.sparse.cross_hashed([first, others], 100, hash_key=7).values.numpy().tolist() == [92, 38]
+    whole = tf.sparse.cross_hashed([first, others]).values
+    assert whole.numpy().tolist() == [8731989417520980377, 6870019135446212689]
+    rare = tf.sparse.from_dense([["", ""], ["b", "c"]])
+    squared = tf.sparse.cross_hashed([rare, rare], 100)
+    assert squared.values.numpy().tolist() == [47, 54, 51, 32]
+    assert squared.indices.numpy().tolist() == [[1, 0], [1, 1], [1, 2], [1, 3]] and squared.shape == (2, 4)
+    assert tf.sparse.cross([]).shape == (0, 0)
+
+
+def test_crosses_of_what_cannot_be_crossed():
+    words = tf.constant([["a"], ["b"]])
+    for inputs in words, [["a"]], [words, [["a"]]]:
+        with pytest.raises(TypeError, match="a list of dense and sparse tensors"):
+            tf.sparse.cross_hashed(inputs)
+    with pytest.raises(errors.InvalidArgumentError, match=r"the numbers of rows differ: \[1, 2\]"):
+        tf.sparse.cross([words, words[:1]])
+    for bad in words[:, 0], tf.constant([[1.0]]):
+        with pytest.raises(errors.InvalidArgumentError, match="two axes, of strings or integers"):
+            tf.sparse.cross([bad])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Slices
+
+
+def test_map_fn_over_slices():
+    sparse = tf.sparse.from_dense([[1.0, 0.0], [2.0, 3.0], [0.0, 0.0]])
+    dense = tf.constant([1.0, 2.0, 3.0])
+    assert tf.map_fn(tf.sparse.to_dense, sparse, fn_output_signature=tf.float32).numpy().tolist() == [
+        [1.0, 0.0],
+        [2.0, 3.0],
+        [0.0, 0.0],
+    ]
+    with tf.GradientTape() as tape:
+        tape.watch(sparse.values)
+        total = tf.map_fn(
+            lambda pair: tf.sparse.reduce_sum(pair[0]) * pair[1],
+            (sparse, dense),
+            fn_output_signature=tf.float32,
+        )
+    assert total.numpy().tolist() == [1.0, 10.0, 0.0]
+    assert tape.gradient(total, sparse.values).numpy().tolist() == [1.0, 2.0, 2.0]
+    for signature in None, tf.SparseTensorSpec([2]):
+        doubled = tf.map_fn(lambda row: row * 2.0, sparse, fn_output_signature=signature)
+        assert np.array_equal(dense_of(doubled), 2 * dense_of(sparse))
+    empty = tf.SparseTensor(tf.zeros((0, 2), "int64"), tf.zeros(0), [0, 2])
+    spec = tf.SparseTensorSpec([2])
+    assert tf.map_fn(lambda row: row, empty, fn_output_signature=spec).shape == (0, 2)
+
+
+def test_map_fn_over_slices_that_do_not_fit():
+    sparse = tf.sparse.from_dense([[1.0, 0.0], [2.0, 3.0]])
+    with pytest.raises(ValueError, match=r"have lengths \[2, 3\]"):
+        tf.map_fn(lambda pair: pair[1], (sparse, tf.ones(3)), fn_output_signature=tf.float32)
+    with pytest.raises(ValueError, match="was expected"):
+        tf.map_fn(tf.sparse.to_dense, sparse, fn_output_signature=tf.SparseTensorSpec([2]))
+    with pytest.raises(errors.InvalidArgumentError, match="fn returned float32 where int32"):
+        tf.map_fn(tf.sparse.reduce_sum, sparse, fn_output_signature=tf.int32)

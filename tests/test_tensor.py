@@ -981,3 +981,25 @@ def test_operations_run_in_many_threads_at_once():
 def test_text_keeps_the_zeros_at_its_end(value, expected):
     assert tf.constant([value]).numpy().tolist() == [expected]
     assert np.asarray(tf.constant(value)).tolist() == expected
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_lists_of_tensors_are_cast_to_the_dtype_that_is_asked_for(compile):
+    whole, half, number = tf.constant(1), tf.constant(2.5, "float16"), tf.Variable(3.5)
+
+    def pack(dtype):
+        return tf.convert_to_tensor([whole, half, number, 4], dtype)
+
+    pack = tf.function(pack) if compile else pack
+    assert pack("float32").numpy().tolist() == [1, 2.5, 3.5, 4]
+    assert pack("int32").numpy().tolist() == [1, 2, 3, 4]
+    with pytest.raises(TypeError, match="mixes tensors"):
+        pack(None)
+    with pytest.raises(TypeError, match="is not a value"):
+        tf.convert_to_tensor([whole, 2.5], "int32")
+    with tf.GradientTape() as tape:
+        tape.watch(half)
+        y = tf.convert_to_tensor([[whole, half], [number, 2]], "float64") ** 2
+    gradients = tape.gradient(y, [half, number])
+    assert [g.dtype.name for g in gradients] == ["float16", "float32"]
+    assert [float(g) for g in gradients] == [5, 7]

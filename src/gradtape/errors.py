@@ -40,6 +40,7 @@ from .core.errors import (
     UnavailableError,
     UnimplementedError,
     UnknownError,
+    UnknownShapeError,
 )
 from .names.missing import closed
 
@@ -83,6 +84,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",
+    "UnknownShapeError",
 ]
 
 closed(__name__)

@@ -18,6 +18,7 @@ from .ops.sparse.arrangement import (
     to_dense,
     transpose,
 )
+from .ops.sparse.crosses import cross, cross_hashed
 from .ops.sparse.sparse_tensor import SparseTensor
 from .ops.sparse.sums import (
     add,
@@ -40,6 +41,8 @@ __all__ = [
     "add",
     "bincount",
     "concat",
+    "cross",
+    "cross_hashed",
     "expand_dims",
     "eye",
     "fill_empty_rows",

@@ -204,7 +204,7 @@ ENDS = "tf.cast to {} ends the path, because only floating and complex numbers h
 @posted(
     Reason.DTYPE,
     "x is of dtype int32, and only floating and complex tensors have gradients: write 3.0 for 3, or tf.cast it to "
-    "float32 before it is watched",
+    "float32 before it is watched. Indices, as for an embedding, have none in any dtype",
 )
 def an_integer_variable():
     x = tf.Variable(3)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from gradtape import Tensor, cond, function, get_static_value, is_tensor
+from gradtape import Tensor, Variable, cond, function, get_static_value, is_tensor
 
 from ..core.composite import CompositeTensor
 from ..core.settings import settings
@@ -22,20 +22,39 @@ from ..ops.array.dynamic_slices import dynamic_update_slice
 from ..ops.sparse import matrices
 
 
+class _Parts:
+    """The parts of an object by name. No dict: Keras looks through dicts for layers whose weights it saves."""
+
+    __slots__ = ("named",)
+
+    def __init__(self) -> None:
+        self.named: dict[str, Any] = {}
+
+
+_NO_PARTS = _Parts()
+
+
 class Trackable:
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        parts = self.__dict__.setdefault("_self_tracked_parts", {})
+        parts = self.__dict__.setdefault("_self_tracked_parts", _Parts()).named
         if not overwrite and parts.get(name, trackable) is not trackable:
             raise ValueError(f"{type(self).__name__} has a part named {name!r} already")
         parts[name] = trackable
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
-        return dict(self.__dict__.get("_self_tracked_parts", {}))
+        return dict(self.__dict__.get("_self_tracked_parts", _NO_PARTS).named)
+
+    def _checkpoint_children(self) -> list[tuple[str, Any]]:
+        """Attributes; `_layers` of a Keras model without the input layer that a Sequential model gets when built."""
+        parts = dict(vars(self))
+        if "_layers" in parts and hasattr(type(self), "layers"):
+            parts["_layers"] = self.layers  # type: ignore[attr-defined]
+        return [*parts.items()]
 
     def _maybe_initialize_trackable(self) -> None:
         """No-op: a part is remembered when the first one is."""
@@ -50,7 +69,7 @@ class AutoTrackable(Trackable):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.get("_self_tracked_parts", {}).pop(name, None)
+        self.__dict__.get("_self_tracked_parts", _NO_PARTS).named.pop(name, None)
         super().__delattr__(name)
 
 
@@ -139,6 +158,11 @@ def namespace(path: str, **contents: Any) -> ModuleType:
 
 class CoreTensor(StandIn):
     """`tf.__internal__.types.Tensor`: base of classes whose objects are values in every operation."""
+
+    def _variable(self) -> Variable | None:
+        """The variable of a Keras variable, which creates it later if it is told to."""
+        value = getattr(self, "_value", None)
+        return value if isinstance(value, Variable) else None
 
 
 CoreTensor.__name__ = CoreTensor.__qualname__ = "Tensor"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from gradtape import (
+    IndexedSlices,
     RaggedTensor,
     RaggedTensorSpec,
     SparseTensor,
@@ -15,6 +18,9 @@ from gradtape import (
     TensorSpec,
     data,
     distribute,
+    executing_eagerly,
+    gather,
+    optimizers,
 )
 
 from ..compiled.output_specs import output_specs
@@ -58,6 +64,28 @@ def _trace_layers(core: ModuleType) -> None:
     core.compute_output_spec = compute_output_spec  # type: ignore[attr-defined]
 
 
+def _divide_slices(sparse: ModuleType) -> None:
+    """To slices Keras adds the rows in which the divisor is 0 or NaN, whose number compiled code does not know.
+
+    There the slices keep their rows: the others, which are 0 / 0 or NaN in Keras, stay 0.
+    """
+    elementwise_division = sparse.elementwise_division
+
+    def on_slices(divide: Callable[..., Any]) -> Callable[..., Any]:
+        as_keras_does = elementwise_division(divide)
+
+        @functools.wraps(as_keras_does)
+        def divided(x1: Any, x2: Any) -> Any:
+            if executing_eagerly() or not isinstance(x1, IndexedSlices) or isinstance(x2, IndexedSlices):
+                return as_keras_does(x1, x2)
+            rows = gather(x2, x1.indices) if len(getattr(x2, "shape", ())) else x2
+            return IndexedSlices(divide(x1.values, rows), x1.indices, x1.dense_shape)
+
+        return divided
+
+    sparse.elementwise_division = on_slices  # type: ignore[attr-defined]
+
+
 def _know_tensors(module: ModuleType) -> None:
     """Keras knows TensorFlow's classes by the names of their modules; ours have their own."""
     module.is_tensorflow_tensor = lambda x: isinstance(x, (Tensor, StandIn, RaggedTensor, SparseTensor))  # type: ignore[attr-defined]
@@ -71,10 +99,42 @@ def _know_datasets(module: ModuleType) -> None:
     module.is_tf_dataset = lambda x: isinstance(x, kinds)  # type: ignore[attr-defined]
 
 
+def _take_optimizers(module: ModuleType) -> None:
+    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments."""
+    get = module.get
+
+    @functools.wraps(get)
+    def get_optimizer(identifier: Any) -> Any:
+        keras_class = getattr(module, type(identifier).__name__, None)
+        if keras_class is None or not isinstance(identifier, optimizers.Optimizer):
+            return get(identifier)
+        config = identifier.get_config()
+        rate = config["learning_rate"]
+        if isinstance(rate, dict):  # a schedule
+            config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
+        return keras_class(**config)
+
+    module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _convert_jax_functions(module: ModuleType) -> None:
+    """JAX's own converter makes operations of TensorFlow's graphs; here JAX is at work anyway."""
+
+    def convert(self: Any, function: Callable[..., Any], polymorphic_shapes: Any) -> Callable[..., Any]:
+        from .jax_functions import on_tensors  # brings JAX
+
+        return on_tensors(function)
+
+    module.JaxLayer._jax2tf_convert = convert
+
+
 # By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
+    "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,
+    "keras.src.utils.jax_layer": _convert_jax_functions,
 }

@@ -14,9 +14,12 @@ _ALIASES = "tensorflow.keras.", "gradtape.keras."
 # The modules that `keras_adaptations` adapts; that file is imported with the first of them.
 _ADAPTED = {
     "keras.src.backend.tensorflow.core",
+    "keras.src.backend.tensorflow.sparse",
+    "keras.src.optimizers",
     "keras.src.trainers.data_adapters",
     "keras.src.trainers.data_adapters.data_adapter_utils",
     "keras.src.utils.dataset_utils",
+    "keras.src.utils.jax_layer",
 }
 
 
@@ -34,7 +37,7 @@ class KerasFinder:
         return None
 
     def _adapted(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        if not is_ours():
+        if "tensorflow" in sys.modules and not is_ours():  # not yet imported, it will be ours
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:

@@ -21,13 +21,14 @@ import numpy as np
 
 from ..core import nest
 from ..core.composite import CompositeTensor
-from ..core.errors import NotCompilableError
+from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
 from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
 from .arguments import PLAIN, SPECS, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
+from .function_warnings import warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ def function(
         func: the function; without it, a decorator is returned.
         input_signature: a `TensorSpec` for each argument: others are refused.
         autograph: whether `if`, `while` and `for` on tensors become part of the program.
-        jit_compile: whether a function that XLA cannot compile is refused. By default it runs operation by operation,
-            and says so once: if shapes depend on values, or for the gradient of a loop of unknown length that calls
-            Python.
+        jit_compile: whether a function that calls Python in ways that XLA cannot compile is refused: without the shape
+            of the result, or in a loop of unknown length whose gradient is needed. By default such functions run
+            operation by operation, and say so once, as do all whose shapes depend on values.
         reduce_retracing: accepted; XLA compiles for fixed shapes.
         experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
             experimental_compile, experimental_follow_type_hints: accepted, and ignored.
@@ -180,7 +181,7 @@ class Function(Generic[P, R]):
         try:
             return self._call_compiled(args, kwargs)
         except NotCompilableError as error:
-            if self._jit_compile:
+            if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
             self._give_up(error)
         return self._python_function(*args, **kwargs)
@@ -190,13 +191,13 @@ class Function(Generic[P, R]):
 
         So it does with an iterator whose elements have open shapes, and if its author wants it left as it is.
         """
-        return iterator._steps_outside or not getattr(self._python_function, "__converts__", True)
+        return not getattr(self._python_function, "__converts__", True) or iterator._steps_outside
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
         self._not_compilable = True
         self._programs, self._shortcuts = {}, {}
-        logger.warning("the function %s runs operation by operation: %s", self.__name__, error)
+        warn_of_giving_up(self.__name__, self._python_function, error)
 
     def _call_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         shortcut, tensors = (None, []) if kwargs else _shortcut(args)
@@ -297,13 +298,7 @@ class Function(Generic[P, R]):
             return
         before, self._last = self._last, arguments.described(self._names)
         if self._traces == _MANY:
-            logger.warning(
-                "the function %s has been traced %d times, each of which costs far more than running it: %s. Pass "
-                "numbers that change as tensors, pad tensors to one shape, and make functions once, outside of loops",
-                self.__name__,
-                _MANY,
-                _difference(before, self._last),
-            )
+            warn_of_retracing(self.__name__, self._python_function, _MANY, before, self._last)
 
     # -- methods ------------------------------------------------------------------------------------------------------
 
@@ -409,13 +404,6 @@ def _check_names(program: Program, arguments: Arguments) -> None:
     """Specialize if the function also uses a variable that is an argument by another name."""
     if not program.variables.keys().isdisjoint(arguments.variables):
         raise Specialize(Variable)
-
-
-def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> str:
-    for (name, was), (_, is_) in zip(before, now):
-        if was != is_:
-            return f"its argument {name} was {was} and is now {is_}"
-    return "its arguments differ from call to call"
 
 
 def _drop(methods: dict[int, Any], number: int, reference: Any) -> None:

@@ -24,6 +24,7 @@ from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.trace_errors import escape, no_value
+from ..core.user_code import keras_folders
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from ..ops.known import afford
@@ -33,7 +34,8 @@ from .jaxprs import is_wide, split, without_dead_code, without_names
 from .placeholders import as_destination
 from .trace import NAMED
 
-source_info_util.register_exclusion(str(Path(__file__).parents[1]))  # a line JAX names is one of the user's
+for folder in (str(Path(__file__).parents[1]), *keras_folders()):
+    source_info_util.register_exclusion(folder)  # a line JAX names is one of the user's
 
 
 class Code:

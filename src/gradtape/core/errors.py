@@ -26,13 +26,13 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """An operation failed. TensorFlow's `(node_def, op, message)` and the plain `(message)` both construct one."""
+    """An operation failed. TensorFlow's `(node_def, op, message, ...)` and the plain `(message)` both construct one."""
 
     error_code = UNKNOWN
 
     def __init__(self, *args: object) -> None:
-        self.message = str(args[-1]) if args else ""
-        self.node_def, self.op = args[:2] if len(args) == 3 else (None, None)
+        self.node_def, self.op = args[:2] if len(args) > 2 else (None, None)
+        self.message = str(args[2] if len(args) > 2 else args[-1] if args else "")
         super().__init__(self.message)
 
 
@@ -112,6 +112,10 @@ class IndexOutOfBoundsError(InvalidArgumentError, IndexError):
 
 class NotCompilableError(InvalidArgumentError):
     """XLA cannot compile what a @function does: the function runs operation by operation instead."""
+
+
+class UnknownShapeError(NotCompilableError):
+    """A shape depends on values that a @function computes. `jit_compile=True` does not refuse that."""
 
 
 class OperatorNotAllowedInGraphError(TypeError):

@@ -13,6 +13,7 @@ from ..engine.arrays import xp
 from . import dtypes, nest
 from .plan import plan_for
 from .primitive import Listener, Primitive, listeners, local
+from .stand_in import original
 from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
 from .tensor import Tensor, key_of, wrap
@@ -47,6 +48,7 @@ class ForwardAccumulator(Listener):
             self._watch(primal, tangent)
 
     def _watch(self, primal: Any, tangent: Any) -> None:
+        primal = original(primal)
         if not isinstance(primal, (Tensor, Variable)):
             raise TypeError(
                 f"a primal must be a Tensor or a Variable, not {primal!r} of type {type(primal).__name__}"
@@ -99,6 +101,7 @@ class ForwardAccumulator(Listener):
         unconnected = UnconnectedGradients.of(unconnected_gradients)
 
         def tangent_of(primal: Any) -> Any:
+            primal = original(primal)
             if not isinstance(primal, (Tensor, Variable)):
                 raise TypeError(f"jvp: {primal!r} of type {type(primal).__name__} is no Tensor or Variable")
             tangent = self._tangents.get(primal._key) if primal._key else None

@@ -37,6 +37,10 @@ class StandIn:
             return value
         return self.__tf_tensor__()
 
+    def _variable(self) -> Variable | None:
+        """The variable that this stands for; None if there is none, or none yet."""
+        return self.handle if self._should_act_as_resource_variable else None  # type: ignore[attr-defined]
+
     def _read(self) -> Tensor:
         return convert(self._current())
 

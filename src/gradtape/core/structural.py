@@ -16,7 +16,7 @@ from ..engine.arrays import unary, xp
 from . import dtypes
 from .dtypes import HALF
 from .errors import DTypeError
-from .primitive import Primitive, apply, cast_array, numbers, primitive, rounded
+from .primitive import Primitive, apply, apply1, cast_, cast_array, numbers, primitive, rounded
 from .slicing import Index, along, getitem
 from .tensor import Tensor
 from .tensor_conversion import convert
@@ -212,6 +212,14 @@ def cast_without_gradient(x: Any, *, dtype: str) -> Any:
     return cast_array(x, dtype)
 
 
+def recast_to(x: Tensor, dtype: dtypes.DType) -> Tensor:
+    """A tensor in another dtype of numbers or booleans, with a gradient where both dtypes have derivatives."""
+    source = x.dtype
+    if dtype.has_gradients and source.has_gradients:
+        return apply1(cast_, x, {"dtype": dtype.name, "source": source.name})
+    return apply1(cast_without_gradient, x, {"dtype": dtype.name})
+
+
 conj = Primitive(unary(np.conj), "conj", ("x",), elementwise=True, check_dtype=numbers)
 conj.rules(x=lambda g: conj(g))
 
@@ -247,10 +255,12 @@ def stack_(*xs: Any, axis: int) -> Any:
 stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)))
 
 
-def pack(values: Any, dtype: Any) -> Tensor:
-    """Nested lists that hold tensors as one tensor, differentiably."""
-    found = _first_dtype(values) if dtype is None else dtype
-    parts = [pack(v, found) if isinstance(v, (list, tuple)) else convert(v, None, found) for v in values]
+def pack(values: Any, dtype: Any, hint: Any = None) -> Tensor:
+    """Nested lists that hold tensors as one tensor, differentiably. Only to a `dtype` are the tensors cast."""
+    found = dtype or hint or _first_dtype(values)
+    parts = [
+        pack(v, dtype, found) if isinstance(v, (list, tuple)) else _converted(v, dtype, found) for v in values
+    ]
     if not parts:
         raise ValueError("stack: needs at least one tensor")
     for part in parts:
@@ -268,12 +278,25 @@ def pack(values: Any, dtype: Any) -> Tensor:
     return result
 
 
+def _converted(value: Any, dtype: Any, hint: Any) -> Tensor:
+    if not _is_tensor(value):
+        return convert(value, dtype, hint)
+    tensor = convert(value)
+    if dtype is None or tensor._array.dtype == dtype or "O" in (dtype.kind, tensor._array.dtype.kind):
+        return tensor
+    return recast_to(tensor, dtypes.as_dtype(dtype))
+
+
+def _is_tensor(value: Any) -> bool:
+    return type(value) is Tensor or hasattr(type(value), "_read")
+
+
 def _first_dtype(values: Any) -> Any:
     for v in values:
         if isinstance(v, (list, tuple)):
             found = _first_dtype(v)
             if found is not None:
                 return found
-        elif type(v) is Tensor or hasattr(type(v), "_read"):
+        elif _is_tensor(v):
             return v.dtype.numpy_dtype
     return None

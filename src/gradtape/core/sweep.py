@@ -15,7 +15,8 @@ from .deferred_products import Products, without_products
 from .dtypes import HALF
 from .indexed_slices import IndexedSlices
 from .observers import observers
-from .primitive import local, recast
+from .primitive import cast_, local, recast
+from .structural import identity_
 from .tensor import Tensor
 
 
@@ -34,6 +35,9 @@ def sweep_arrays(gradients: dict[int, Any], records: list[Any], wanted: set[int]
             if key in wanted:
                 found[key] = g
             if type(g) is not ndarray and type(g) in _SPARSE_OR_DEFERRED:
+                if type(g) is IndexedSlices and plan.primitive in _ROWWISE:
+                    _pass_rows(gradients, into[0], g, plan.arrays(g._values, kept))
+                    continue
                 g = g.dense()
         for k, part in zip(into, plan.arrays(g, kept)):
             if part is None:
@@ -96,12 +100,21 @@ def walk(gradients: dict[int, Any], records: list[Any], wanted: set[int], pull: 
         else:
             if key in wanted:
                 found[key] = g
+            if type(g) is IndexedSlices and plan.primitive in _ROWWISE:
+                _pass_rows(gradients, into[0], g, pull(key, plan, into, kept, g._values))
+                continue
             g = dense(g)
         for k, part in zip(into, pull(key, plan, into, kept, g), strict=True):
             if part is not None:
                 gradients[k] = part if k not in gradients else add(gradients[k], part)
     gradients.update(found)
     return {key: g.dense() if type(g) is HalfSum else g for key, g in gradients.items()}
+
+
+def _pass_rows(gradients: dict[int, Any], key: int, slices: IndexedSlices, parts: Any) -> None:
+    """Add slices, whose values an operation's rule has made `parts` of, to the gradient under `key`."""
+    part = slices.map_values(lambda _: next(iter(parts)))
+    gradients[key] = add(gradients[key], part) if key in gradients else part
 
 
 def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], found: dict[int, Any]) -> Any:
@@ -176,6 +189,8 @@ class HalfSum:
 
 
 _PLAIN: Any = (ndarray, np.generic)  # NumPy makes scalars of arrays without axes
+# Operations whose rules take rows by themselves: slices stay slices through them.
+_ROWWISE = frozenset((identity_, cast_))
 _SPARSE_OR_DEFERRED = frozenset((IndexedSlices, Products, HalfSum))
 
 

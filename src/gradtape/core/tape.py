@@ -353,7 +353,7 @@ class GradientTape(Listener):
             plain = type(g) is ndarray and g.dtype.kind == "f"
             results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
         if observers:
-            self._tell_gradients(targets, flat_sources, results)
+            self._tell_gradients(targets, nest.flatten(sources), results)
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(

@@ -119,17 +119,17 @@ class Tensor(Operators):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return dtypes.of(self._array)
+        return dtypes.of(_known(self))
 
     @property
     def shape(self) -> TensorShape:
         """The length of each axis."""
-        return TensorShape._of(self._array.shape)
+        return TensorShape._of(_known(self).shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._array.ndim
+        return _known(self).ndim
 
     @property
     def device(self) -> str:
@@ -174,6 +174,11 @@ class Tensor(Operators):
         if observers:
             exported(self, "NumPy", value)
         return value
+
+    def __jax_array__(self) -> Any:
+        if observers:
+            exported(self, "JAX", self._array)
+        return self._array
 
     def __dlpack__(self, **options: Any) -> Any:
         value = export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
@@ -329,6 +334,17 @@ def array_of(tensor: Tensor) -> Any:
 device_of = Tensor.__dict__[
     "_device"
 ].__get__  # raises where there is none, whatever `create_missing_by` was given
+
+
+_numpy_of = Tensor.__dict__["_array"].__get__
+
+
+def _known(tensor: Tensor) -> Any:
+    """An array of a tensor's shape and dtype: NumPy's, or compiled code's, which may not be computed yet."""
+    try:
+        return _numpy_of(tensor)
+    except AttributeError:
+        return array_of(tensor)
 
 
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:

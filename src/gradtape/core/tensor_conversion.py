@@ -145,7 +145,7 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     if _holds_tensors(value):
         from .structural import pack  # stacking is an operation, and operations convert their inputs
 
-        return pack(value, dtype or hint)
+        return pack(value, dtype, hint)
     try:
         array = np.array(value)
     except UnicodeDecodeError:  # text beside bytes that are no ASCII

@@ -6,11 +6,11 @@ Both name the line of the user's code. Nothing here is called unless something w
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 from . import dtypes
 from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
+from .user_code import user_frame
 
 
 class NoNumpyError(OperatorNotAllowedInGraphError, AttributeError, NotImplementedError):
@@ -25,17 +25,10 @@ class NoArrayError(OperatorNotAllowedInGraphError, NotImplementedError):
     """A function of NumPy's was called on a tensor while a @function is traced."""
 
 
-_OURS = ("gradtape.", "jax.", "malt.", "numpy.", "contextlib", "functools")
-
-
 def where() -> str:
     """The line of the user's code that runs now, as `file.py, line 3`."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith(_OURS):
-            return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
-        frame = frame.f_back
-    return "an unknown line"
+    frame = user_frame()
+    return f"{frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
 def no_value(asked: str, array: Any, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Exception:

@@ -15,8 +15,15 @@ from ..core.tensor import Tensor, wrap
 from ..ops.ragged import RaggedTensor, RaggedTensorSpec
 from ..ops.ragged.joining_rows import stacked as stacked_rows
 from ..ops.ragged.row_selection import rows_at
-from ..ops.sparse.arrangement import concat, expand_dims
+from ..ops.sparse.arrangement import concat, expand_dims, to_dense
 from ..ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+
+
+def as_numpy(leaf: Any) -> Any:
+    """A part of an element for NumPy: a sparse tensor as a dense array."""
+    if leaf is None:
+        return None
+    return (to_dense(leaf) if isinstance(leaf, SparseTensor) else leaf).numpy()
 
 
 def count(composite: CompositeTensor) -> int:
@@ -127,4 +134,5 @@ def ragged_stack(column: Sequence[Any], spec: RaggedTensorSpec) -> Any:
     rows: list[Any] = list(column)
     if type(column[0]) is Tensor and spec.ragged_rank > 1:
         rows = [RaggedTensor.from_tensor(x, ragged_rank=spec.ragged_rank - 1) for x in column]
-    return stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    joined = stacked_rows("ragged_batch", rows).with_row_splits_dtype(spec.row_splits_dtype)
+    return spec._from_components(spec._to_components(joined))  # with the lengths that the spec knows

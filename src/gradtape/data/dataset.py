@@ -257,12 +257,14 @@ class Dataset:
         return DatasetIterator(self._stage)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements as NumPy arrays and scalars.
+        """The elements as NumPy arrays and scalars; sparse tensors become dense.
 
         >>> list(Dataset.range(3).as_numpy_iterator())
         [np.int64(0), np.int64(1), np.int64(2)]
         """
-        return (nest.map_structure(lambda leaf: leaf.numpy(), element) for element in self)
+        from .composite_elements import as_numpy  # brings sparse and ragged tensors
+
+        return (nest.map_structure(as_numpy, element) for element in self)
 
     @property
     def element_spec(self) -> Any:

@@ -7,10 +7,9 @@ from typing import Any
 from ..core import nest
 from ..core.composite import CompositeTensor, TypeSpec
 from ..core.errors import InvalidArgumentError
-from ..core.spec import TensorSpec
 from ..core.tensor import Tensor
-from ..core.tensor_conversion import convert, convert_to_tensor
-from .structure import Element, Specs
+from ..core.tensor_conversion import convert
+from .structure import Element, Specs, as_element, spec_of
 
 
 class Optional(CompositeTensor):
@@ -18,7 +17,7 @@ class Optional(CompositeTensor):
 
     Args:
         value: the value, as tensors; None if there is none.
-        element_spec: the specs of the value.
+        element_spec: the specs of the value; None to derive them from it when they are asked for.
         there: whether there is a value.
 
     >>> bool(Optional.from_value(3).has_value())
@@ -27,14 +26,13 @@ class Optional(CompositeTensor):
 
     _dense_by = "optional.get_value()"
 
-    def __init__(self, value: Any, element_spec: Specs, there: bool) -> None:
+    def __init__(self, value: Any, element_spec: Specs | None, there: bool) -> None:
         self._value, self._element_spec, self._there = value, element_spec, there
 
     @staticmethod
     def from_value(value: Element) -> Optional:
         """Create an optional that has a value."""
-        tensors = nest.map_structure(convert_to_tensor, value)
-        return Optional(tensors, nest.map_structure(TensorSpec.from_tensor, tensors), True)
+        return Optional(as_element(value), None, True)
 
     @staticmethod
     def empty(element_spec: Specs) -> Optional:
@@ -44,6 +42,8 @@ class Optional(CompositeTensor):
     @property
     def element_spec(self) -> Any:
         """The specs of the value."""
+        if self._element_spec is None and self._there:
+            self._element_spec = spec_of(self._value)
         return self._element_spec
 
     def has_value(self, name: str | None = None) -> Tensor:
@@ -62,7 +62,7 @@ class Optional(CompositeTensor):
 
     @property
     def _type_spec(self) -> OptionalSpec:
-        return OptionalSpec(self._element_spec)
+        return OptionalSpec(self.element_spec)
 
 
 class OptionalSpec(TypeSpec):
@@ -71,6 +71,7 @@ class OptionalSpec(TypeSpec):
     Args:
         element_spec: the specs of the value.
 
+    >>> from gradtape import TensorSpec
     >>> OptionalSpec(TensorSpec([2], "int32")).is_compatible_with(Optional.from_value(convert([1, 2])))
     True
     """

@@ -151,8 +151,8 @@ def slices(tensors: Any) -> Gather:
     """The rows of the tensors in a structure."""
     element = as_element(tensors)
     leaves = nest.flatten(element)
-    if any(isinstance(leaf, CompositeTensor) for leaf in leaves):
-        return _slices_of_composites(element, leaves)
+    if any(leaf is None or isinstance(leaf, CompositeTensor) for leaf in leaves):
+        return _slices_side_by_side(element, leaves)
     arrays = [_with_rows(leaf) for leaf in leaves]
     if not arrays:
         raise ValueError("from_tensor_slices: there is nothing in it; give an array or a structure of arrays")
@@ -176,7 +176,19 @@ class CompositeRows(Rows):
         return self._do.take(self._composite, indices)
 
 
-def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
+class Absent(Rows):
+    """None in each row."""
+
+    spec = None
+
+    def row(self, i: int) -> Any:
+        return None
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return None
+
+
+def _slices_side_by_side(element: Any, leaves: list[Any]) -> Gather:
     parts: list[Rows] = []
     lengths = set()
     for leaf in leaves:
@@ -184,6 +196,8 @@ def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
             rows = CompositeRows(leaf)
             parts.append(rows)
             lengths.add(rows.count)
+        elif leaf is None:
+            parts.append(Absent())
         else:
             array = _with_rows(leaf)
             parts.append(ArrayRows(leaf, [array]))
@@ -192,6 +206,10 @@ def _slices_of_composites(element: Any, leaves: list[Any]) -> Gather:
 
 
 def _same_length(lengths: set[int]) -> int:
+    if not lengths:
+        raise ValueError(
+            "from_tensor_slices: there is nothing but None; give an array or a structure of arrays"
+        )
     if len(lengths) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: all must have as many rows as the others; they have {sorted(lengths)}"

@@ -183,7 +183,32 @@ class Batch(Stage):
         self._batch, self._drop = size, drop_remainder
 
     def open(self, session: Session) -> Cursor:
-        return _BatchCursor(self.sources[0].open(session), self._batch, self._drop)
+        source = self.sources[0]
+        if source.known() and any(map(_is_row, nest.flatten(source.spec))):
+            return Stream(self._ragged(session))
+        return _BatchCursor(source.open(session), self._batch, self._drop)
+
+    def _ragged(self, session: Session) -> Iterator[Any]:
+        """Batches of which some parts are ragged: those for which the spec of the batches says so."""
+        from . import composite_elements
+
+        source = self.sources[0].open(session)
+        specs = nest.flatten(self.spec)
+        while elements := source.some(self._batch):
+            if len(elements) < self._batch and self._drop:
+                return
+            columns = zip(*[nest.flatten(element) for element in elements])
+            yield nest.pack_sequence_as(
+                elements[0],
+                [
+                    composite_elements.ragged_stack(column, spec)
+                    if hasattr(spec, "ragged_rank")
+                    else None
+                    if spec is None
+                    else stack(column)
+                    for column, spec in zip(columns, specs, strict=True)
+                ],
+            )
 
     def size(self) -> int:
         there = self.sources[0].size()
@@ -239,8 +264,12 @@ class PaddedBatch(Batch):
 
 def _of_dense(spec: Any) -> Any:
     """The spec of rows of a ragged tensor, which are dense, as that of tensors."""
-    rows = getattr(spec, "ragged_rank", None) == 0
-    return TensorSpec(spec.shape, spec.dtype) if rows else spec
+    return TensorSpec(spec.shape, spec.dtype) if _is_row(spec) else spec
+
+
+def _is_row(spec: Any) -> bool:
+    """Return whether a spec is that of rows of a ragged tensor, which are tensors of any length."""
+    return getattr(spec, "ragged_rank", None) == 0
 
 
 def _either(asked: TensorShape | None, own: TensorShape) -> TensorShape:
@@ -333,26 +362,7 @@ class RaggedBatch(Batch):
             raise InvalidArgumentError(f"ragged_batch: splits are int32 or int64, not {self._splits.name}")
 
     def open(self, session: Session) -> Cursor:
-        return Stream(self.elements(session))
-
-    def elements(self, session: Session) -> Iterator[Any]:
-        from . import composite_elements
-
-        source = self.sources[0].open(session)
-        specs = nest.flatten(self.spec)
-        while elements := source.some(self._batch):
-            if len(elements) < self._batch and self._drop:
-                return
-            columns = zip(*[nest.flatten(element) for element in elements])
-            yield nest.pack_sequence_as(
-                elements[0],
-                [
-                    composite_elements.ragged_stack(column, spec)
-                    if hasattr(spec, "ragged_rank")
-                    else stack(column)
-                    for column, spec in zip(columns, specs, strict=True)
-                ],
-            )
+        return Stream(self._ragged(session))
 
     def describe(self) -> Any:
         from . import composite_elements
@@ -402,6 +412,8 @@ class _ZipCursor(Cursor):
 
 def _trimmed(block: Any, count: int) -> Any:
     def trimmed(leaf: Any) -> Any:
+        if leaf is None:
+            return None
         if not isinstance(leaf, CompositeTensor):
             return wrap(leaf._array[:count])
         from . import composite_elements

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.variable import Variable
@@ -33,7 +34,14 @@ class Subject:
     dtype: Any = None
     shape: tuple[int, ...] = ()
     trainable: bool = True
+    of_keras: bool = False
+    frozen: bool = False  # for a variable of Keras: nothing trains it, though tapes watch it
     departure: Event | None = None  # for a value: how it left, if that was seen
+
+    @property
+    def code(self) -> str:
+        """The label in a piece of code."""
+        return "it" if "/" in self.label else self.label
 
     @property
     def differentiable(self) -> bool:
@@ -42,6 +50,7 @@ class Subject:
 
 def subject(thing: Any, label: str, history: History | None) -> Subject:
     """Describe a target or source, without holding its array."""
+    given, thing = thing, original(thing)
     if type(thing) is not Tensor and not isinstance(thing, Variable):
         departure = history.witness.departure_of(thing) if history is not None else None
         return Subject(0, label, "value", departure=departure)
@@ -50,12 +59,17 @@ def subject(thing: Any, label: str, history: History | None) -> Subject:
         key = history.witness.key(thing) if history is not None else key_of(thing)
     array = thing._array
     if isinstance(thing, Variable):
-        return Subject(key, label, "variable", array.dtype, array.shape, thing.trainable)
+        frozen = thing.trainable and not given.trainable
+        return Subject(
+            key, label, "variable", array.dtype, array.shape, thing.trainable, given is not thing, frozen
+        )
     return Subject(key, label, "tensor", array.dtype, array.shape)
 
 
 def name_in(frame: FrameType, thing: Any, default: str) -> str:
-    """The name of a value in the code of a frame: `w`, or `model.w`."""
+    """The name of a value in the code of a frame: `w`, or `model.w`. A variable of Keras is known by its path."""
+    if original(thing) is not thing:
+        return str(thing.path)
     scopes = (frame.f_locals, frame.f_globals)
     for scope in scopes:
         for name, value in list(scope.items()):
@@ -278,6 +292,10 @@ class Trail:
         """The line at which a tensor was made, if known."""
         made = self.makers.get(key)
         return made[-1].where if made else None
+
+    def variable(self, key: int) -> str:
+        """The name of a variable that a witness saw."""
+        return self.history.witness.variables.get(key, "") if self.history is not None else ""
 
     def departure(self, key: int, before: int) -> Event | None:
         """The last departure of a tensor before a time."""

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.stand_in import original
 from ..core.tape import GradientTape
+from ..core.user_code import user_frame
 from . import reasons
 from .evidence import Evidence, Hop, Subject, Trail, name_in, subject
-from .observed_sweep import probe, size_of
-from .origins import Call, Event, Origin, history_of, origin, user_frame
+from .observed_sweep import Trial, try_sweep
+from .origins import Call, Event, Origin, history_of, origin
 from .reasons import HINTS, Reason, facts_of, public_name
 from .report import Report, Reports, Step
 
@@ -31,7 +33,9 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
         if s.kind == "value":
             raise TypeError(f"explain: a source must be a Tensor or a Variable, and {s.label} is neither")
     evidence = Evidence.of(tape)
-    found = _Judge(evidence, targets, try_sweep(evidence, nest.flatten(target))).reports(subjects)
+    found = _Judge(
+        evidence, targets, try_sweep(evidence, [original(t) for t in nest.flatten(target)])
+    ).reports(subjects)
     return Reports(found) if type(sources) is list else nest.pack_sequence_as(sources, found)
 
 
@@ -63,46 +67,11 @@ def _numbered(i: int, sources: list[Any]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Trying the sweep
-
-
-class _Trial:
-    """The result of a trial sweep over the tape's records: the norms of gradients, and where they were lost."""
-
-    def __init__(self) -> None:
-        self.norms: dict[int, float | None] = {}
-        self.arrived: dict[tuple[int, int], float | None] = {}  # from an output's key to an input's
-        self.names: dict[int, str] = {}
-
-    def look(self, key: Any, plan: Any, into: Any, kept: Any, g: Any, parts: Any, seconds: float) -> None:
-        """Note the norms of one step."""
-        for output in key if type(key) is tuple else (key,):
-            self.norms[output] = size_of(g)
-            for k, part in zip(into, parts, strict=True):
-                self.arrived[output, k] = size_of(part)
-
-
-def try_sweep(evidence: Evidence, targets: list[Any]) -> _Trial | None:
-    """Try the sweep from the targets; None if the tape has no records."""
-    if not evidence.records:
-        return None
-    trial = _Trial()
-    seeds = {
-        t._key: np.ones(t._array.shape, t._array.dtype)
-        for t in targets
-        if getattr(t, "_key", 0) and dtypes.is_differentiable(t._array)
-    }
-    gradients = probe(seeds, evidence.records, trial.look)
-    trial.norms.update({key: size_of(g) for key, g in gradients.items()})
-    return trial
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Judging
 
 
 class _Judge:
-    def __init__(self, evidence: Evidence, targets: list[Subject], trial: _Trial | None) -> None:
+    def __init__(self, evidence: Evidence, targets: list[Subject], trial: Trial | None) -> None:
         self.evidence = evidence
         self.trail = Trail(evidence)
         self.targets = targets
@@ -127,7 +96,7 @@ class _Judge:
         if not target.differentiable:
             return self._of_an_integer_target()
         if not source.differentiable:
-            hint = reasons.SOURCE_DTYPE.format(s=source.label, dtype=_dtype(source.dtype))
+            hint = self._indices() or reasons.SOURCE_DTYPE.format(s=source.label, dtype=_dtype(source.dtype))
             return self._report(Reason.DTYPE, hint, self._first_use())
         if source.key not in self.evidence.known:
             report = self._of_the_unknown()
@@ -159,12 +128,13 @@ class _Judge:
         where = self._first_use()
         if source.kind == "variable":
             if not source.trainable:
-                return self._report(Reason.NOT_TRAINABLE, where=where)
+                state = reasons.STATE.format(s=source.label) if source.of_keras else None
+                return self._report(Reason.NOT_TRAINABLE, state, where)
             return None if evidence.automatic else self._report(Reason.NOT_AUTOMATIC, where=where)
         replaced = self._replaced()
         if replaced is not None:
             line = replaced.where.text if replaced.where else ""
-            hint = HINTS[Reason.REPLACED].format(s=source.label, line=line or replaced.name)
+            hint = HINTS[Reason.REPLACED].format(s=source.label, code=source.code, line=line or replaced.name)
             return self._report(Reason.REPLACED, hint, replaced.where)
         return self._report(Reason.NOT_WATCHED, where=where)
 
@@ -205,7 +175,9 @@ class _Judge:
             return self._lost()
         if norm == 0:
             return self._vanished()
-        return self._report(Reason.CONNECTED)
+        return self._report(
+            Reason.CONNECTED, reasons.FROZEN.format(s=self.source.label) if self.source.frozen else None
+        )
 
     def _lost(self) -> Report:
         """Report on a whole path on which the rule of a custom gradient gave None."""
@@ -242,16 +214,30 @@ class _Judge:
         if reason is Reason.BEFORE_WATCH and not self._watched_later(event):
             hint = reasons.BEFORE_BLOCK.format(s=self.source.label)
         elif reason is Reason.DTYPE:
-            hint = _dtype_hint(event)
+            hint = self._indices() or _dtype_hint(event)
         elif reason is Reason.NO_GRADIENT:
             hint = (
                 reasons.CUSTOM.format(op=event.name)
                 if event.kind == "custom"
                 else _no_gradient_hint(event.name)
             )
+        elif reason is Reason.OVERWRITTEN and event.name.isidentifier() and _does_not_say(event.name, where):
+            hint = reasons.KEPT.format(v=self.trail.variable(event.outputs[0]))
         else:
-            hint = HINTS[reason].format(s=self.source.label, op=public_name(event.name))
+            hint = HINTS[reason].format(
+                s=self.source.label, code=self.source.code, op=public_name(event.name)
+            )
         return self._report(reason, hint, where, certain)
+
+    def _indices(self) -> str:
+        """The hint for a path that goes on as indices into something else; empty for other paths."""
+        for hop in self.hops:
+            given, made = hop.event.given, hop.event.made
+            if hop.cut is not Reason.DTYPE or not given or hop.event.name == "cast_without_gradient":
+                continue
+            if not _is_number(given[hop.position][0]) and _is_number(made[0][0]):
+                return reasons.INDICES.format(s=self.source.label, op=public_name(hop.event.name))
+        return ""
 
     def _watched_later(self, event: Event) -> bool:
         return self.source.key in self.evidence.watched and self.trail.state(event) == "on"
@@ -264,6 +250,8 @@ class _Judge:
             departure = event.link or self.trail.departure(self._before(hop), event.since)
         assert departure is not None
         hint = _leaving_hint(departure.name)
+        if departure.name == ".numpy()" and _does_not_say("numpy", departure.where):
+            hint = reasons.PREDICTED
         return self._report(Reason.LEFT, hint, departure.where, certain)
 
     def _before(self, hop: Hop) -> int:
@@ -278,7 +266,7 @@ class _Judge:
         if evidence.blind:
             if not evidence.known or source.key in evidence.known:
                 return self._report(Reason.TOO_LATE, certain=False)
-            return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label))
+            return self._report(Reason.UNUSED, self._unused())
         _, events = self.trail.reached(source.key)
         if not self.traced:
             return self._unseen(events)
@@ -294,10 +282,14 @@ class _Judge:
         assert evidence.history is not None
         whole = not evidence.history.witness.is_full
         if not operations:
-            return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label), where, whole)
+            return self._report(Reason.UNUSED, self._unused(), where, whole)
         names = _listed([public_name(e.name) for e in operations])
         hint = reasons.UNUSED_RESULT.format(s=source.label, op=names)
         return self._report(Reason.UNUSED, hint, operations[-1].where or where, whole)
+
+    def _unused(self) -> str:
+        hint = reasons.UNUSED_LAYER if self.source.of_keras else reasons.UNUSED
+        return hint.format(s=self.source.label)
 
     def _unseen(self, events: list[Event]) -> Report:
         """Report without a witness: the tape knows its records, and the operations that end them."""
@@ -317,7 +309,7 @@ class _Judge:
             hint = reasons.UNUSED_RESULT.format(s=source.label, op=names)
             return self._report(Reason.UNUSED, hint, certain=False)
         if reached:
-            return self._report(Reason.UNUSED, reasons.UNUSED.format(s=source.label))
+            return self._report(Reason.UNUSED, self._unused())
         return self._report(Reason.UNUSED, reasons.UNUSED_UNSEEN.format(s=source.label), certain=False)
 
     def _toward(self, end: Event) -> list[Hop]:
@@ -340,13 +332,14 @@ class _Judge:
         if self.hops:
             return self.hops[0].event.where
         uses = [e for e in self.trail.uses.get(self.source.key, ()) if e.where is not None]
+        uses.sort(key=lambda e: self.trail.state(e) != "on")
         return uses[0].where if uses else None
 
     def _report(
         self, reason: Reason, hint: str | None = None, where: Origin | None = None, certain: bool = True
     ) -> Report:
         if hint is None:
-            hint = HINTS[reason].format(s=self.source.label)
+            hint = HINTS[reason].format(s=self.source.label, code=self.source.code)
         return Report(
             self.source.label,
             self.target.label,
@@ -356,6 +349,7 @@ class _Judge:
             [self._step(hop, reason.is_connected) for hop in self.hops],
             hint,
             certain,
+            "" if where is None else where.layer,
         )
 
     def _step(self, hop: Hop, connected: bool) -> Step:
@@ -372,6 +366,7 @@ class _Judge:
             None if event.where is None else str(event.where),
             hop.cut,
             self.trial.norms.get(hop.to) if self.trial is not None and connected else None,
+            "" if event.where is None else event.where.layer,
         )
 
 
@@ -383,6 +378,10 @@ def _shown(event: Event) -> str:
     if event.kind == "entered":
         return f"from Python ({event.name})"
     return public_name(event.name)
+
+
+def _is_number(dtype: Any) -> bool:
+    return dtypes.is_differentiable(np.empty(0, dtype))
 
 
 def _dtype(dtype: Any) -> str:
@@ -398,7 +397,7 @@ def _dtype_hint(event: Event) -> str:
     made = _dtype(event.made[0][0]) if event.made else "an integer or boolean"
     if event.name == "cast_without_gradient":
         given = event.given[0][0] if event.given else None
-        if given is not None and not dtypes.is_differentiable(np.empty(0, given)):
+        if given is not None and not _is_number(given):
             made = _dtype(given)
         return reasons.CAST.format(dtype=made)
     return reasons.COMPARED.format(op=public_name(event.name), dtype=made)
@@ -413,6 +412,11 @@ def _no_gradient_hint(name: str) -> str:
 
 def _leaving_hint(how: str) -> str:
     return reasons.LEAVING.get(how, reasons.LEFT_ELSE.format(op=how))
+
+
+def _does_not_say(word: str, where: Origin | None) -> bool:
+    """Return whether a line is known and lacks a word: what happened there was inside of what the line calls."""
+    return where is not None and bool(where.text) and word not in where.text
 
 
 def _assigns_to_itself(line: str) -> bool:

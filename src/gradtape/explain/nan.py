@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
+from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 from .evidence import Evidence, Trail
+from .layers import inside
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure, tensors_in
 from .observed_sweep import probe
 from .origins import Event, Origin, name_of
@@ -40,6 +42,7 @@ class NanReport:
     inputs: str = ""
     where: str | None = None
     line: str = ""
+    layer: str = ""
     hint: str = ""
 
     def __bool__(self) -> bool:
@@ -48,12 +51,13 @@ class NanReport:
     def __str__(self) -> str:
         if self.direction is None:
             return "no NaN, no infinity: neither forward nor backward"
+        operation = inside(self.layer, self.operation)
         if self.direction == "input":
-            head = f"{self.kind} came in with the data: an input of {self.operation}"
+            head = f"{self.kind} came in with the data: an input of {operation}"
         elif self.direction == "forward":
-            head = f"{self.operation} made the first {self.kind}"
+            head = f"{operation} made the first {self.kind}"
         else:
-            head = f"the gradient of {self.operation} made the first {self.kind}, on the way back"
+            head = f"the gradient of {operation} made the first {self.kind}, on the way back"
         lines = [head]
         if self.where:
             lines.append(f"  at {self.where}" + (f":  {self.line}" if self.line else ""))
@@ -67,14 +71,16 @@ class NanReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {**self.__dict__, "line": self.line or None}
+        return {**self.__dict__, "line": self.line or None, "layer": self.layer or None}
 
 
 def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     """The work of `debugging.find_nan`: the first operation that made a NaN or an infinity."""
     if not isinstance(tape, GradientTape):
         raise TypeError(f"find_nan: takes a GradientTape, not {tape!r}")
-    for end in (*nest.flatten(target), *nest.flatten(sources)):
+    targets = [original(t) for t in nest.flatten(target)]
+    ends = [*targets, *map(original, nest.flatten(sources))]
+    for end in ends:
         if not isinstance(end, (Tensor, Variable)):
             raise TypeError(f"find_nan: target and sources must be Tensors or Variables, not {end!r}")
     evidence = Evidence.of(tape)
@@ -83,15 +89,12 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
             "find_nan: this tape has answered already and forgot what it recorded. Ask before gradient, use "
             "GradientTape(persistent=True), or turn on debugging.trace_origins()"
         )
-    targets = nest.flatten(target)
     trail = Trail(evidence)
     backward = _backward(evidence, targets)
     masked = not any(bad(t._array) for t in targets)
     if backward is None and masked:
         return NanReport(None)
-    forward = _watched(trail, [t._key for t in targets], masked) or _replayed(
-        evidence, trail, [*targets, *nest.flatten(sources)], masked
-    )
+    forward = _watched(trail, [t._key for t in targets], masked) or _replayed(evidence, trail, ends, masked)
     if forward is not None:
         return forward
     assert backward is not None
@@ -217,6 +220,6 @@ def _backward(evidence: Evidence, targets: list[Any]) -> BackwardStep | None:
     return found[0] if found else None
 
 
-def _place(where: Origin | None) -> tuple[str | None, str]:
-    """A place, and what stands there."""
-    return (None, "") if where is None else (str(where), where.text)
+def _place(where: Origin | None) -> tuple[str | None, str, str]:
+    """A place, what stands there, and the layer that ran."""
+    return (None, "", "") if where is None else (str(where), where.text, where.layer)

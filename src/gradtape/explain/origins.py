@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import linecache
 import os
-import sys
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..core.tape import GradientTape
+from ..core.user_code import user_frame
+from .layers import running_layer
 
 if TYPE_CHECKING:
     from .witness import Witness
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """A line of the user's code."""
+    """A line of the user's code, and the layer of Keras that ran there."""
 
     file: str
     line: int
     function: str
+    layer: str = ""
 
     def __str__(self) -> str:
         path = os.path.relpath(self.file) if self.file.startswith(os.getcwd() + os.sep) else self.file
@@ -36,30 +38,10 @@ class Origin(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
-_NOT_THE_USERS = frozenset(("gradtape", "numpy", "jax", "malt", "contextlib", "functools", "importlib"))
-_ours: dict[str, bool] = {}  # by the module's name
-
-
-def user_frame() -> FrameType:
-    """The innermost frame that belongs neither to gradtape nor to what it calls."""
-    frame: FrameType | None = sys._getframe(1)
-    outermost = frame
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "gradtape")  # what plans compile has no name
-        ours = _ours.get(name)
-        if ours is None:
-            ours = _ours[name] = name.partition(".")[0] in _NOT_THE_USERS
-        if not ours:
-            return frame
-        frame = frame.f_back
-    assert outermost is not None
-    return outermost
-
-
 def origin(frame: FrameType | None = None) -> Origin:
     """The line of the user's code that runs now, or the line of a frame."""
     frame = frame or user_frame()
-    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, running_layer())
 
 
 # ---------------------------------------------------------------------------------------------------------------------

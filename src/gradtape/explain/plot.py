@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes, nest
+from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import wrap
+from ..core.user_code import user_frame
 from .evidence import Evidence, Trail, name_in, recorded_events
-from .judge import try_sweep
+from .layers import inside, kind_of
 from .layout import Spot, place
-from .origins import Event, history_of, user_frame
+from .observed_sweep import try_sweep
+from .origins import Event, history_of
 from .profile import amount, bytes_kept
 from .reasons import Reason, public_name
 from .summary import infer
@@ -103,13 +106,15 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     history = history_of(tape)
     events = {} if history is None else {k: e for e in history.witness.events for k in e.outputs}
     likes = infer(tape, events)
-    targets = nest.flatten(target) if target is not None else []
-    named = [*targets, *(nest.flatten(sources) if sources is not None else []), *tape.watched_variables()]
-    for thing in named:
+    given = nest.flatten([] if target is None else target)
+    by = None if sources is None else nest.flatten(sources)
+    named = {original(thing)._key: thing for thing in (*tape.watched_variables(), *(by or ()), *given)}
+    names = {key: name_in(frame, thing, "") for key, thing in named.items()}
+    targets = [original(t) for t in given]
+    for thing in map(original, named.values()):
         likes.setdefault(thing._key, (thing._array.dtype, thing._array.shape))
-    shown = _events(evidence, trail, targets, sources)
+    shown = _events(evidence, trail, targets, by)
     trial = try_sweep(evidence, targets or _last(evidence, likes))
-    names = {thing._key: name_in(frame, thing, "") for thing in named}
     ends = {t._key for t in targets}
     picture = _boxes(shown, trail, likes, names, ends, trial)
     count = sum(box.times for box in picture.boxes if box.kind != "source")
@@ -131,7 +136,7 @@ def _last(evidence: Evidence, likes: dict[int, Any]) -> list[Any]:
     return [tensor]
 
 
-def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: Any) -> list[Event]:
+def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: list[Any] | None) -> list[Event]:
     """The operations to show, in the order they happened."""
     if targets:
         found = _leading_to([t._key for t in targets], trail)
@@ -144,8 +149,8 @@ def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: Any) 
         found = [trail.makers[e.outputs[0]][0] for e in recorded_events(evidence)]
     if sources is not None:
         reached: set[int] = set()
-        for source in nest.flatten(sources):
-            reached.update(trail.reached(source._key)[0])
+        for source in sources:
+            reached.update(trail.reached(original(source)._key)[0])
         found = [event for event in found if reached.intersection(event.inputs)]
     if any(event.time for event in found):
         found.sort(key=lambda event: event.time)
@@ -156,7 +161,8 @@ def _leading_to(keys: list[int], trail: Trail) -> list[Event]:
     seen, waiting, found = set(keys), list(keys), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
-            if event.kind == "entered":
+            initial = event.name == "tf.Variable(...)" and trail.evidence.known.isdisjoint(event.inputs)
+            if event.kind == "entered" or initial:  # a variable made in the block, as layers do, is a source
                 continue
             found.append(event)
             for key in event.inputs:
@@ -219,7 +225,8 @@ def _boxes(
 
 def _mark(event: Event, likes: dict[int, Any]) -> Any:
     like = likes.get(event.outputs[0], (None, None))
-    return event.name, None if like[0] is None else (str(like[0]), tuple(like[1])), len(event.inputs)
+    layer = "" if event.where is None else kind_of(event.where.layer)
+    return layer, event.name, None if like[0] is None else (str(like[0]), tuple(like[1])), len(event.inputs)
 
 
 def _shape(key: int, likes: dict[int, Any]) -> str:
@@ -235,7 +242,9 @@ def _box(event: Event, likes: dict[int, Any], ends: set[int], times: int) -> Box
     if event.kind == "assign" or (event.passes and not any(event.passes)):
         kind = "cut"
     where = str(event.where) if event.where is not None else ""
-    return Box(public_name(event.name), _shape(event.outputs[0], likes), kind, where, event.outputs[0], times)
+    layer = event.where.layer if event.where is not None else ""
+    label = inside(layer if times == 1 else kind_of(layer), public_name(event.name))
+    return Box(label, _shape(event.outputs[0], likes), kind, where, event.outputs[0], times)
 
 
 def _source(key: int, likes: dict[int, Any], names: dict[int, str], trail: Trail) -> Box:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from .layers import inside
 from .origins import Origin, name_of
 from .reasons import public_name
 from .report import aligned
@@ -100,6 +101,7 @@ class Ledger:
         rows = [
             {
                 "operation": public_name(name),
+                "layer": (where.layer or None) if where is not None else None,
                 "where": None if where is None else str(where),
                 "calls": cost.calls,
                 "forward_seconds": cost.forward,
@@ -116,7 +118,7 @@ class Ledger:
     def __str__(self) -> str:
         rows = [
             [
-                public_name(name),
+                inside("" if where is None else where.layer, public_name(name)),
                 str(cost.calls),
                 duration(cost.forward),
                 duration(cost.backward),

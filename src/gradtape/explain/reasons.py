@@ -50,18 +50,18 @@ def public_name(operation: str) -> str:
 HINTS = {
     Reason.CONNECTED: "",
     Reason.NOT_WATCHED: (
-        "{s} is a tensor that this tape was never told of: call tape.watch({s}) inside the block, before it is used, "
-        "or make it a tf.Variable"
+        "{s} is a tensor that this tape was never told of: call tape.watch({code}) inside the block, before it is "
+        "used, or make it a tf.Variable"
     ),
     Reason.NOT_TRAINABLE: (
         "{s} was made with trainable=False, so tapes do not watch it unasked: leave that out, or call "
-        "tape.watch({s}) inside the block"
+        "tape.watch({code}) inside the block"
     ),
     Reason.NOT_AUTOMATIC: (
-        "this tape was made with watch_accessed_variables=False: leave that out, or call tape.watch({s}) inside the "
-        "block"
+        "this tape was made with watch_accessed_variables=False: leave that out, or call tape.watch({code}) inside "
+        "the block"
     ),
-    Reason.BEFORE_WATCH: "{s} was used before tape.watch({s}): watch it first, then compute",
+    Reason.BEFORE_WATCH: "{s} was used before tape.watch({code}): watch it first, then compute",
     Reason.AFTER_BLOCK: "{s} is used only after the tape's block has ended: indent that into the block",
     Reason.OUTSIDE: (
         "{op} was computed after the tape's block had ended: indent everything up to the target into the block"
@@ -73,8 +73,8 @@ HINTS = {
         "itself, and assign after the block"
     ),
     Reason.REPLACED: (
-        "{s} is a tensor now: `{line}` put one in the variable's place. Write {s}.assign_sub(...) or "
-        "{s}.assign(...), which change the variable and keep it one"
+        "{s} is a tensor now: `{line}` put one in the variable's place. Write {code}.assign_sub(...) or "
+        "{code}.assign(...), which change the variable and keep it one"
     ),
     Reason.FORGOTTEN: "this tape was reset after {op} had been computed: reset it before",
     Reason.TOO_LATE: (
@@ -88,6 +88,26 @@ UNUSED = "nothing in the block used {s}: compute the target from it there, or ta
 UNUSED_RESULT = (
     "{s} went into {op}, but nothing that came of it led to the target: use that, or take {s} off the sources"
 )
+UNUSED_LAYER = (
+    "nothing in the block used {s}: its layer was not called there. Call it in the model's `call`, or take it off the "
+    "sources"
+)
+STATE = (
+    "{s} is state that its layer keeps, such as a moving average, and no weight to train: ask for "
+    "model.trainable_variables, or call tape.watch(variable) inside the block"
+)
+FROZEN = (
+    "{s} is frozen (trainable=False): it is not one of model.trainable_variables, and `fit` leaves it as it is. A tape "
+    "gives its gradient all the same"
+)
+KEPT = (
+    "the value was put into the variable {v} inside of what this line calls, and no gradient passes through that. A "
+    "metric only counts: differentiate a loss instead, such as those of keras.losses. Optimizers work after the block"
+)
+INDICES = (
+    "{s} says which entries {op} takes, and that has no derivative: ask for the gradient by what they are taken from, "
+    "as an embedding's weights, or watch the result of {op}"
+)
 CONSTANT = "{t} is a gradient itself, and does not depend on {s}: what was differentiated is linear in it"
 UNUSED_UNSEEN = (
     "the tape saw no use of {s}: it was not used, or only outside the block, under stop_recording, or through NumPy. "
@@ -95,11 +115,11 @@ UNUSED_UNSEEN = (
 )
 OUTSIDE_UNSEEN = (
     "the tape saw {s} go into {op}, but never saw the target: compute the target inside the block, with tf functions "
-    "(NumPy and float() leave no trace); or it does not depend on {s}"
+    "(NumPy, float() and variables assigned to, as by a metric, leave no trace); or it does not depend on {s}"
 )
 SOURCE_DTYPE = (
     "{s} is of dtype {dtype}, and only floating and complex tensors have gradients: write 3.0 for 3, or tf.cast it to "
-    "float32 before it is watched"
+    "float32 before it is watched. Indices, as for an embedding, have none in any dtype"
 )
 TARGET_DTYPE = "the target is of dtype {dtype}, and only a floating or complex one has a gradient: {cure}"
 CAST = "tf.cast to {dtype} ends the path, because only floating and complex numbers have derivatives: leave it out"
@@ -126,6 +146,10 @@ LEAVING = {
     "tf.numpy_function": "no gradient passes through tf.numpy_function: use tf.py_function with tf functions inside, "
     "or give it one with tf.custom_gradient",
 }
+PREDICTED = (
+    "the value left through .numpy() inside of what this line calls, and what NumPy does leaves no trace on a tape: "
+    "model.predict gives NumPy arrays; call the model itself, as in model(x)"
+)
 LEFT_ELSE = "the value left through {op}, which leaves no trace on a tape: keep it a tensor"
 LEFT_TARGET = "the target is {kind}, not a tensor: keep it one all the way, with tf functions"
 VANISHING = "the gradient of {op} is 0 at these values"

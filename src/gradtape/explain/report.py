@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .layers import inside
 from .reasons import Reason
 
 
@@ -20,9 +21,10 @@ class Step:
     where: str | None
     cut: Reason | None = None
     norm: float | None = None  # of the gradient that arrives there
+    layer: str = ""  # of Keras, in which it ran
 
     def __str__(self) -> str:
-        text = self.operation
+        text = inside(self.layer, self.operation)
         if self.shape is not None:
             text += f" {self.dtype}{list(self.shape)}"
         if self.norm is not None:
@@ -35,6 +37,7 @@ class Step:
         """Plain data, for JSON."""
         return {
             "operation": self.operation,
+            "layer": self.layer or None,
             "dtype": self.dtype or None,
             "shape": None if self.shape is None else list(self.shape),
             "where": self.where,
@@ -49,6 +52,7 @@ class Report:
 
     reason: one of `Reason`. where: the file and line of the cut, if known. line: the code there. path: the
     operations from the source to the target. hint: what to change. certain: False for the likeliest explanation only.
+    layer: the layer of Keras that ran there, if one did.
     """
 
     source: str
@@ -59,6 +63,7 @@ class Report:
     path: list[Step] = field(default_factory=list)
     hint: str = ""
     certain: bool = True
+    layer: str = ""
 
     @property
     def operation(self) -> str | None:
@@ -71,7 +76,8 @@ class Report:
         sure = "" if self.certain or self.reason is Reason.TOO_LATE else "probably "
         lines = [f"gradient of {self.target} by {self.source}{verdict}: {sure}{self.reason.value}"]
         if self.where:
-            lines.append(f"  at {self.where}" + (f":  {self.line}" if self.line else ""))
+            inside = f", in {self.layer}" if self.layer else ""
+            lines.append(f"  at {self.where}{inside}" + (f":  {self.line}" if self.line else ""))
         if self.path:
             lines.append(f"  from {self.source}")
             lines += [f"    {step}" for step in _shortened(self.path)]
@@ -94,6 +100,7 @@ class Report:
             "connected": self.reason.is_connected,
             "where": self.where,
             "line": self.line or None,
+            "layer": self.layer or None,
             "path": [step.to_dict() for step in self.path],
             "hint": self.hint,
             "certain": self.certain,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.settings import settings
 from .evidence import Evidence, Trail
 from .judge import explain_call
 from .listening import Tracing
@@ -26,22 +27,28 @@ class Session:
 
     Args:
         explain: note gradients that are None, and why.
-        nan: note the first NaN or infinity.
+        nan: note the first NaN or infinity. @functions run operation by operation, as compiled code shows its results
+            alone.
         profile: measure times and memory.
     """
 
     def __init__(self, explain: bool = False, nan: bool = False, profile: bool = False) -> None:
         self._explain, self._nan, self._profile = explain, nan, profile
         self._tracing: Tracing | None = None
+        self._ran_eagerly = settings.run_functions_eagerly
 
     def __enter__(self) -> Session:
         if self._explain or self._nan or self._profile:
             self._tracing = Tracing(profile=self._profile)
+        if self._nan:
+            settings.run_functions_eagerly = True
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._tracing is not None:
             self._tracing.stop()
+        if self._nan:
+            settings.run_functions_eagerly = self._ran_eagerly
 
     def report(self, error: BaseException | None = None) -> SessionReport:
         """The findings, after a program that ended normally or with this error."""

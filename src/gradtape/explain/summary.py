@@ -11,6 +11,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.plan import Plan
 from ..core.tape import GradientTape
+from .layers import inside
 from .not_finite import tensors_in
 from .origins import Event, history_of, name_of
 from .profile import amount, bytes_kept, duration
@@ -31,6 +32,7 @@ class Row:
     forward: float  # seconds, if profiled
     backward: float
     where: str | None
+    layer: str = ""  # of Keras, in which it ran
 
 
 class Summary:
@@ -52,7 +54,8 @@ class Summary:
         cells = [head + (["forward", "backward"] if timed else []) + (["line"] if placed else [])]
         for i, row in enumerate(self.rows):
             shape = "?" if row.shape is None else str(list(row.shape))
-            line = [str(i), row.operation, shape, row.dtype or "?", amount(row.bytes) if row.bytes else "-"]
+            name = inside(row.layer, row.operation)
+            line = [str(i), name, shape, row.dtype or "?", amount(row.bytes) if row.bytes else "-"]
             if timed:
                 line += [duration(row.forward), duration(row.backward)]
             cells.append(line + ([row.where or ""] if placed else []))
@@ -104,6 +107,7 @@ def summarize(tape: GradientTape) -> Summary:
 
 
 def _row(name: str, dtype: Any, shape: Any, size: int, event: Event | None, backward: float) -> Row:
+    where = None if event is None else event.where
     return Row(
         public_name(name),
         None if shape is None else tuple(shape),
@@ -111,7 +115,8 @@ def _row(name: str, dtype: Any, shape: Any, size: int, event: Event | None, back
         size,
         event.seconds if event is not None else 0.0,
         backward,
-        str(event.where) if event is not None and event.where is not None else None,
+        None if where is None else str(where),
+        "" if where is None else where.layer,
     )
 
 

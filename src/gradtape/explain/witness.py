@@ -21,13 +21,15 @@ import numpy as np
 
 from ..core.observers import Observer
 from ..core.primitive import Here, Listener, Primitive, local
+from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
 from ..core.tensor_conversion import is_tensor
+from ..core.user_code import user_frame
 from ..core.variable import Variable
 from .judge import note_call
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure
-from .origins import Call, Event, History, histories, name_of, origin, user_frame
+from .origins import Call, Event, History, histories, name_of, origin
 from .profile import Ledger
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -226,7 +228,7 @@ class Witness(Listener, Observer):
         found = [g for g in gradients if type(g) is Tensor]
         self.gradients.update(key_of(g) for g in found)
         if local.here.tapes in ([], [self]):  # no tape recorded how they were computed
-            used = [s for s, g in zip(sources, gradients, strict=True) if g is not None]
+            used = [original(s) for s, g in zip(sources, gradients, strict=True) if g is not None]
             inputs = [x for x in (*targets, *used) if is_tensor(x)]
             for g in found:
                 self._note("operation", "gradient", inputs, [g], (True,) * len(inputs))
@@ -237,7 +239,7 @@ class Witness(Listener, Observer):
     def _on_refusal(
         self, tape: GradientTape, targets: list[Any], sources: list[Any], error: TypeError
     ) -> None:
-        proper = [s for s in sources if type(s) is Tensor or isinstance(s, Variable)]
+        proper = [s for s in sources if isinstance(original(s), (Tensor, Variable))]
         if proper:
             self.calls.append(note_call(tape, targets, proper, user_frame(), error))
 

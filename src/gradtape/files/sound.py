@@ -86,7 +86,7 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
     """Sound as a WAV file of 16-bit PCM, in a string tensor.
 
     Args:
-        audio: float32 from -1 to 1, of shape (samples, channels); what is beyond is clipped.
+        audio: float32 (an array is converted) from -1 to 1, of shape (samples, channels); what is beyond is clipped.
         sample_rate: how many samples there are in a second.
 
     Raises:
@@ -95,7 +95,10 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
     >>> encode_wav([[0.0]], 8000).numpy()[:4]
     b'RIFF'
     """
-    array = known("encode_wav", "the audio", convert(audio)._array)
+    given = convert(
+        audio, None if hasattr(type(audio), "_read") or type(audio) is Tensor else np.dtype(np.float32)
+    )
+    array = known("encode_wav", "the audio", given._array)
     if array.dtype != np.float32 or array.ndim != 2 or not array.shape[1]:
         raise InvalidArgumentError(
             f"encode_wav: audio must be float32 of shape (samples, channels), not {array.dtype} of {array.shape}"

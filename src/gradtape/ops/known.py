@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DTypeError, InvalidArgumentError, NotCompilableError, ResourceExhaustedError
+from ..core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError, UnknownShapeError
 from ..core.shapes import TensorShape
 from ..core.tensor import Tensor
 from ..core.tensor_conversion import convert
@@ -32,10 +32,10 @@ def known(name: str, what: str, array: Any) -> Any:
         what: the argument, for the error.
 
     Raises:
-        NotCompilableError: if the array is traced.
+        UnknownShapeError: if the array is traced.
     """
     if is_traced(array):
-        raise NotCompilableError(
+        raise UnknownShapeError(
             f"{name}: {what} must be known while a @function is traced, and its values were computed in the function "
             f"({where()}). Give Python numbers or a constant; lengths are known from x.shape"
         )
@@ -51,10 +51,10 @@ def shape_known(name: str, what: str, array: Any, instead: str) -> Any:
         instead: what to do instead, for the error.
 
     Raises:
-        NotCompilableError: if the array is traced.
+        UnknownShapeError: if the array is traced.
     """
     if is_traced(array):
-        raise NotCompilableError(
+        raise UnknownShapeError(
             f"{name}: the shape of the result depends on the values of {what}, which are not known while a @function "
             f"is traced ({where()}): {instead}, or call {name} outside of the function"
         )
@@ -69,7 +69,7 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
 
     Raises:
         DTypeError: if it is not made of integers.
-        NotCompilableError: if it is traced.
+        UnknownShapeError: if it is traced.
     """
     if (type(shape) is tuple or type(shape) is list) and _INTEGERS.issuperset(map(type, shape)):
         return tuple(shape)
@@ -82,7 +82,18 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     except (AttributeError, TypeError):
         for n in shape:
             known(name, "a shape, size or place", getattr(n, "_array", n))
+    try:
+        return tuple([_length(n) for n in shape])
+    except (AttributeError, TypeError):
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
+
+
+def _length(n: Any) -> int:
+    """An integer, or a floating tensor that holds one, which a list of lengths may hold."""
+    if isinstance(n, Tensor) and not n.ndim and n.dtype.is_floating and float(n).is_integer():
+        return int(n)
+    length: int = n.__index__()
+    return length
 
 
 def new_shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -143,7 +154,7 @@ def static_number(what: str, value: Any) -> int:
     Raises:
         DTypeError: if it is not one integer.
         InvalidArgumentError: if it does not fit 64 bits.
-        NotCompilableError: if it is traced.
+        UnknownShapeError: if it is traced.
     """
     if type(value) is int and value.bit_length() < 64:
         return value

@@ -13,13 +13,20 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from ..core.stand_in import StandIn
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 
 # Objects of these modules hold no variables of the user's, and lead far away. Containers are handled before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}
-# Nor do tapes and traced functions: variables that they hold are found elsewhere.
-_WORKINGS = ("gradtape.core.", "gradtape.compiled.")
+# Nor do tapes, traced functions, and what Keras notes of calls of layers: their variables are found elsewhere.
+_WORKINGS = (
+    "gradtape.core.",
+    "gradtape.compiled.",
+    "keras.src.backend.common.keras_tensor",
+    "keras.src.ops.",
+    "keras.src.utils.tracking",
+)
 
 
 def is_value(thing: Any) -> bool:
@@ -38,6 +45,7 @@ def children(thing: Any) -> Iterator[tuple[str, Any]]:
     else:
         parts = vars(thing).items()
     for name, part in parts:
+        part = part._variable() if isinstance(part, StandIn) else part
         if is_trackable(part):
             yield str(name), part
 

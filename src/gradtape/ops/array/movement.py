@@ -18,15 +18,15 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices, rows_at
-from ...core.primitive import apply, apply1, cast_, primitive, read_tensors
+from ...core.primitive import apply, apply1, primitive, read_tensors
 from ...core.slicing import along, as_indices, bounds, gather_, getitem
 from ...core.structural import (
     broadcast_to_,
-    cast_without_gradient,
     concat_,
     conj,
     identity_,
     lead,
+    recast_to,
     reshape_,
     stack_,
     sum_,
@@ -263,9 +263,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
         return given if type(x) is Tensor else identity(given)
     if "string" in (to.name, source.name):
         raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
-    if to.has_gradients and source.has_gradients:
-        return apply1(cast_, given, {"dtype": to.name, "source": source.name})
-    return apply1(cast_without_gradient, given, {"dtype": to.name})
+    return recast_to(given, to)
 
 
 def concat(values: TensorLike, axis: Axis, name: str | None = "concat") -> Tensor:

@@ -201,22 +201,23 @@ def while_loop(
     function("while_loop", "cond", cond), function("while_loop", "body", body)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError("while_loop: loop_vars must be a list or tuple of at least one value")
-    values = nest.map_structure(_tensor, loop_vars)
     limit = (
         None
         if maximum_iterations is None
         else static_number("while_loop: maximum_iterations", maximum_iterations)
     )
     if local.here.trace is not None:
-        return _compiled_while(cond, body, values, limit, back_prop)
+        return _compiled_while(cond, body, nest.map_structure(_tensor, loop_vars), limit, back_prop)
+    values: Any = loop_vars  # as they are: to `cond` and `body` an int is an int
     iterations = 0
     while (limit is None or iterations < limit) and _condition("while_loop", cond(*values)):
         after = body(*values)
         if not isinstance(after, (list, tuple)):
             after = (after,)
         nest.assert_same_structure(list(loop_vars), list(after))
-        values = nest.map_structure(_tensor, after)
+        values = after
         iterations += 1
+    values = nest.map_structure(_tensor, values)
     return values if back_prop else nest.map_structure(_constant, values)
 
 

@@ -100,22 +100,22 @@ def map_fn(
     slices = _Slices("map_fn", elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
     wanted = elems if signature is None else signature
-    specs = [_spec(s) for s in (slices.tensors if signature is None else nest.flatten(signature))]
+    specs = [result_spec(s) for s in (slices.tensors if signature is None else nest.flatten(signature))]
 
     def row(elem: Any) -> list[Tensor]:
         result = fn(elem)
         nest.assert_same_structure(wanted, result)
-        return [_checked_result(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
+        return [checked_result(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
 
     if slices.compiled:
         return nest.pack_sequence_as(
             wanted, slices.loop("map_fn", [], lambda total, elem: ([], row(elem)))[1]
         )
     rows = [row(slices[i]) for i in range(slices.count)]
-    return nest.pack_sequence_as(wanted, _stacked(rows, specs))
+    return nest.pack_sequence_as(wanted, stacked_results(rows, specs))
 
 
-def _spec(given: Any) -> TensorSpec:
+def result_spec(given: Any) -> TensorSpec:
     """The spec of a result, given by a spec, a dtype or a tensor of that dtype; only a spec fixes the shape."""
     if isinstance(given, TensorSpec):
         return given
@@ -124,7 +124,8 @@ def _spec(given: Any) -> TensorSpec:
     return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
 
 
-def _checked_result(result: Any, spec: TensorSpec) -> Tensor:
+def checked_result(result: Any, spec: TensorSpec) -> Tensor:
+    """What the function of `map_fn` returned as a tensor; an error if it is not as the spec says."""
     tensor = convert(result, None, spec.dtype.numpy_dtype)
     if tensor.dtype is not spec.dtype:
         raise InvalidArgumentError(
@@ -136,7 +137,8 @@ def _checked_result(result: Any, spec: TensorSpec) -> Tensor:
     return tensor
 
 
-def _stacked(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
+def stacked_results(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
+    """The results of `map_fn` for each slice, stacked."""
     if rows:
         return [stack(column) for column in zip(*rows, strict=True)]
     return [wrap(np.zeros((0, *_shape_or_scalar(spec)), spec.dtype.numpy_dtype)) for spec in specs]
@@ -352,4 +354,4 @@ def scan(
     if reverse:
         totals.reverse()
     like = [TensorSpec.from_tensor(convert_to_tensor(t)) for t in nest.flatten(structure)]
-    return nest.pack_sequence_as(structure, _stacked([nest.flatten(t) for t in totals], like))
+    return nest.pack_sequence_as(structure, stacked_results([nest.flatten(t) for t in totals], like))

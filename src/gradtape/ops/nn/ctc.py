@@ -101,6 +101,8 @@ def ctc_loss(
         raise InvalidArgumentError(
             f"ctc_loss: labels must lie in [0, {classes}), and label_length be at most {target.shape[1]}"
         )
+    if blank:  # TensorFlow takes a label that is blank for the class before it
+        target = xp(target).where(target == blank, target - 1, target)
     target = xp(inside, target).where(inside, target, blank)
     likelihood = _log_likelihood(x, target, lengths, times, blank)
     return cast(apply(negative, (likelihood,)), dtype)
@@ -136,7 +138,8 @@ def _log_likelihood(x: Tensor, labels: Any, lengths: Any, times: Any, blank: int
     flat = reshape(log_softmax(x), (time, batch * classes))
     emitted = apply(gather_, (flat, convert(states + classes * np.arange(batch)[:, None])), {"axis": -1})
     never = np.asarray(-np.inf, kind)
-    skips = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    of_labels = np.arange(2, states.shape[1]) % 2 == 1  # also where a label is blank, as in TensorFlow
+    skips = of_labels & (states[:, 2:] != states[:, :-2])
     skips = m.concatenate([np.zeros((batch, 2), bool)[:, : states.shape[1]], skips], 1)
     skip = wrap(m.where(skips, np.zeros((), kind), never))
     before = wrap(np.full((batch, 2), never))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 
 from ...core.errors import InvalidArgumentError
 from ...core.tensor import wrap
-from ..scalars import integer
+from ..sparse.crosses import combinations, hashed, joined
 from ..sparse.sparse_tensor import SparseTensor
-from ..strings.hashing import fingerprint, joined_fingerprints
 from .padding_rows import from_sparse
 from .ragged_tensor import RaggedTensor, convert_ragged, ragged
 from .row_partition import splits_of_lengths
-
-_KEY = 0xDECAFCAFFE  # TensorFlow's
 
 
 def cross(inputs: Sequence[Any], name: str | None = None) -> RaggedTensor:
@@ -33,8 +29,7 @@ def cross(inputs: Sequence[Any], name: str | None = None) -> RaggedTensor:
     >>> cross([ragged.constant([["a"], ["b", "c"]]), [["d"], ["e"]]])
     <tf.RaggedTensor [[b'a_X_d'], [b'b_X_e', b'c_X_e']]>
     """
-    as_bytes = lambda value: value if isinstance(value, bytes) else str(value).encode()
-    return _crossed("ragged.cross", inputs, lambda values: b"_X_".join(map(as_bytes, values)), object)
+    return _crossed("ragged.cross", inputs, joined(b"_X_"), object)
 
 
 def cross_hashed(
@@ -54,17 +49,8 @@ def cross_hashed(
     >>> cross_hashed([ragged.constant([["a"], ["b", "c"]]), [["d"], ["e"]]], num_buckets=100)
     <tf.RaggedTensor [[82], [61, 41]]>
     """
-    buckets = integer("ragged.cross_hashed", "num_buckets", num_buckets, 0)
-    key = _KEY if hash_key is None else integer("ragged.cross_hashed", "hash_key", hash_key)
-
-    def hashed(values: Sequence[Any]) -> int:
-        out = key & (1 << 64) - 1
-        for value in values:
-            own = fingerprint(value) if isinstance(value, bytes) else value & (1 << 64) - 1
-            out = joined_fingerprints(out, own)
-        return out % (buckets or (1 << 63) - 1)
-
-    return _crossed("ragged.cross_hashed", inputs, hashed, np.int64)
+    combine = hashed("ragged.cross_hashed", num_buckets, hash_key)
+    return _crossed("ragged.cross_hashed", inputs, combine, np.int64)
 
 
 def _crossed(
@@ -73,14 +59,8 @@ def _crossed(
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"{operation}: a list of tensors is needed, not {inputs!r}")
     columns = [_rows(operation, value) for value in inputs]
-    counts = {len(rows) for rows in columns}
-    if len(counts) > 1:
-        raise ValueError(f"{operation}: the numbers of rows differ: {sorted(counts)}")
-    found = [[combine(values) for values in itertools.product(*row)] for row in zip(*columns, strict=True)]
-    flat = np.empty(sum(map(len, found)), dtype)
-    for i, value in enumerate(itertools.chain(*found)):
-        flat[i] = value
-    return ragged(wrap(flat), splits_of_lengths(np.array([len(row) for row in found], np.int64)))
+    flat, counts = combinations(operation, columns, combine, dtype)
+    return ragged(wrap(flat), splits_of_lengths(counts))
 
 
 def _rows(operation: str, value: Any) -> list[list[Any]]:

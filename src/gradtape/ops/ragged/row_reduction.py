@@ -20,6 +20,8 @@ from ..math.counting import bincount
 from ..math.functions import divide, exp, log, sqrt, square
 from ..nn.softmax import softmax
 from ..scalars import boolean
+from ..sparse import sums
+from ..sparse.sparse_tensor import SparseTensor
 from .padding_rows import places_of_values
 from .ragged_tensor import RaggedTensor, axis_of, count_of, ragged
 from .row_partition import columns_of_values, decided, lengths_of, rows_of_values, splits_of_lengths
@@ -196,3 +198,17 @@ def _bincount(
     padded = arr.to_tensor(max(bins, 0))
     by = None if weights is None else weights.to_tensor() if isinstance(weights, RaggedTensor) else weights
     return bincount(padded, by, bins, bins, dtype, axis=-1, binary_output=binary_output)
+
+
+@extend(sums.bincount, RaggedTensor)
+def _sparse_bincount(
+    values: Any,
+    weights: Any = None,
+    axis: int | None = 0,
+    minlength: int | None = None,
+    maxlength: int | None = None,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
+    numbers, amounts = (x.to_sparse() if isinstance(x, RaggedTensor) else x for x in (values, weights))
+    return sums.bincount(numbers, amounts, axis, minlength, maxlength, binary_output)

@@ -79,7 +79,12 @@ def _gather(
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit axis {a} and indices of shape {at.shape}"
         )
-    return _gathered(x, at, a, batch)
+    return _of_any_lengths(_gathered(x, at, a, batch))
+
+
+def _of_any_lengths(x: Any) -> Any:
+    """A ragged tensor whose shape leaves the lengths of rows open, as TensorFlow's gather does."""
+    return ragged(_of_any_lengths(x._values), x._splits) if isinstance(x, RaggedTensor) else x
 
 
 def _gathered(x: Any, at: Any, axis: int, batch: int) -> Any:
@@ -110,10 +115,16 @@ def _gathered(x: Any, at: Any, axis: int, batch: int) -> Any:
     if axis > 1:
         x = _as_rows(x)
         return x.with_values(_gathered(x._values, at, axis - 1, 0))
-    if isinstance(at, RaggedTensor):
-        raise ValueError("gather: ragged indices along an axis above 0 need batch_dims")
-    repeated = np.broadcast_to(at._array, (count_of(x), *at._array.shape))
-    return _gathered(x, wrap(repeated), 1, 1)
+    return _gathered(x, _repeated(at, count_of(x)), 1, 1)
+
+
+def _repeated(at: Any, count: int) -> Any:
+    """The same indices `count` times, stacked."""
+    if not isinstance(at, RaggedTensor):
+        return wrap(np.broadcast_to(at._array, (count, *at._array.shape)))
+    rows = count_of(at)
+    copies = rows_at(at, np.tile(np.arange(rows), count))
+    return ragged(copies, uniform_splits(count, rows, at._splits.dtype), rows)
 
 
 def _as_rows(x: Any) -> Any:

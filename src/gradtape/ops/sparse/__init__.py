@@ -3,6 +3,6 @@
 Importing this extends public functions for them: see `ops.dispatch`.
 """
 
-from . import sparse_dispatch
+from . import mapped_slices, sparse_dispatch
 
-__all__ = ["sparse_dispatch"]
+__all__ = ["mapped_slices", "sparse_dispatch"]

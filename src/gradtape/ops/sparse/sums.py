@@ -383,7 +383,7 @@ def bincount(
         binary_output: whether it is 1 for each number that occurs.
 
     >>> bincount([1, 1, 3]).values.numpy()
-    array([2, 1])
+    array([2, 1], dtype=int32)
     """
     along = int(choice("sparse.bincount", "axis", axis, (0, -1)))
     binary_output = boolean("sparse.bincount", "binary_output", binary_output)
@@ -400,7 +400,7 @@ def bincount(
     width = width if most is None else min(width, most)
     found, inverse = np.unique(rows * max(width, 1) + numbers, return_inverse=True)
     if amounts is None:
-        counted = np.bincount(inverse, minlength=len(found)).astype(np.int64)
+        counted = np.bincount(inverse, minlength=len(found)).astype(_count_dtype(values))
         totals: Tensor = wrap(np.minimum(counted, 1) if binary_output else counted)
     else:
         totals = segment.unsorted_segment_sum(
@@ -409,6 +409,12 @@ def bincount(
     if height is None:
         return SparseTensor(found[:, None], totals, [width])
     return SparseTensor(np.stack([found // max(width, 1), found % max(width, 1)], 1), totals, [height, width])
+
+
+def _count_dtype(values: Any) -> Any:
+    """The dtype of counts: that of the values if it is int32, else int64."""
+    given = values if isinstance(values, SparseTensor) else convert(values)
+    return np.int32 if given.dtype.name == "int32" else np.int64
 
 
 def _counted(

@@ -18,6 +18,7 @@ import numpy as np
 from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import no_recording
 from ...core.scopes import snake_case
+from ...core.stand_in import StandIn, original
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, Gradient, ShapeLike, TensorLike
@@ -474,7 +475,11 @@ class Optimizer:
         try:
             gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
         except (TypeError, ValueError) as error:
-            raise g.misfit(pairs) or error from None
+            wrong = g.misfit(pairs)
+            if wrong is None and any(isinstance(variable, StandIn) for _, variable in pairs):
+                self._apply([(gradient, original(variable)) for gradient, variable in pairs])
+                return
+            raise wrong or error from None
         variables = [variable for _, variable in pairs]
         missing = [v.name for gradient, v in zip(gradients, variables) if gradient is None]
         if len(missing) == len(pairs):
@@ -726,7 +731,7 @@ def _listed(what: str, values: Any) -> list[Any]:
 
 
 def _variables(what: str, values: Any) -> list[Variable]:
-    found = _listed(what, values)
+    found = [original(value) for value in _listed(what, values)]
     for value in found:
         if not isinstance(value, Variable):
             raise TypeError(f"{what} must be variables; one of them is {value!r}")

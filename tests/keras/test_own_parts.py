@@ -1,0 +1,93 @@
+"""gradtape's own optimizers, losses, metrics and initializers together with Keras's models."""
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape import keras
+
+X = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(8, 3)
+Y = X.sum(1, keepdims=True)
+
+
+def network():
+    keras.utils.set_random_seed(1)
+    return keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)]
+    )
+
+
+SCHEDULE = tf.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("own", "same"),
+    [
+        (tf.optimizers.Adam(0.01, beta_1=0.8), lambda: keras.optimizers.Adam(0.01, beta_1=0.8)),
+        (
+            tf.optimizers.SGD(SCHEDULE, momentum=0.5),
+            lambda: keras.optimizers.SGD(
+                keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9), momentum=0.5
+            ),
+        ),
+    ],
+)
+def test_compile_takes_our_optimizers_for_keras_s(own, same):
+    losses = []
+    for optimizer in (own, same()):
+        model = network()
+        model.compile(optimizer=optimizer, loss="mse")
+        assert isinstance(model.optimizer, keras.optimizers.Optimizer)
+        losses.append(model.fit(X, Y, epochs=3, shuffle=False, verbose=0).history["loss"])
+    assert losses[0] == losses[1]
+
+
+def test_an_optimizer_that_keras_does_not_have_is_refused_by_keras():
+    class Mine(tf.optimizers.Optimizer):
+        """An optimizer of the user's own."""
+
+    with pytest.raises(ValueError, match="Could not interpret optimizer"):
+        network().compile(optimizer=Mine(0.1))
+
+
+def test_losses_and_metrics_of_ours_are_functions_to_keras():
+    model = network()
+    model.compile(
+        optimizer="sgd", loss=tf.losses.MeanSquaredError(), metrics=[tf.keras.metrics.MeanAbsoluteError()]
+    )
+    before = model.evaluate(X, Y, verbose=0)
+    model.fit(X, Y, epochs=5, verbose=0)
+    assert model.evaluate(X, Y, verbose=0)[0] < before[0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_our_optimizers_update_keras_s_variables(compiled):
+    def trained(optimizer):
+        model = network()
+
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(x) - y))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        run = tf.function(step) if compiled else step
+        return [float(run(tf.constant(X), tf.constant(Y))) for _ in range(5)]
+
+    ours, theirs = trained(tf.optimizers.Adam(0.05)), trained(keras.optimizers.Adam(0.05))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    assert ours[-1] < ours[0]
+
+
+def test_minimize_and_build_take_keras_s_variables():
+    model, optimizer = network(), tf.optimizers.SGD(0.1)
+    optimizer.build(model.trainable_variables)
+    before = float(tf.reduce_sum(model(X)))
+    optimizer.minimize(lambda: tf.reduce_sum(model(X)), model.trainable_variables)
+    assert float(tf.reduce_sum(model(X))) < before
+
+
+def test_an_initializer_of_ours_makes_a_layer_s_weights():
+    layer = keras.layers.Dense(2, kernel_initializer=tf.initializers.Constant(0.5))
+    np.testing.assert_allclose(layer(X), X.sum(1, keepdims=True) * [[0.5, 0.5]], rtol=1e-6, atol=1e-7)
