@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test fuzz bench bench-compiled test-keras keras-source clean
+.PHONY: help demo examples test fuzz bench bench-compiled bench-keras test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -42,6 +42,9 @@ bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure ag
 bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
 	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
+bench-keras: $(VENV)/.installed-keras $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) .venv-bench/.installed-keras ## Keras on gradtape, and on its other backends
+	$(VENV)/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+
 # The folders below keras/src to test, such as ONLY=ops,layers/rnn; all of them take an hour or more.
 test-keras: keras-source .venv-keras/.installed-tests ## Keras's own tests: KERAS_SOURCE=checkout [KERAS_PEER=Python with TensorFlow] [ONLY=folders]
 	.venv-keras/bin/python tests/keras/own_tests.py --source '$(KERAS_SOURCE)' $(if $(KERAS_PEER),--peer $(KERAS_PEER)) --only '$(ONLY)' -n $(or $(N),1)
@@ -65,6 +68,11 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 .venv-bench/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
 	$*/bin/python $(PIP_INSTALL) torch==2.13.0
 	$*/bin/python $(PIP_INSTALL) numpy
+	@touch $@
+
+# The version that gradtape's extra names, whatever TensorFlow has brought.
+.venv-bench/.installed-keras: | .venv-bench/.made
+	.venv-bench/bin/python $(PIP_INSTALL) 'keras>=3.15,<3.16' numpy
 	@touch $@
 
 .venv-bench/.installed-%: | .venv-bench/.made

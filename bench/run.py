@@ -35,16 +35,16 @@ ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Process:
-    """A worker.py and the conversation with it."""
+    """A worker and the conversation with it."""
 
-    def __init__(self, python: str, library: str, mode: str):
+    def __init__(self, *command: str, environment: dict[str, str] = ENVIRONMENT):
         self.popen = subprocess.Popen(
-            [python, str(HERE / "worker.py"), library, mode],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # start-up messages; what goes wrong is in the replies
             text=True,
-            env=ENVIRONMENT,
+            env=environment,
         )
         self.hello = self.reply()
 
@@ -64,10 +64,10 @@ class Process:
         self.popen.communicate()
 
 
-def time_import(python: str, module: str) -> dict[str, Any]:
+def time_import(python: str, module: str, environment: dict[str, str] = ENVIRONMENT) -> dict[str, Any]:
     """The time of an import in a fresh process, without the interpreter's own start; a reply as a worker's."""
     code = f"from time import perf_counter as now; start = now(); import {module}; print(now() - start)"
-    done = subprocess.run([python, "-c", code], check=False, env=ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run([python, "-c", code], check=False, env=environment, capture_output=True, text=True)
     return {"error": done.stderr} if done.returncode else {"value": float(done.stdout.split()[-1])}
 
 
@@ -103,12 +103,15 @@ class Bench:
         self.mode = mode
         self.pythons = pythons
         self.processes: dict[str, Process] = {}
-        for library, python in pythons.items():
-            process = Process(python, library, mode)
+        for library in pythons:
+            process = self.start(library)
             if "versions" in process.hello:
                 self.processes[library] = process
             else:
                 print(f"{library} is skipped: {process.hello.get('error', 'it is not installed')}")
+
+    def start(self, library: str) -> Process:
+        return Process(self.pythons[library], str(HERE / "worker.py"), library, self.mode)
 
     def prepare(self) -> None:
         """Warm every program up in every library, and compare its results with gradtape's."""
@@ -143,7 +146,7 @@ class Bench:
                 return time_import(sys.executable, "numpy")
             return time_import(self.pythons[library], MODES[self.mode][library].module)
         if row.name == "memory":
-            with contextlib.closing(Process(self.pythons[library], library, self.mode)) as fresh:
+            with contextlib.closing(self.start(library)) as fresh:
                 return fresh.ask("memory", "large_elementwise")
         return self.processes[library].ask("measure", row.name)
 

@@ -48,6 +48,18 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def describe(result: Any) -> dict[str, Any]:
+    """The type of a result, the mean size of its elements, and some of them, evenly spread."""
+    array = np.asarray(result.detach() if hasattr(result, "detach") else result)
+    places = np.linspace(0, array.size - 1, min(array.size, SAMPLES)).astype(int)
+    return {
+        "dtype": str(array.dtype),
+        "shape": array.shape,
+        "size": float(abs(array).mean(dtype="float64")),
+        "sample": array.ravel()[places].tolist(),
+    }
+
+
 class Worker:
     """A library and the programs made ready in it. The requests are `prepare`, `measure` and `memory`."""
 
@@ -80,22 +92,11 @@ class Worker:
         """
         if not hasattr(self.workloads[workload], self.library.program):
             return {"absent": True}
-        results = [self.describe(result) for result in self.build(workload, scale=1.1)()]
+        results = [describe(result) for result in self.build(workload, scale=1.1)()]
         runs = [self.build(workload) for _ in range(FIRST_CALLS)]
         first = min(clock(run, 1) for run in runs)
         self.ready[workload] = runs[-1], repeats(runs[-1])
         return {"results": results, "first": first}
-
-    def describe(self, result: Any) -> dict[str, Any]:
-        """The type of a result, the mean size of its elements, and some of them, evenly spread."""
-        array = np.asarray(result.detach() if hasattr(result, "detach") else result)
-        places = np.linspace(0, array.size - 1, min(array.size, SAMPLES)).astype(int)
-        return {
-            "dtype": str(array.dtype),
-            "shape": array.shape,
-            "size": float(abs(array).mean(dtype="float64")),
-            "sample": array.ravel()[places].tolist(),
-        }
 
     def measure(self, workload: str) -> dict[str, float]:
         """Seconds of one run."""
@@ -109,19 +110,19 @@ class Worker:
         return {"value": peak_memory() - before}
 
 
-def main() -> None:
-    library = MODES[sys.argv[2]][sys.argv[1]]
+def serve(package: str, make: Callable[[], Any]) -> None:
+    """Answer the requests for a worker that `make` makes, if its package is installed."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints must not end up between the replies
 
     def reply(content: dict[str, Any]) -> None:
         print(json.dumps(content), file=replies)
 
-    if importlib.util.find_spec(library.package) is None:
+    if importlib.util.find_spec(package) is None:
         reply({"missing": True})
         return
     try:
-        worker = Worker(library)
+        worker = make()
         reply({"versions": worker.versions()})
     except Exception:
         reply({"error": traceback.format_exc()})
@@ -135,4 +136,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    library = MODES[sys.argv[2]][sys.argv[1]]
+    serve(library.package, lambda: Worker(library))

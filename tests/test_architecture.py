@@ -72,7 +72,7 @@ def test_the_map_shows_the_layers():
     assert ["" if room == "root" else room for room in rooms] == LAYERS
 
 
-@pytest.mark.parametrize("life", ["Life of one eager operation", "Life of one compiled step"])
+@pytest.mark.parametrize("life", ["Life of one eager operation", "Life of one compiled step", "Life of Keras's import"])
 def test_what_a_step_names_is_defined_in_the_files_it_names(life):
     example, *steps = re.split(r"^\d+\. ", section(ARCHITECTURE, life), flags=re.MULTILINE)
     assert len(steps) >= 5

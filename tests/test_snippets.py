@@ -58,6 +58,7 @@ def run_page(page):
         run(source, namespace, page, lines_before)
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras's variables
 @pytest.mark.parametrize(
     "page",
     [README, CONTRIBUTING, *sorted(ROOT.glob("docs/**/*.md"))],

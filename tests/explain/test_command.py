@@ -48,6 +48,19 @@ def test_a_script_is_explained_checked_and_timed(run):
     assert "in all: " in said
 
 
+def test_a_nan_inside_a_function_is_found_at_its_line():
+    @tf.function
+    def logarithm(x):
+        y = tf.math.log(x)
+        return tf.where(tf.math.is_inf(y), 0.0, y)
+
+    with session(nan=True) as observed:
+        logarithm(tf.constant([0.0, 1.0]))
+    (found,) = observed.report().json["nan"]
+    assert (found["operation"], found["line"]) == ("log", "y = tf.math.log(x)")
+    assert not tf.config.functions_run_eagerly()
+
+
 def test_in_a_compiled_function_lines_are_known_too():
     pytest.importorskip("jax")
     w, u = tf.Variable([1.0, 2.0]), tf.Variable(1.0)

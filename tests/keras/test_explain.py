@@ -1,7 +1,10 @@
 """Explanations go through Keras: they name layers, variables by path, and lines of the user's code."""
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -447,3 +450,13 @@ def test_a_step_that_is_not_compiled_names_the_model_and_the_line(caplog):
         "a step of the model net (Sequential) runs operation by operation: "
     )
     assert f"test_explain.py, line {line_of('# texts')}" in record.getMessage()
+
+
+def test_to_compile_a_function_does_not_take_the_name_tensorflow():
+    pytest.importorskip("jax")
+    program = "import sys, gradtape as tf; tf.function(tf.sin)(tf.constant(1.0)); print('tensorflow' in sys.modules)"
+    here = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=here, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

@@ -49,7 +49,12 @@ class TypeSpec(ABC):
         return self
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
-        """The narrowest spec that covers this and all others; None if there is none."""
+        """The narrowest spec that covers this and all `others`; None if there is none.
+
+        >>> import gradtape as tf
+        >>> tf.TensorSpec([2, 3]).most_specific_common_supertype([tf.TensorSpec([2, 5])])
+        TensorSpec(shape=(2, None), dtype=tf.float32, name=None)
+        """
         found: Any = self
         try:
             for other in others:

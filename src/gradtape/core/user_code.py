@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from types import FrameType
 
 # Packages, by name. Keras runs the operations of its layers for the user, and calls the layers that the user wrote.
@@ -16,8 +16,14 @@ _is_users: dict[str, bool] = {}  # by the module's name
 
 def keras_folders() -> list[str]:
     """The folders of Keras and its libraries, where installed."""
-    specs = [find_spec(name) for name in KERAS]
-    return [folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ()]
+    return [folder for name in KERAS for folder in _folders(name)]
+
+
+def _folders(package: str) -> list[str]:
+    if package in sys.modules:
+        return list(getattr(sys.modules[package], "__path__", ()))
+    spec = PathFinder.find_spec(package)  # without the hook for an import of Keras
+    return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
 def user_frame() -> FrameType:
