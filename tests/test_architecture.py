@@ -51,6 +51,8 @@ def defined_in(path):
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             yield node.name
             yield from (f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef))
@@ -72,7 +74,9 @@ def test_the_map_shows_the_layers():
     assert ["" if room == "root" else room for room in rooms] == LAYERS
 
 
-@pytest.mark.parametrize("life", ["Life of one eager operation", "Life of one compiled step", "Life of Keras's import"])
+@pytest.mark.parametrize(
+    "life", ["Life of one eager operation", "Life of one compiled step", "Life of Keras's import"]
+)
 def test_what_a_step_names_is_defined_in_the_files_it_names(life):
     example, *steps = re.split(r"^\d+\. ", section(ARCHITECTURE, life), flags=re.MULTILINE)
     assert len(steps) >= 5

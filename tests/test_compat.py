@@ -24,6 +24,17 @@ def tensorflow():
     compat.uninstall()
 
 
+@pytest.fixture
+def without_keras(monkeypatch):
+    """As in a process that has not imported Keras."""
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "keras.src.backend.tensorflow", raising=False)
+        yield
+    if "keras.src.backend.tensorflow" in sys.modules:
+        compat.install()
+        importlib.import_module("tensorflow")
+
+
 def run(source):
     namespace = {}
     exec(source, namespace)
@@ -91,13 +102,20 @@ def test_internal_modules_do_not_show(tensorflow):
         assert not hasattr(tensorflow, name), name
 
 
-def test_uninstalling_leaves_nothing_behind(tensorflow):
+def test_uninstalling_leaves_nothing_behind(without_keras, tensorflow):
     importlib.import_module("tensorflow.nn")
     compat.install()  # twice is once
     compat.uninstall()
     left = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "tensorflow"}
     assert not left
     assert not [finder for finder in sys.meta_path if isinstance(finder, views.Finder)]
+
+
+def test_uninstalling_leaves_keras_the_name(tensorflow):
+    keras = pytest.importorskip("keras")
+    compat.uninstall()
+    assert keras.Sequential([keras.layers.Dense(2)])(np.ones((1, 3))).shape == (1, 2)
+    assert importlib.import_module("tensorflow") is tensorflow
 
 
 def test_tensorflow_itself_must_not_be_imported_already(monkeypatch):
@@ -110,7 +128,7 @@ def test_tensorflow_itself_must_not_be_imported_already(monkeypatch):
     assert sys.modules["tensorflow"] is real
 
 
-def test_a_notebook_loads_it_as_an_extension():
+def test_a_notebook_loads_it_as_an_extension(without_keras):
     tf.load_ipython_extension(None)
     assert importlib.import_module("tensorflow").GradientTape is tf.GradientTape
     tf.unload_ipython_extension(None)

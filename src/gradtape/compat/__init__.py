@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gradtape as v2
 
 from ..names.missing import closed
-from .keras_import import KerasFinder
+from .keras_import import KerasFinder, is_ours
 from .views import Finder, View
 
 if TYPE_CHECKING:
@@ -49,8 +49,12 @@ def install(beside: str | None = None) -> None:
 def uninstall() -> None:
     """Undo `install`: the next `import tensorflow` is TensorFlow's own. Modules imported before do not change.
 
+    Where Keras has been imported on gradtape the name stays, since Keras imports more of it as it runs.
+
     >>> uninstall()
     """
+    if "keras.src.backend.tensorflow" in sys.modules and is_ours():
+        return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (Finder, KerasFinder))]
     if isinstance(sys.modules.get("tensorflow"), View):
         for name in [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]:
