@@ -133,8 +133,7 @@ def run_folder(options: argparse.Namespace, folder: str) -> tuple[Results, Resul
     if options.anew:
         for path in ours, theirs, done:
             path.unlink(missing_ok=True)
-    if options.failed:
-        forget_failed(ours, read(theirs))
+    if options.failed and forget_failed(ours, read(theirs)):
         done.unlink(missing_ok=True)
     if not done.exists():
         files = sorted((options.source / "keras" / "src" / folder).glob("*_test.py"))
@@ -159,13 +158,14 @@ def one_by_one(ours: Results, theirs: Results) -> Results:
     return results
 
 
-def forget_failed(ours: Path, theirs: Results) -> None:
-    """Leave out of the record what failed here and not on TensorFlow, so that it is run again."""
+def forget_failed(ours: Path, theirs: Results) -> bool:
+    """Leave out of the record what failed here and not on TensorFlow, so that it is run again; False if nothing did."""
     results = read(ours)
     kept = [
         r for test, r in results.items() if r["outcome"] != "failed" or fails_on_both(test, results, theirs)
     ]
     ours.write_text("".join(json.dumps(result) + "\n" for result in kept))
+    return len(kept) < len(results)
 
 
 # The report.
