@@ -6,9 +6,9 @@ Keras's TensorFlow backend derives its variables and layers from classes found h
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from gradtape import Tensor, Variable, cond, function, get_static_value, is_tensor
@@ -26,6 +26,8 @@ class Trackable:
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
+    # On the class as well: in its files Keras saves attributes that a new layer has not.
+    _self_tracked_parts: Mapping[str, Any] = MappingProxyType({})
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         parts = self.__dict__.setdefault("_self_tracked_parts", {})
@@ -35,11 +37,11 @@ class Trackable:
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
-        return dict(self.__dict__.get("_self_tracked_parts", {}))
+        return dict(self._self_tracked_parts)
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
         """Attributes; `_layers` of a Keras model without the input layer that a Sequential model gets when built."""
-        parts = dict(vars(self))
+        parts = {name: part for name, part in vars(self).items() if name != "_self_tracked_parts"}
         if "_layers" in parts and hasattr(type(self), "layers"):
             parts["_layers"] = self.layers  # type: ignore[attr-defined]
         return [*parts.items()]

@@ -84,7 +84,8 @@ def _divide_slices(sparse: ModuleType) -> None:
 
         @functools.wraps(func)
         def divide_slices(x1: Any, x2: Any) -> Any:
-            if isinstance(x1, IndexedSlices) and inside_function() and getattr(x2, "shape", ()):
+            is_scalar = not getattr(x2, "ndim", 0)
+            if isinstance(x1, IndexedSlices) and inside_function() and not is_scalar:
                 x1 = convert_to_tensor(x1)
             return divide(x1, x2)
 
