@@ -40,6 +40,8 @@ class Trackable:
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
+    # On the class as well: in its files Keras saves attributes that a new layer has not.
+    _self_tracked_parts = _NO_PARTS
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         parts = self.__dict__.setdefault("_self_tracked_parts", _Parts()).named
@@ -49,11 +51,11 @@ class Trackable:
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
-        return dict(self.__dict__.get("_self_tracked_parts", _NO_PARTS).named)
+        return dict(self._self_tracked_parts.named)
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
         """Attributes; `_layers` of a Keras model without the input layer that a Sequential model gets when built."""
-        parts = dict(vars(self))
+        parts = {name: part for name, part in vars(self).items() if name != "_self_tracked_parts"}
         if "_layers" in parts and hasattr(type(self), "layers"):
             parts["_layers"] = self.layers  # type: ignore[attr-defined]
         return [*parts.items()]
@@ -71,7 +73,7 @@ class AutoTrackable(Trackable):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.get("_self_tracked_parts", _NO_PARTS).named.pop(name, None)
+        self._self_tracked_parts.named.pop(name, None)
         super().__delattr__(name)
 
 
