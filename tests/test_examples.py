@@ -97,7 +97,7 @@ def test_keras_fits_until_it_gets_no_better(run):
 
 
 def test_a_network_finds_the_conductivity(run):
-    conductivity, worst = run("keras_loop", steps=1500)
+    conductivity, worst = run("keras_loop", steps=3000)
     assert conductivity == pytest.approx(0.1, abs=0.02)
     assert worst < 0.2
 

@@ -50,6 +50,14 @@ def test_float64_is_float32_to_jax_and_the_gradient_is_float64_again():
     assert tape.gradient(y, x).dtype is tf.float64
 
 
-def test_jax_takes_tensors():
-    assert_allclose(jnp.array(tf.constant(X)), X)
-    assert jnp.asarray(tf.constant([1, 2], tf.uint32)).dtype == np.uint32
+@pytest.mark.parametrize("compiled", [False, True])
+def test_no_tensor_becomes_an_array_of_jax_by_itself(compiled):
+    """JAX's operators leave tensors to ours, which tapes see."""
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = jnp.ones(3) * x
+        return tape.gradient(y, x)
+
+    assert_allclose((tf.function(gradient) if compiled else gradient)(tf.constant(X)), np.ones(3))

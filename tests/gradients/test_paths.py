@@ -179,7 +179,8 @@ def is_smooth(name):
     return any(Sampled(sample).is_smooth for sample in SAMPLES[name])
 
 
-UNREACHED = {"block", "place_block"}  # of an index that a function computes
+# Those of an index that a function computes; and one that takes float32 alone, where the programs are in float64.
+UNREACHED = {"block", "place_block", "update_block", "fake_quant"}
 
 
 def test_the_programs_use_every_primitive_with_a_derivative_that_is_none_or_zeros():

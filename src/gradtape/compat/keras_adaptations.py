@@ -118,7 +118,11 @@ def _take_optimizers(module: ModuleType) -> None:
 
 
 def _convert_jax_functions(module: ModuleType) -> None:
-    """JAX's own converter makes operations of TensorFlow's graphs; here JAX is at work anyway."""
+    """JAX's own converter makes operations of TensorFlow's graphs; here JAX is at work anyway.
+
+    And Keras gives JAX the key of random numbers as a tensor, which JAX does not take: it gets the array.
+    """
+    as_key = module._convert_to_jax_key
 
     def convert(self: Any, function: Callable[..., Any], polymorphic_shapes: Any) -> Callable[..., Any]:
         from .jax_functions import on_tensors  # brings JAX
@@ -126,6 +130,7 @@ def _convert_jax_functions(module: ModuleType) -> None:
         return on_tensors(function)
 
     module.JaxLayer._jax2tf_convert = convert
+    module._convert_to_jax_key = lambda tensor: as_key(tensor)._array  # type: ignore[attr-defined]
 
 
 # By the name of the module of Keras.

@@ -175,11 +175,6 @@ class Tensor(Operators):
             exported(self, "NumPy", value)
         return value
 
-    def __jax_array__(self) -> Any:
-        if observers:
-            exported(self, "JAX", self._array)
-        return self._array
-
     def __dlpack__(self, **options: Any) -> Any:
         value = export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
         if observers:

@@ -90,7 +90,10 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
 def _length(name: str, n: Any) -> int:
     """An integer, or a tensor or variable that holds one, of a floating dtype as well."""
     if type(n) is Tensor or hasattr(type(n), "_read"):
-        number = known(name, "a shape, size or place", convert(n)._array).item()
+        array = known(name, "a shape, size or place", convert(n)._array)
+        if array.size != 1:
+            raise TypeError
+        number = array.item()
         n = int(number) if isinstance(number, float) and number.is_integer() else number
     length: int = n.__index__()
     return length
