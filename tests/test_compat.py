@@ -345,3 +345,40 @@ def test_variables_and_initializers_of_version_one():
     assert v1.sparse_concat(axis=1, sp_inputs=[part, part]).indices.numpy().tolist() == [[0, 1], [0, 3]]
     assert isinstance(v1.Dimension(3), v1.Dimension)
     assert int(v1.Dimension(v1.Dimension(3))) == 3
+
+
+BATCHED = {
+    "batch": (lambda d: d.range(10).batch(4), 4),
+    "what passes batches on": (
+        lambda d: d.range(10).batch(4).repeat().shuffle(2).prefetch(1).take(3).cache(),
+        4,
+    ),
+    "map": (lambda d: d.range(10).batch(4).map(lambda x: x + 1), -1),
+    "map of full batches": (lambda d: d.range(10).batch(4, drop_remainder=True).map(lambda x: x + 1), 4),
+    "zip": (lambda d: d.zip(d.range(9).batch(3), d.range(9).batch(3)), 3),
+    "unlike lengths": (lambda d: d.from_tensors(([1, 2], [3])), -1),
+    "none": (lambda d: d.range(3), -1),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_compute_batch_size(name):
+    from gradtape.data.batch_size import compute_batch_size
+
+    make, size = BATCHED[name]
+    assert int(compute_batch_size(make(tf.data.Dataset))) == size
+
+
+def test_registry_of_specs():
+    from gradtape.compat import type_specs
+
+    for spec in (
+        tf.TensorSpec((1, 5)),
+        tf.RaggedTensorSpec([2, None]),
+        tf.SparseTensorSpec([2]),
+    ):
+        assert type_specs.lookup(type_specs.get_name(type(spec)))._deserialize(spec._serialize()) == spec
+    with pytest.raises(ValueError, match="No TypeSpec has been registered with name 'abc'"):
+        type_specs.lookup("abc")
+    with pytest.raises(ValueError, match="has not been registered"):
+        type_specs.get_name(tf.OptionalSpec)

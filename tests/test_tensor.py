@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import gradtape as tf
+from gradtape.core.stand_in import StandIn
 
 
 def same(tensor, expected, dtype):
@@ -1003,3 +1004,16 @@ def test_lists_of_tensors_are_cast_to_the_dtype_that_is_asked_for(compile):
     gradients = tape.gradient(y, [half, number])
     assert [g.dtype.name for g in gradients] == ["float16", "float32"]
     assert [float(g) for g in gradients] == [5, 7]
+
+
+def test_objects_that_stand_for_tensors_are_packed_and_are_lengths():
+    class Three(StandIn):
+        dtype = "int32"  # by name, as of Keras's variables
+
+        def __tf_tensor__(self, dtype=None, name=None):
+            return tf.constant(3)
+
+    three = Three()
+    assert tf.convert_to_tensor([three, 4]).numpy().tolist() == [3, 4]
+    assert tf.convert_to_tensor([[1.5], [three]], "float32").numpy().tolist() == [[1.5], [3.0]]
+    assert tf.reshape(tf.range(6), [three, -1]).shape == (3, 2)

@@ -18,7 +18,6 @@ def mlp():
         [
             keras.Input((8,)),
             layers.Dense(16, activation="relu", kernel_regularizer="l2"),
-            layers.Dropout(0.25),
             layers.Dense(1),
         ]
     )
@@ -45,7 +44,7 @@ def recurrent():
 def transformer():
     sequence = keras.Input((5, 4))
     h = layers.MultiHeadAttention(2, 3)(sequence, sequence)
-    h = layers.LayerNormalization()(h + sequence)
+    h = layers.LayerNormalization()(layers.Dropout(0.25)(h) + sequence)
     h = h + layers.Dense(4)(layers.Dense(8, activation="gelu")(h))
     h = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(h))
     return keras.Model(sequence, layers.Dense(1)(h))
@@ -125,6 +124,7 @@ def load_file(path):
     if path.name.endswith(".keras"):
         return keras.saving.load_model(path)
     model = network(path.name.partition(".")[0], seed=1)
+    model.optimizer.build(model.trainable_variables)  # whose variables are in the file as well
     model.load_weights(path)
     return model
 
@@ -133,6 +133,9 @@ def continuation(model, name):
     """Predictions of a network, the losses of two more epochs, and the optimizer's variables after them."""
     x, y = data(name.partition(".")[0])
     predicted = model.predict(x[:3], verbose=0)
+    for variable in model.variables:
+        if "seed_generator" in variable.path:  # which is not saved
+            variable.assign([7, 0])
     losses = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
     sums = [float(np.abs(v).sum()) for v in model.optimizer.variables]
     return {"predicted": predicted.tolist(), "losses": losses, "optimizer": sums}

@@ -16,10 +16,12 @@ from gradtape import Tensor, Variable, cond, function, get_static_value, is_tens
 from ..core.composite import CompositeTensor
 from ..core.settings import settings
 from ..core.stand_in import StandIn
+from ..data.batch_size import compute_batch_size
 from ..distribute import merging
 from ..engine.arrays import is_traced
 from ..ops.array.dynamic_slices import dynamic_update_slice
 from ..ops.sparse import matrices
+from . import type_specs
 
 
 class _Parts:
@@ -38,6 +40,8 @@ class Trackable:
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
+    # On the class as well: in its files Keras saves attributes that a new layer has not.
+    _self_tracked_parts = _NO_PARTS
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         parts = self.__dict__.setdefault("_self_tracked_parts", _Parts()).named
@@ -47,11 +51,11 @@ class Trackable:
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
-        return dict(self.__dict__.get("_self_tracked_parts", _NO_PARTS).named)
+        return dict(self._self_tracked_parts.named)
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
         """Attributes; `_layers` of a Keras model without the input layer that a Sequential model gets when built."""
-        parts = dict(vars(self))
+        parts = {name: part for name, part in vars(self).items() if name != "_self_tracked_parts"}
         if "_layers" in parts and hasattr(type(self), "layers"):
             parts["_layers"] = self.layers  # type: ignore[attr-defined]
         return [*parts.items()]
@@ -69,7 +73,7 @@ class AutoTrackable(Trackable):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.get("_self_tracked_parts", _NO_PARTS).named.pop(name, None)
+        self._self_tracked_parts.named.pop(name, None)
         super().__delattr__(name)
 
 
@@ -213,6 +217,8 @@ def compiler() -> ModuleType:
 
 # Objects in modules of `tensorflow.python`, by module.
 PYTHON_OBJECTS: dict[str, dict[str, Any]] = {
+    "data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
+    "framework.type_spec_registry": {"get_name": type_specs.get_name, "lookup": type_specs.lookup},
     "eager.context": {"context": lambda: _context, "async_wait": _no_op, "_reset_context": _no_op},
     "ops.linalg.sparse.sparse_csr_matrix_ops": {
         "csr_sparse_matrix_to_sparse_tensor": matrices.csr_sparse_matrix_to_sparse_tensor,

@@ -49,7 +49,12 @@ class TypeSpec(ABC):
         return self
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
-        """The narrowest spec that covers this and all others; None if there is none."""
+        """The narrowest spec that covers this and all `others`; None if there is none.
+
+        >>> import gradtape as tf
+        >>> tf.TensorSpec([2, 3]).most_specific_common_supertype([tf.TensorSpec([2, 5])])
+        TensorSpec(shape=(2, None), dtype=tf.float32, name=None)
+        """
         found: Any = self
         try:
             for other in others:
@@ -63,6 +68,14 @@ class TypeSpec(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), self._parts()))
+
+    def _serialize(self) -> tuple[Any, ...]:
+        """The same arguments, for Keras's JSON."""
+        return self._parts()
+
+    @classmethod
+    def _deserialize(cls, serialization: Sequence[Any]) -> Any:
+        return cls(*serialization)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._parts()

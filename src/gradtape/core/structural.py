@@ -298,5 +298,5 @@ def _first_dtype(values: Any) -> Any:
             if found is not None:
                 return found
         elif _is_tensor(v):
-            return v.dtype.numpy_dtype
+            return dtypes.as_dtype(v.dtype).numpy_dtype  # a name, of a Keras variable
     return None

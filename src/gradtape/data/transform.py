@@ -180,13 +180,13 @@ class Batch(Stage):
         super().__init__(source)
         if size <= 0:
             raise InvalidArgumentError(f"batch: batch_size must be positive, not {size}")
-        self._batch, self._drop = size, drop_remainder
+        self.batch_size, self._drop = size, drop_remainder
 
     def open(self, session: Session) -> Cursor:
         source = self.sources[0]
         if source.known() and any(map(_is_row, nest.flatten(source.spec))):
             return Stream(self._ragged(session))
-        return _BatchCursor(source.open(session), self._batch, self._drop)
+        return _BatchCursor(source.open(session), self.batch_size, self._drop)
 
     def _ragged(self, session: Session) -> Iterator[Any]:
         """Batches of which some parts are ragged: those for which the spec of the batches says so."""
@@ -194,8 +194,8 @@ class Batch(Stage):
 
         source = self.sources[0].open(session)
         specs = nest.flatten(self.spec)
-        while elements := source.some(self._batch):
-            if len(elements) < self._batch and self._drop:
+        while elements := source.some(self.batch_size):
+            if len(elements) < self.batch_size and self._drop:
                 return
             columns = zip(*[nest.flatten(element) for element in elements])
             yield nest.pack_sequence_as(
@@ -212,10 +212,12 @@ class Batch(Stage):
 
     def size(self) -> int:
         there = self.sources[0].size()
-        return there if there < 0 else there // self._batch if self._drop else -(-there // self._batch)
+        return (
+            there if there < 0 else there // self.batch_size if self._drop else -(-there // self.batch_size)
+        )
 
     def describe(self) -> Any:
-        return batched_spec(self.sources[0].spec, self._batch if self._drop else None)
+        return batched_spec(self.sources[0].spec, self.batch_size if self._drop else None)
 
 
 class _BatchCursor(Cursor):
@@ -249,8 +251,8 @@ class PaddedBatch(Batch):
 
     def elements(self, session: Session) -> Iterator[Any]:
         source = self.sources[0].open(session)
-        while elements := source.some(self._batch):
-            if len(elements) == self._batch or not self._drop:
+        while elements := source.some(self.batch_size):
+            if len(elements) == self.batch_size or not self._drop:
                 yield pad(elements, self._shapes, self._values)
 
     def describe(self) -> Any:
@@ -258,7 +260,7 @@ class PaddedBatch(Batch):
         wanted = iter([None] * len(nest.flatten(source)) if self._shapes is None else self._shapes)
         return batched_spec(
             map_specs(lambda s: TensorSpec(_either(next(wanted), s.shape), s.dtype), source),
-            self._batch if self._drop else None,
+            self.batch_size if self._drop else None,
         )
 
 
@@ -367,7 +369,7 @@ class RaggedBatch(Batch):
     def describe(self) -> Any:
         from . import composite_elements
 
-        size = self._batch if self._drop else None
+        size = self.batch_size if self._drop else None
         return nest.map_structure(
             lambda spec: composite_elements.ragged_spec(spec, size, self._splits), self.sources[0].spec
         )

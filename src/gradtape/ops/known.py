@@ -80,18 +80,18 @@ def static_shape(name: str, shape: Any) -> tuple[int, ...]:
     try:
         return tuple([n.__index__() for n in shape])
     except (AttributeError, TypeError):
-        for n in shape:
-            known(name, "a shape, size or place", getattr(n, "_array", n))
+        pass
     try:
-        return tuple([_length(n) for n in shape])
+        return tuple([_length(name, n) for n in shape])
     except (AttributeError, TypeError):
         raise DTypeError(f"{name}: a shape is made of integers, not {shape!r}") from None
 
 
-def _length(n: Any) -> int:
-    """An integer, or a floating tensor that holds one, which a list of lengths may hold."""
-    if isinstance(n, Tensor) and not n.ndim and n.dtype.is_floating and float(n).is_integer():
-        return int(n)
+def _length(name: str, n: Any) -> int:
+    """An integer, or a tensor or variable that holds one, of a floating dtype as well."""
+    if type(n) is Tensor or hasattr(type(n), "_read"):
+        number = known(name, "a shape, size or place", convert(n)._array).item()
+        n = int(number) if isinstance(number, float) and number.is_integer() else number
     length: int = n.__index__()
     return length
 

@@ -19,7 +19,7 @@ from ..core.variable import Variable
 
 # Objects of these modules hold no variables of the user's, and lead far away. Containers are handled before.
 _FOREIGN = sys.stdlib_module_names | {"numpy", "jax", "jaxlib", "scipy", "matplotlib", "rich"}
-# Nor do tapes, traced functions, and what Keras notes of calls of layers: their variables are found elsewhere.
+# Nor do tapes, traced functions, and Keras's notes of calls: variables that they hold are found elsewhere.
 _WORKINGS = (
     "gradtape.core.",
     "gradtape.compiled.",

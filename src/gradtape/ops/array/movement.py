@@ -305,12 +305,15 @@ def stack(values: Iterable[TensorLike], axis: int = 0, name: str | None = "stack
         axis: the position of the new axis.
 
     Raises:
+        TypeError: if `values` is no list.
         ValueError: if there are none, or the shapes differ.
 
     >>> stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    if not isinstance(values, Iterable):
+        raise DTypeError(f"stack: values must be a list of tensors, not {values!r}")
     xs = together("stack", list(values))
     shapes = {x._array.shape for x in xs}
     if len(shapes) > 1:

@@ -79,11 +79,14 @@ def _gather(
         raise InvalidArgumentError(
             f"gather: batch_dims={batch_dims} does not fit axis {a} and indices of shape {at.shape}"
         )
-    return _of_any_lengths(_gathered(x, at, a, batch))
+    found = _gathered(x, at, a, batch)
+    if isinstance(at, RaggedTensor) and a and not batch:
+        return found  # in which each row has as many rows as there are of indices
+    return _of_any_lengths(found)
 
 
 def _of_any_lengths(x: Any) -> Any:
-    """A ragged tensor whose shape leaves the lengths of rows open, as TensorFlow's gather does."""
+    """A ragged tensor whose shape leaves the lengths of rows open, as most results of TensorFlow's gather do."""
     return ragged(_of_any_lengths(x._values), x._splits) if isinstance(x, RaggedTensor) else x
 
 

@@ -17,7 +17,7 @@ from ...engine.arrays import is_traced
 from ..array import movement
 from ..array.scatter import gather_nd, tensor_scatter_nd_update
 from ..known import afford, shape_known, static_number, static_shape
-from .sparse_tensor import SparseTensor, checked, in_order, places, positions
+from .sparse_tensor import SparseTensor, checked, elements, in_order, places, positions
 
 
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
@@ -212,7 +212,7 @@ def _chosen(sparse: SparseTensor, keep: np.ndarray, shift: Any, lengths: Sequenc
     """The elements at some places, with their indices shifted."""
     rows = np.flatnonzero(keep)
     indices = movement.gather(sparse.indices, rows) - np.asarray(shift, np.int64)
-    return SparseTensor(indices, movement.gather(sparse.values, rows), lengths)
+    return SparseTensor(indices, elements(sparse.values, rows), lengths)
 
 
 def slice(

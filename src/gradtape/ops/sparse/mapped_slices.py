@@ -11,13 +11,12 @@ from ...core import nest
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert_to_tensor
-from ..array.movement import gather
 from ..control.loops import checked_result, map_fn, result_spec, stacked_results
 from ..dispatch import extend
 from ..known import shape_known
 from ..scalars import function
 from .arrangement import concat, expand_dims
-from .sparse_tensor import SparseTensor, SparseTensorSpec
+from .sparse_tensor import SparseTensor, SparseTensorSpec, elements
 
 
 @extend(map_fn, SparseTensor)
@@ -58,7 +57,7 @@ def _slices(leaf: Any) -> Any:
     slices = []
     for i in range(leaf.lengths[0]):
         chosen = np.flatnonzero(indices[:, 0] == i)
-        values = gather(leaf.values, wrap(chosen))
+        values = elements(leaf.values, chosen)
         slices.append(SparseTensor(wrap(indices[chosen, 1:]), values, leaf.lengths[1:]))
     return slices
 

@@ -13,13 +13,12 @@ import numpy as np
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import wrap
 from ...core.types import DTypeLike, ShapeLike, TensorLike
-from ..array.movement import gather
 from ..known import shape_known
 from ..math.complexes import conj
 from ..math.segment import unsorted_segment_sum
 from ..scalars import boolean
 from .arrangement import transpose
-from .sparse_tensor import SparseTensor, checked, in_order, places
+from .sparse_tensor import SparseTensor, checked, elements, in_order, places
 
 CSRSparseMatrixToSparseTensor = namedtuple(
     "CSRSparseMatrixToSparseTensor", ["indices", "values", "dense_shape"]
@@ -113,7 +112,7 @@ def sparse_matrix_sparse_mat_mul(
         return SparseTensor(np.zeros((0, len(lengths)), np.int64), x.values[:0], lengths)
     at_x, at_y, flat = _pairs(name, x, y)
     found, which = np.unique(flat, return_inverse=True)
-    terms = gather(x.values, wrap(at_x)) * gather(y.values, wrap(at_y))
+    terms = elements(x.values, at_x) * elements(y.values, at_y)
     values = unsorted_segment_sum(terms, wrap(which.reshape(-1)), len(found))
     return SparseTensor(places(wrap(found), lengths), values, lengths)
 

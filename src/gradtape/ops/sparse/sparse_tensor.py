@@ -12,7 +12,9 @@ from ...core import dtypes
 from ...core.composite import CompositeSpec, CompositeTensor
 from ...core.dtypes import DType
 from ...core.errors import InvalidArgumentError
+from ...core.primitive import apply
 from ...core.shapes import TensorShape
+from ...core.slicing import gather_
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert, convert_to_tensor
@@ -256,6 +258,12 @@ def places(flat: Tensor, lengths: tuple[int, ...]) -> Tensor:
     return stack(columns, 1)
 
 
+def elements(values: Tensor, places: Any) -> Tensor:
+    """The values at some places. Their gradient is a tensor: `gather` of a vector would give `IndexedSlices`."""
+    result: Tensor = apply(gather_, (values, convert(places)), {"axis": -1})
+    return result
+
+
 def in_order(sparse: SparseTensor) -> SparseTensor:
     """The elements in row-major order."""
     from ..math.sorting import argsort
@@ -264,4 +272,4 @@ def in_order(sparse: SparseTensor) -> SparseTensor:
     if not is_traced(flat._array) and bool(np.all(flat._array[1:] >= flat._array[:-1])):
         return sparse
     order = argsort(flat, stable=True)
-    return SparseTensor(gather(sparse.indices, order), gather(sparse.values, order), sparse.lengths)
+    return SparseTensor(gather(sparse.indices, order), elements(sparse.values, order), sparse.lengths)

@@ -19,7 +19,7 @@ from ..linalg.products import matmul
 from ..math import functions, segment
 from ..scalars import boolean, choice, integer, number
 from .arrangement import retain, transpose
-from .sparse_tensor import SparseTensor, checked, in_order, places, positions
+from .sparse_tensor import SparseTensor, checked, elements, in_order, places, positions
 
 
 def add(a: Any, b: Any, threshold: TensorLike = 0) -> Any:
@@ -403,9 +403,7 @@ def bincount(
         counted = np.bincount(inverse, minlength=len(found)).astype(_count_dtype(values))
         totals: Tensor = wrap(np.minimum(counted, 1) if binary_output else counted)
     else:
-        totals = segment.unsorted_segment_sum(
-            movement.gather(amounts, np.flatnonzero(keep)), inverse, len(found)
-        )
+        totals = segment.unsorted_segment_sum(elements(amounts, np.flatnonzero(keep)), inverse, len(found))
     if height is None:
         return SparseTensor(found[:, None], totals, [width])
     return SparseTensor(np.stack([found // max(width, 1), found % max(width, 1)], 1), totals, [height, width])
