@@ -31,7 +31,7 @@ class Program:
     """A row: `run` makes of a model a function of no arguments, and says how many steps it takes.
 
     `run(backend, model)` returns None where a backend has no such program. `first` is what a user waits for, from the
-    model's first layer to the end of the first step; `models` is how often that is measured.
+    model's first layer to the end of what `until` names; `models` is how often that is measured.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Program:
     make: Callable[[], Model]
     run: Callable[[str, Model], tuple[Callable[[], object], int] | None]
     first: Callable[[Model], object] | None = None
+    until: str = "the first step"
     models: int = 3
 
 
@@ -284,7 +285,13 @@ PROGRAMS = {
     "compiled_loop": Program(6, "own loop, compiled: MLP, a step", mlp, loop(True)),
     "predict": Program(7, "predict: MLP, one row", mlp, predict_one),
     "lengths": Program(
-        9, "fit: BiLSTM, 12 lengths, a step", twelve_lengths, fit_lengths, fit_all_lengths, models=1
+        9,
+        "fit: BiLSTM, 12 lengths, a step",
+        twelve_lengths,
+        fit_lengths,
+        fit_all_lengths,
+        until="the end of an epoch",
+        models=1,
     ),
     "resnet": Program(
         10,

@@ -32,9 +32,9 @@ class KerasBench:
             (row for row in self.rows if not only or row.number in only), key=lambda row: row.number
         )
         self.first_steps = [
-            Row(row.number, row.name, f"{row.title.partition(',')[0]}: to the first step", "ms")
+            Row(row.number, row.name, f"{row.title.partition(',')[0]}: to {program.until}", "ms")
             for row in self.rows
-            if row.name in PROGRAMS and PROGRAMS[row.name].first
+            if (program := PROGRAMS.get(row.name)) and program.first
         ]
         self.processes: dict[str, Process] = {}
         for backend, python in pythons.items():
