@@ -29,7 +29,7 @@ def _range(low: Any, high: Any, bits: int, narrow: bool) -> tuple[Any, Any, Any]
     return (first - whole) * scale, (last - whole) * scale, scale
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, wide=True)
 def fake_quant(x, low, high, *, bits, narrow):
     """The nearest of the numbers from about `low` to about `high`; 0 if both are 0."""
     m = xp(x, low, high)
@@ -41,7 +41,7 @@ def fake_quant(x, low, high, *, bits, narrow):
     return m.where((low == 0) & (high == 0), x.dtype.type(0), number * scale)
 
 
-@primitive(elementwise=True)
+@primitive(elementwise=True, wide=True)
 def fake_quant_region(x, low, high, *, bits, narrow, region):
     """1 where x lies below, inside or above the range of `fake_quant`, else 0."""
     least, most, _ = _range(low, high, bits, narrow)
