@@ -798,7 +798,9 @@ def test_the_graph_of_a_concrete_function_lists_its_operations():
         graph.get_operation_by_name("Sum"),
     ]
     assert graph.get_operation_by_name("Const_1").get_attr("value") == 3.0
-    assert 'node {\n  name: "Mul"\n  op: "Mul"\n  input: "points"\n  input: "Add"\n' in str(graph.as_graph_def())
+    assert 'node {\n  name: "Mul"\n  op: "Mul"\n  input: "points"\n  input: "Add"\n' in str(
+        graph.as_graph_def()
+    )
     for name in ("nothing", "points:3"):
         with pytest.raises(KeyError, match=name.partition(":")[0]):
             graph.get_tensor_by_name(name)

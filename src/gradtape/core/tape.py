@@ -28,6 +28,7 @@ from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
 from .tensor import Tensor, key_of, next_key, wrap
 from .tensor_conversion import convert
+from .trace_errors import escape, is_escape
 from .types import Gradient
 from .variable import Variable
 
@@ -607,8 +608,13 @@ class GradientTape(Listener):
             if observers and all(isinstance(listener, Observer) for listener in here.tapes):
                 return sweep_observed(seeds, records, keys)
             return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
-        with np.errstate(all="ignore"):
-            return sweep_arrays(seeds, records, keys)
+        try:
+            with np.errstate(all="ignore"):
+                return sweep_arrays(seeds, records, keys)
+        except TypeError as error:
+            if is_escape(error):
+                raise escape(error) from None
+            raise
 
     def _end_recording(self) -> None:
         """Stop recording, if a question is asked inside the block; a persistent tape records the answer."""
