@@ -22,12 +22,25 @@ import numpy as np
 from ..core import nest
 from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
-from ..core.primitive import local
+from ..core.primitive import local, outside
 from ..core.settings import settings
 from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, SPECS, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
+from .arguments import (
+    PLAIN,
+    SPECS,
+    Arguments,
+    bind,
+    checked_signature,
+    closed_lengths,
+    example,
+    fit,
+    fit_one,
+    leaf_names,
+    open_lengths,
+    signature_text,
+)
 from .function_warnings import warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
@@ -289,6 +302,21 @@ class Function(Generic[P, R]):
         self._programs[arguments.key] = program
         return program
 
+    def _example(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        """A program to look at, which no call finds."""
+        from .program import Program
+
+        arguments = self._arguments(args, kwargs)
+
+        def run(inputs: list[Tensor]) -> Any:
+            args, kwargs = arguments.with_placeholders(inputs)
+            return self._converted(*args, **kwargs)
+
+        program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
+        program.prepare(program.read(arguments.leaves))
+        self._created_variables |= program.created_variables
+        return program
+
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         args, kwargs = bind(self.__name__, self._signature, args, kwargs)
         if self._input_signature is not None:
@@ -382,6 +410,28 @@ class Function(Generic[P, R]):
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
         return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures that the function was traced for: arguments, results and variables of each.
+
+        Args:
+            verbose: accepted; no effect.
+
+        >>> import gradtape as tf
+        >>> double = tf.function(lambda x: 2.0 * x)
+        >>> _ = double(tf.constant(1.0))
+        >>> print(double.pretty_printed_concrete_signatures())
+        <lambda>(x)
+          x: TensorSpec(shape=(), dtype=tf.float32, name=None)
+          returns: TensorSpec(shape=(), dtype=tf.float32, name=None)
+        """
+        return "\n\n".join(
+            signature_text(
+                self.__name__, self._signature, *p.arguments.signature(), p.outputs, p.variables.values()
+            )
+            for p in self._programs.values()
+            if p.arguments is not None
+        )
 
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
@@ -490,8 +540,18 @@ class ConcreteFunction:
         self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
         self._names = list(leaf_names(function._names, self._args, self._kwargs))
         self._programs: list[Program] = []
-        if _can_compile() and all(map(_is_known, given)):
-            self._find(*self._with([example(leaf) for leaf in given]))
+        if _can_compile() and not function._not_compilable and all(map(_is_known, given)):
+            self._try(*self._with([example(leaf) for leaf in given]))
+
+    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]] | None:
+        """`_find`; None if the function runs operation by operation, from now on."""
+        try:
+            return self._find(args, kwargs)
+        except NotCompilableError as error:
+            if self._function._jit_compile and not isinstance(error, UnknownShapeError):
+                raise
+            self._function._give_up(error)
+        return None
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
         program, leaves = self._function._find(args, kwargs)
@@ -517,9 +577,10 @@ class ConcreteFunction:
             for leaf, value in zip(self._leaves, values, strict=True)
         ]
         args, kwargs = self._with(leaves)
-        if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
-            return self._function(*args, **kwargs)
-        return self._function._run(*self._find(args, kwargs), args, kwargs)
+        found = None
+        if local.here.trace is None and not settings.run_functions_eagerly and _can_compile():
+            found = None if self._function._not_compilable else self._try(args, kwargs)
+        return self._function(*args, **kwargs) if found is None else self._function._run(*found, args, kwargs)
 
     def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """The leaves, if the arguments are those of the function; those that are no tensors may be left out."""
@@ -557,13 +618,94 @@ class ConcreteFunction:
 
     @property
     def structured_outputs(self) -> Any:
-        """The structure it returns, with `TensorSpec`s for tensors; None until it was compiled."""
-        return self._programs[0].outputs if self._programs else None
+        """The structure it returns, with `TensorSpec`s for tensors; None if only a call can tell."""
+        program = self._program
+        if program is None or not self._is_open:
+            return None if program is None else program.outputs
+        return nest.map_structure(_with_open_lengths, program.outputs)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether a length is open, so that it is looked at for an example."""
+        return not all(map(_is_known, self._specs))
+
+    @functools.cached_property
+    def _program(self) -> Program | None:
+        """The program to look at: where lengths are open, one that was traced for an example."""
+        if not _can_compile() or self._function._not_compilable:
+            return None
+        if not self._is_open:
+            return self._programs[0] if self._programs else None
+        if any(not isinstance(spec, TensorSpec) or spec.shape.rank is None for spec in self._specs):
+            return None
+        closed = [closed_lengths(leaf) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+        try:
+            with outside():
+                return self._function._example(*self._with([example(leaf) for leaf in closed]))
+        except (NotCompilableError, Specialize):
+            return None
+
+    @functools.cached_property
+    def graph(self) -> Any:
+        """The operations of the function, for looking at: a `GraphView`.
+
+        >>> import gradtape as tf
+        >>> concrete = tf.function(lambda x: tf.exp(x)).get_concrete_function(tf.TensorSpec((2,)))
+        >>> [op.name for op in concrete.graph.get_operations()]
+        ['x', 'Exp', 'Identity']
+        """
+        from .graph_view import GraphView
+
+        program = self._program
+        graph = None if program is None or program.executable is None else program.executable.graph
+        names: list[str] = []
+        if graph is not None:
+            count = len(graph.code.jaxpr.invars)
+            names = self._names if len(self._names) == count else [f"argument_{i}" for i in range(count)]
+        signature = self.structured_input_signature
+        return GraphView(self.name, names, graph, signature, self.structured_outputs, self._is_open)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs in the graph: the tensors among the arguments, and the variables that it reads."""
+        return list(self.graph.inputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The results in the graph."""
+        return list(self.graph.outputs)
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        """The variables that it reads, which are inputs without being arguments."""
+        return [variable.handle for variable in self.graph.variables]
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the results, in their structure."""
+        return nest.map_structure(lambda spec: getattr(spec, "shape", None), self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return nest.map_structure(lambda spec: getattr(spec, "dtype", None), self.structured_outputs)
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The arguments, results and variables, one to a line.
+
+        Args:
+            verbose: accepted; no effect.
+        """
+        signature = self._function._signature
+        return signature_text(
+            self.name, signature, self._args, self._kwargs, self.structured_outputs, self.variables
+        )
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables it reads or writes."""
-        found = {key: v for program in self._programs for key, v in program.variables.items()}
+        programs = self._programs or [p for p in [self._program] if p is not None]
+        found = {key: v for program in programs for key, v in program.variables.items()}
         return tuple(found.values())
 
     @property
@@ -577,6 +719,11 @@ class ConcreteFunction:
             for spec in self._specs
         )
         return f"<ConcreteFunction {self.name} for ({shown})>"
+
+
+def _with_open_lengths(leaf: Any) -> Any:
+    """The spec of a result of an example, with open lengths again."""
+    return TensorSpec(open_lengths(leaf.shape), leaf.dtype) if isinstance(leaf, TensorSpec) else leaf
 
 
 def _is_known(leaf: Any) -> bool:
