@@ -251,6 +251,8 @@ OBJECTS = _made_plainly() | OBJECTS
 UNMADE = {
     tf.io.FixedLenFeature,
     tf.io.FixedLenSequenceFeature,
+    tf.io.SparseFeature,
+    tf.io.VarLenFeature,
     tf.DType,
     tf.data.Iterator,
     tf.config.LogicalDevice,

@@ -58,10 +58,9 @@ def opened(operation: str, path: str, compression: str) -> Iterator[Any]:
         NotFoundError: if there is no such file.
         DataLossError: where the compressed data ends early or is damaged.
     """
-    with open_file(operation, path, "rb") as file:
+    with as_tensorflow_errors(operation, path), open_file(operation, path, "rb") as file:
         try:
-            with as_tensorflow_errors(operation, path):
-                yield decompressed(file, compression)
+            yield decompressed(file, compression)
         except BROKEN as error:
             raise DataLossError(
                 f"{operation}: the {compression} data of {path!r} is damaged: {error}"
