@@ -2,6 +2,7 @@
 
 from .names.missing import closed
 from .ops.array.creation import eye
+from .ops.linalg.banded import banded_triangular_solve, eigh_tridiagonal
 from .ops.linalg.determinants import det, logdet, slogdet
 from .ops.linalg.einsum import einsum, tensordot
 from .ops.linalg.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
@@ -36,6 +37,7 @@ from .ops.math.clip import global_norm
 __all__ = [
     "adjoint",
     "band_part",
+    "banded_triangular_solve",
     "cholesky",
     "cholesky_solve",
     "cross",
@@ -44,6 +46,7 @@ __all__ = [
     "diag_part",
     "eig",
     "eigh",
+    "eigh_tridiagonal",
     "eigvals",
     "eigvalsh",
     "einsum",

@@ -13,7 +13,7 @@ from ..core.errors import InvalidArgumentError
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
-from ..ops.known import afford, known
+from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, integer, text
 from ..ops.strings.texts import each
 from .contents import one_string, string_tensor, strings
@@ -259,3 +259,81 @@ def _from_values(dtype: dtypes.DType, values: list[Any]) -> np.ndarray:
     array = np.empty(len(values), dtype.numpy_dtype)
     array[:] = values
     return array
+
+
+def make_tensor_proto(
+    values: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> Any:
+    """Values as the message TensorProto.
+
+    Args:
+        values: numbers or texts: a value, an array, a tensor, or nested lists.
+        dtype: another dtype than that of the values.
+        shape: another shape; missing elements repeat the last one.
+        verify_shape: whether the values must have the shape themselves.
+        allow_broadcast: whether values of a shape that broadcasts are repeated; must not go with `verify_shape`.
+
+    Raises:
+        ValueError: if the values do not fit the shape, or both checks are asked for.
+
+    >>> make_ndarray(make_tensor_proto([1.0, 2.0]))
+    array([1., 2.], dtype=float32)
+    """
+    if verify_shape and allow_broadcast:
+        raise ValueError("make_tensor_proto: give verify_shape or allow_broadcast, not both")
+    kind = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+    array = known("make_tensor_proto", "values", convert(values, kind)._array)
+    if shape is None:
+        return tensor_message(array)
+    lengths = static_shape("make_tensor_proto: shape", shape)
+    count = int(np.prod(lengths, dtype=object))
+    if verify_shape and array.shape != lengths:
+        raise TypeError(
+            f"make_tensor_proto: the values have the shape {list(array.shape)}, not {list(lengths)}"
+        )
+    if allow_broadcast and array.ndim:
+        try:
+            afford("make_tensor_proto", lengths, array.dtype.itemsize)
+            return tensor_message(np.broadcast_to(array, lengths))
+        except ValueError:
+            raise ValueError(
+                f"make_tensor_proto: values of shape {list(array.shape)} do not broadcast to {list(lengths)}"
+            ) from None
+    if array.size > count or (count and not array.size):
+        raise ValueError(f"make_tensor_proto: {array.size} values do not fit the shape {list(lengths)}")
+    afford("make_tensor_proto", lengths, array.dtype.itemsize)
+    if array.size == count:
+        return tensor_message(array.reshape(lengths))
+    proto = tensor_message(array.reshape(-1))
+    del proto.tensor_shape.dim[:]
+    for length in lengths:
+        proto.tensor_shape.dim.add(size=length)
+    if array.dtype.kind != "O":
+        proto.tensor_content = b""
+        field = getattr(proto, _FIELDS[dtypes.of(array).name])
+        flat = array.reshape(-1)
+        if array.dtype.kind == "c":
+            flat = np.stack([flat.real, flat.imag], -1).reshape(-1)
+        field.extend((flat.view(np.uint16) if "half" in _FIELDS[dtypes.of(array).name] else flat).tolist())
+    return proto
+
+
+def make_ndarray(tensor: Any) -> np.ndarray:
+    """The array of a TensorProto.
+
+    Args:
+        tensor: the message, of gradtape or of TensorFlow.
+
+    Raises:
+        TypeError: if it is no TensorProto.
+
+    >>> make_ndarray(make_tensor_proto(7))
+    array(7, dtype=int32)
+    """
+    if not hasattr(tensor, "tensor_shape") or not hasattr(tensor, "tensor_content"):
+        raise TypeError(f"make_ndarray: takes a TensorProto, not {type(tensor).__name__}")
+    return message_array("make_ndarray", tensor)
