@@ -1,5 +1,7 @@
 """Random and stateful names that no table of results covers: fractional pools, shuffled indices, variables."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,8 +30,8 @@ def test_fractional_pools_pool_the_windows_they_report(smooth, overlapping, comp
             assert limits[0] == 0 and limits[-1] == length and (np.diff(limits) > 0).all()
         more = int(overlapping)
         expected = [
-            [reduce(x.numpy()[:, a : b + more, c : d + more], (1, 2)) for c, d in zip(columns, columns[1:])]
-            for a, b in zip(rows, rows[1:])
+            [reduce(x.numpy()[:, a : b + more, c : d + more], (1, 2)) for c, d in itertools.pairwise(columns)]
+            for a, b in itertools.pairwise(rows)
         ]
         np.testing.assert_allclose(found, np.moveaxis(np.array(expected), 2, 0), 1e-12)
         np.testing.assert_allclose(np.sum(slope), found.numpy().size, 1e-12)

@@ -28,7 +28,8 @@ def banded_triangular_solve(
 
     Args:
         bands: of shape (..., diagonals, n). If `lower`, the main diagonal is first and those below it follow; else
-            those above it come first, the farthest at the start, and the main one is last. Element j of each stands in row j.
+            those above it come first, the farthest at the start, and the main one is last. Element j of each
+            stands in row j.
         rhs: of shape (..., n, columns).
         lower: whether A has its bands at and below the main diagonal.
         adjoint: solve with the conjugate transpose of A.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -61,8 +62,8 @@ def fractional_avg_pool(
     Args:
         value, pooling_ratio, pseudo_random, overlapping, seed: as of `fractional_max_pool`.
 
-    >>> fractional_avg_pool([[[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]]], [1.0, 1.0, 3.0, 1.0], seed=1)[0].numpy().ravel()
-    array([2., 5.], dtype=float32)
+    >>> float(fractional_avg_pool([[[[1.0], [2.0], [3.0]]]], [1.0, 1.0, 3.0, 1.0], seed=1)[0])
+    2.0
     """
     return _pool("fractional_avg_pool", reduce_mean, value, pooling_ratio, pseudo_random, overlapping, seed)
 
@@ -88,8 +89,7 @@ def _pool(
         ends = _limits(length, count, smooth, draws)
         lead = (slice(None),) * axis
         windows = [
-            x[(*lead, slice(start, min(end + both, length)))]
-            for start, end in zip(ends, ends[1:], strict=False)
+            x[(*lead, slice(start, min(end + both, length)))] for start, end in itertools.pairwise(ends)
         ]
         x = stack([reduce(window, axis) for window in windows], axis)
         limits.append(wrap(np.array(ends, np.int64)))
