@@ -200,6 +200,8 @@ def test_it_reads_well():
         repr(tf.SparseTensorSpec([2, None], tf.int32)) == "SparseTensorSpec(TensorShape([2, None]), tf.int32)"
     )
     assert tf.SparseTensorSpec([3, None]).is_compatible_with(A)
+    assert not tf.SparseTensorSpec([2, None]).is_compatible_with(A)
+    assert not tf.SparseTensorSpec([3, None]).is_compatible_with(tf.ones((3, 4)))
     assert "dense_shape=tf.Tensor([3 4]" in repr(A)
     with pytest.raises(TypeError, match="takes a SparseTensor, not list"):
         sp.reorder([[1.0]])

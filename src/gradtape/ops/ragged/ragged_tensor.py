@@ -743,26 +743,9 @@ class RaggedTensorSpec(CompositeSpec):
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Return whether a ragged tensor, or the spec of one, has this shape, dtype and number of levels."""
-        other = spec_or_value._type_spec if isinstance(spec_or_value, RaggedTensor) else spec_or_value
-        if not self._ragged_rank and isinstance(other, (Tensor, TensorSpec)):
-            return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
-        return (
-            isinstance(other, RaggedTensorSpec)
-            and self._dtype is other._dtype
-            and self._ragged_rank == other._ragged_rank
-            and self._row_splits_dtype is other._row_splits_dtype
-            and self._shape.is_compatible_with(other._shape)
-        )
-
-    def most_specific_compatible_type(self, other: Any) -> RaggedTensorSpec:
-        """The narrowest spec that covers both.
-
-        Raises:
-            ValueError: if there is none.
-        """
-        if not isinstance(other, RaggedTensorSpec) or self._parts()[1:] != other._parts()[1:]:
-            raise ValueError(f"there is nothing that both {self} and {other} are")
-        return RaggedTensorSpec(self._shape.most_specific_compatible_shape(other._shape), *self._parts()[1:])
+        if not self._ragged_rank and isinstance(spec_or_value, (Tensor, TensorSpec)):
+            return TensorSpec(self._shape, self._dtype).is_compatible_with(spec_or_value)
+        return super().is_compatible_with(spec_or_value)
 
     def _parts(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype, self._flat_values_spec
