@@ -276,6 +276,26 @@ def test_branches_and_loops_carry_values_made_of_tensors(kind, compiled):
     np.testing.assert_allclose(values(run(-v)), 1.0 - v**4)
 
 
+@pytest.mark.parametrize("kind", COMPOSITES)
+def test_autograph_converts_statements_that_assign_values_made_of_tensors(kind):
+    make, values = COMPOSITES[kind]
+
+    def program(v, count):
+        x = make(v)
+        if tf.reduce_sum(v) > 0.0:
+            x = make(values(x) * 2.0)
+        for _ in tf.range(count):
+            x = make(values(x) * 3.0)
+        while tf.reduce_sum(values(x)) < 100.0:
+            x = make(values(x) + 10.0)
+        return x
+
+    v = tf.constant([1.0, 2.0, 3.0])
+    out = tf.function(program)(v, tf.constant(1))
+    assert type(out) is type(make(v))
+    np.testing.assert_allclose(values(out), 6.0 * v + 30.0)
+
+
 def test_branches_with_values_of_different_specs_are_refused():
     @tf.function
     def f(v):
