@@ -523,6 +523,7 @@ closed(
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
+        "saved_model": ".saved_model",
         "sets": ".sets",
         "signal": ".signal",
         "sparse": ".sparse",

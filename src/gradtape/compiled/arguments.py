@@ -146,16 +146,32 @@ class Arguments:
         """Whether an object among them is gone: no call can have these arguments again."""
         return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._templates)
 
+    def specs(self) -> Any:
+        """The positional and keyword arguments, with specs in place of tensors."""
+        parts = iter(
+            TensorSpec(self._parts[2 * i], self._parts[2 * i + 1])
+            if leaf is _TENSOR
+            else TensorSpec(leaf.shape, "string")
+            if type(leaf) is Text
+            else _value(leaf)
+            for i, leaf in enumerate(self._templates)
+        )
+        return nest.pack_sequence_as(self._structure, self._without_components(parts))
+
+    def _without_components(self, parts: Iterator[Any]) -> list[Any]:
+        """The leaves of the structure, with a spec in place of the parts of a sparse or ragged tensor."""
+        leaves: list[Any] = []
+        for place in range(len(nest.flatten(self._structure))):
+            spec = self._composites.get(place)
+            values = [next(parts) for _ in (spec._component_specs() if spec is not None else [None])]
+            leaves.append(values[0] if spec is None else spec)
+        return leaves
+
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name and description."""
         tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
         templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
-        leaves: list[Any] = []
-        for place in range(len(nest.flatten(self._structure))):
-            spec = self._composites.get(place)
-            parts = [next(templates) for _ in (spec._component_specs() if spec is not None else [None])]
-            leaves.append(parts[0] if spec is None else spec)
-        args, kwargs = nest.pack_sequence_as(self._structure, leaves)
+        args, kwargs = nest.pack_sequence_as(self._structure, self._without_components(templates))
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import logging
 import sys
 import threading
 import weakref
@@ -17,18 +16,14 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-import numpy as np
-
-from ..core import nest
-from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
-from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, SPECS, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
-from .function_warnings import warn_of_giving_up, warn_of_retracing
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit
+from .concrete_function import ConcreteFunction
+from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
 if TYPE_CHECKING:
@@ -37,8 +32,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
-
-logger = logging.getLogger("gradtape")
 
 _MANY = 5  # traces of one function, at which it warns
 
@@ -146,6 +139,7 @@ class Function(Generic[P, R]):
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
+        self._concrete: list[ConcreteFunction] = []  # those that were asked for
         self._lock = threading.RLock()
         self._methods: dict[
             int, tuple[Any, Function[..., Any]]
@@ -174,7 +168,7 @@ class Function(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
-        if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
+        if settings.run_functions_eagerly or self._not_compilable or not can_compile():
             return self._python_function(*args, **kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
@@ -354,7 +348,30 @@ class Function(Generic[P, R]):
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        concrete = ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        if not any(concrete.is_like(other) for other in self._concrete):
+            self._concrete.append(concrete)
+        return concrete
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The concrete functions that were asked for, and those for the signatures of calls.
+
+        (The name is TensorFlow's, for Keras.)
+        """
+        if self._input_signature is not None:
+            self.get_concrete_function()
+            return [*self._concrete]
+        found = [*self._concrete]
+        for program in [*self._programs.values()]:
+            assert program.arguments is not None
+            concrete = ConcreteFunction(self, *program.arguments.specs())
+            if not any(concrete.is_like(other) for other in found):
+                found.append(concrete)
+        return found
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
+        """The concrete functions by number, as TensorFlow names them for Keras."""
+        return {f"trace_{i}": each for i, each in enumerate(self._list_all_concrete_functions())}
 
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
@@ -440,145 +457,3 @@ def _name_of(python_function: Any) -> str:
     while isinstance(python_function, functools.partial):
         python_function = python_function.func
     return getattr(python_function, "__name__", type(python_function).__name__)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# One signature
-
-
-class ConcreteFunction:
-    """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
-
-    def __init__(self, function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._function = function
-        self.name = function.__name__
-        given = nest.flatten((args, kwargs))
-        self._leaves = [
-            type_spec_from_value(leaf) if isinstance(leaf, (Tensor, CompositeTensor)) else leaf
-            for leaf in given
-        ]
-        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, SPECS)]
-        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
-        self._names = list(leaf_names(function._names, self._args, self._kwargs))
-        self._programs: list[Program] = []
-        if _can_compile() and all(map(_is_known, given)):
-            self._find(*self._with([example(leaf) for leaf in given]))
-
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
-        program, leaves = self._function._find(args, kwargs)
-        if program not in self._programs:
-            self._programs.append(program)
-        return program, leaves
-
-    def _with(self, leaves: list[Any]) -> Any:
-        return nest.pack_sequence_as((self._args, self._kwargs), leaves)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it as the function is called, or with its tensors alone, in order or by their specs' names.
-
-        Raises:
-            TypeError: if the arguments are neither.
-        """
-        values = self._as_called(args, kwargs)
-        if values is None:
-            named = iter(self._by_name(args, kwargs))
-            values = [next(named) if isinstance(leaf, SPECS) else leaf for leaf in self._leaves]
-        leaves = [
-            fit_one(self.name, leaf, value) if isinstance(leaf, SPECS) else value
-            for leaf, value in zip(self._leaves, values, strict=True)
-        ]
-        args, kwargs = self._with(leaves)
-        if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
-            return self._function(*args, **kwargs)
-        return self._function._run(*self._find(args, kwargs), args, kwargs)
-
-    def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """The leaves, if the arguments are those of the function; those that are no tensors may be left out."""
-        signature = self._function._signature
-        if signature is None:
-            return None
-        compiled = signature.bind(*self._args, **self._kwargs)
-        try:
-            given = signature.bind_partial(*args, **kwargs)
-            given.arguments = compiled.arguments | given.arguments
-            structure = given.args, given.kwargs
-            nest.assert_same_structure((self._args, self._kwargs), structure)
-        except (TypeError, ValueError):
-            return None
-        leaves = nest.flatten(structure)
-        pairs = zip(self._leaves, leaves, strict=True)
-        return leaves if all(_is_like(mine, leaf) for mine, leaf in pairs) else None
-
-    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The values for the specs, by position or name."""
-        rest = self._names[len(args) :]
-        if len(args) > len(self._names) or sorted(rest) != sorted(kwargs):
-            wanted = ", ".join(f"{n}: {spec}" for n, spec in zip(self._names, self._specs))
-            raise TypeError(
-                f"the concrete function {self.name} takes {wanted or 'no tensors'}; it was given {len(args)} arguments"
-                + (f" and {', '.join(kwargs)}" if kwargs else "")
-                + ". What is no tensor must be as it was when the function was compiled"
-            )
-        return [*args, *[kwargs[name] for name in rest]]
-
-    @property
-    def structured_input_signature(self) -> tuple[Any, ...]:
-        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
-        return self._args, self._kwargs
-
-    @property
-    def structured_outputs(self) -> Any:
-        """The structure it returns, with `TensorSpec`s for tensors; None until it was compiled."""
-        return self._programs[0].outputs if self._programs else None
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables it reads or writes."""
-        found = {key: v for program in self._programs for key, v in program.variables.items()}
-        return tuple(found.values())
-
-    @property
-    def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among the variables."""
-        return tuple(v for v in self.variables if v.trainable)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{spec.dtype.name}{list(spec.shape)}" if isinstance(spec, TensorSpec) else str(spec)
-            for spec in self._specs
-        )
-        return f"<ConcreteFunction {self.name} for ({shown})>"
-
-
-def _is_known(leaf: Any) -> bool:
-    """Return whether a function can be traced for an argument: a value, or a spec of tensors of one shape."""
-    return not isinstance(leaf, SPECS) or (isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined())
-
-
-def _is_like(compiled: Any, leaf: Any) -> bool:
-    """Return whether an argument can stand for one that a function was compiled for: a tensor, or the same value."""
-    if isinstance(leaf, SPECS):
-        return False
-    if isinstance(compiled, Variable) and isinstance(leaf, Variable):
-        wanted = compiled.shape, compiled.dtype, compiled.trainable
-        return wanted == (leaf.shape, leaf.dtype, leaf.trainable)
-    return isinstance(compiled, SPECS) or compiled is leaf or bool(compiled == leaf)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# JAX
-
-
-@functools.cache
-def _can_compile() -> bool:
-    """Return whether JAX is installed; warn once if it is not."""
-    if find_spec("jax") is not None:
-        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
-        import jax  # noqa: F401
-
-        np.random.set_state(state)  # noqa: NPY002
-        return True
-    logger.warning(
-        "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"
-    )
-    return False
