@@ -416,6 +416,7 @@ __all__ = [
     "reverse_sequence",
     "roll",
     "round",
+    "saved_model",
     "scalar_mul",
     "scan",
     "scatter_nd",

@@ -327,7 +327,8 @@ def example(spec: Any) -> Any:
     """A tensor like a spec; anything else as it is."""
     if not isinstance(spec, TensorSpec):
         return spec
-    return wrap(np.broadcast_to(np.zeros((), spec.dtype.numpy_dtype), tuple(spec.shape)))
+    zero = np.array(b"", object) if spec.dtype.name == "string" else np.zeros((), spec.dtype.numpy_dtype)
+    return wrap(np.broadcast_to(zero, tuple(spec.shape)))
 
 
 def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:

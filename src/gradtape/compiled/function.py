@@ -349,9 +349,10 @@ class Function(Generic[P, R]):
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
         concrete = ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
-        if not any(concrete.is_like(other) for other in self._concrete):
+        known = next((other for other in self._concrete if concrete.is_like(other)), None)
+        if known is None:
             self._concrete.append(concrete)
-        return concrete
+        return known or concrete
 
     def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
         """The concrete functions that were asked for, and those for the signatures of calls.

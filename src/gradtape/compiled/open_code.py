@@ -33,7 +33,9 @@ _CALLS = {
 }
 
 
-def evaluate(lengths: OpenLengths, jaxprs: Sequence[Any], constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+def evaluate(
+    lengths: OpenLengths, jaxprs: Sequence[Any], constants: Sequence[Any], inputs: Sequence[Any]
+) -> list[Any]:
     """The results of code that was traced once for each sample, for arrays with symbols as lengths.
 
     Args:
@@ -62,7 +64,9 @@ class _Evaluation:
         waiting = [list(reversed(j.eqns)) for j in self._jaxprs]
         while any(waiting):
             self._step([rest.pop() for rest in self._aligned(waiting)])
-        return [self._read(atoms, "the results") for atoms in zip(*[j.outvars for j in self._jaxprs], strict=True)]
+        return [
+            self._read(atoms, "the results") for atoms in zip(*[j.outvars for j in self._jaxprs], strict=True)
+        ]
 
     def _aligned(self, waiting: list[list[Any]]) -> list[list[Any]]:
         """The equations that are left, last to first, with slices that were left out because they are the whole array.
@@ -108,7 +112,9 @@ class _Evaluation:
     def _read(self, atoms: Sequence[Any], where: str) -> Any:
         if all(isinstance(a, Literal) for a in atoms):
             values = [a.val for a in atoms]
-            if all(type(v) is type(values[0]) and np.array_equal(v, values[0], equal_nan=True) for v in values):
+            if all(
+                type(v) is type(values[0]) and np.array_equal(v, values[0], equal_nan=True) for v in values
+            ):
                 if np.asarray(values[0]).tobytes() == np.asarray(values[-1]).tobytes():
                     return values[0]
             return constant(self._lengths, [np.asarray(a.val, a.aval.dtype) for a in atoms], where)
@@ -142,7 +148,9 @@ class _Evaluation:
         first = values[0]
         if all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
             return self._lengths.length(values, where)
-        if isinstance(first, (tuple, list)) and all(type(v) is type(first) and len(v) == len(first) for v in values):
+        if isinstance(first, (tuple, list)) and all(
+            type(v) is type(first) and len(v) == len(first) for v in values
+        ):
             parts = [self._parameter(part, where) for part in zip(*values, strict=True)]
             return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
         if isinstance(first, (Jaxpr, ClosedJaxpr)):
@@ -217,16 +225,33 @@ class _WholeSlice:
 
 
 def _loop(step: Any, carry: list[Any], rows: list[Any], length: Any, reverse: bool) -> list[Any]:
-    """`lax.scan` of an open length, which JAX does not take: a loop that writes its results into arrays."""
-    one = jax.eval_shape(step, carry, [row[0] for row in rows])[1]
-    stacked = [jnp.zeros((length, *part.shape), part.dtype) for part in one]
+    """`lax.scan` of an open length, which JAX does not take: a loop that writes its results into arrays.
+
+    An array that may be empty gets one more row, which is not used: JAX takes no row of an array without rows.
+    """
+    one = jax.eval_shape(step, carry, [jax.ShapeDtypeStruct(row.shape[1:], row.dtype) for row in rows])[1]
+    more = 0 if _has_rows(length) else 1
+    rows = [
+        lax.pad(row, np.zeros((), row.dtype), [(0, more, 0), *[(0, 0, 0)] * (row.ndim - 1)]) for row in rows
+    ]
+    stacked = [jnp.zeros((length + more, *part.shape), part.dtype) for part in one]
     count = jnp.asarray(length)
 
     def body(i: Any, state: Any) -> Any:
         carry, stacked = state
         at = count - 1 - i if reverse else i
         carry, parts = step(carry, [lax.dynamic_index_in_dim(row, at, keepdims=False) for row in rows])
-        return carry, [lax.dynamic_update_index_in_dim(s, p, at, 0) for s, p in zip(stacked, parts, strict=True)]
+        return carry, [
+            lax.dynamic_update_index_in_dim(s, p, at, 0) for s, p in zip(stacked, parts, strict=True)
+        ]
 
     carry, stacked = lax.fori_loop(jnp.zeros_like(count), count, body, (carry, stacked))
-    return [*carry, *stacked]
+    return [*carry, *[lax.slice_in_dim(s, 0, length) for s in stacked]]
+
+
+def _has_rows(length: Any) -> bool:
+    """Return whether a length is surely one or more."""
+    try:
+        return bool(length >= 1)
+    except jax.errors.InconclusiveDimensionOperation:
+        return False

@@ -28,7 +28,9 @@ def constant(lengths: OpenLengths, arrays: Sequence[Any], where: str) -> Any:
     first = arrays[0]
     if all(a.shape == first.shape and a.tobytes() == first.tobytes() for a in arrays):
         return first
-    shape = tuple(lengths.length(n, f"the length of a constant in {where}") for n in zip(*[a.shape for a in arrays]))
+    shape = tuple(
+        lengths.length(n, f"the length of a constant in {where}") for n in zip(*[a.shape for a in arrays])
+    )
     for pattern in (_uniform, _even, _band):
         built = pattern(lengths, arrays, shape)
         if built is not None:
@@ -65,7 +67,8 @@ def _over_length(lengths: OpenLengths, values: list[Any]) -> Build | None:
         for over in (float(values[0]) * numbers[0], round(float(values[0]) * numbers[0])):
             with np.errstate(all="ignore"):
                 same = all(
-                    np.divide(dtype.type(over), dtype.type(n)) == v for v, n in zip(values, numbers, strict=True)
+                    np.divide(dtype.type(over), dtype.type(n)) == v
+                    for v, n in zip(values, numbers, strict=True)
                 )
             if same and over:
                 factor = dtype.type(over)
@@ -83,7 +86,9 @@ def _root(lengths: OpenLengths, values: list[Any]) -> Build | None:
             continue
         numbers = lengths.values(length)
         if all(n > 0 and dtype.type(n**power) == v for v, n in zip(values, numbers, strict=True)):
-            return lambda power=power, length=length: (jnp.asarray(length).astype("float64") ** power).astype(dtype)
+            return lambda power=power, length=length: (jnp.asarray(length).astype("float64") ** power).astype(
+                dtype
+            )
     return None
 
 
@@ -103,7 +108,9 @@ def _even(lengths: OpenLengths, arrays: list[Any], shape: tuple[Any, ...]) -> Bu
     for a in arrays:
         start = a[(0,) * a.ndim]
         axes = [np.eye(a.ndim, dtype=int)[i] for i in range(a.ndim)]
-        steps.append([a[tuple(at)] - start if n > 1 else a.dtype.type(0) for at, n in zip(axes, a.shape, strict=True)])
+        steps.append(
+            [a[tuple(at)] - start if n > 1 else a.dtype.type(0) for at, n in zip(axes, a.shape, strict=True)]
+        )
         starts.append(start)
         if not np.array_equal(_grown(np, start, steps[-1], a.shape, a.dtype), a):
             return None
@@ -112,7 +119,9 @@ def _even(lengths: OpenLengths, arrays: list[Any], shape: tuple[Any, ...]) -> Bu
     if start_code is None or None in step_codes:
         return None
     dtype = arrays[0].dtype
-    return lambda: _grown(jnp, start_code(), [code() for code in step_codes if code is not None], shape, dtype)
+    return lambda: _grown(
+        jnp, start_code(), [code() for code in step_codes if code is not None], shape, dtype
+    )
 
 
 def _grown(xp: Any, start: Any, steps: list[Any], shape: tuple[Any, ...], dtype: Any) -> Any:
@@ -150,7 +159,9 @@ def _edges(inside: Any, difference: Any) -> tuple[int | None, int | None] | None
     """The least and largest column minus row of a band, None where it reaches the corner; None if it is no band."""
     kept = difference[inside.reshape((-1, *inside.shape[-2:]))[0]]
     least, most = int(kept.min()), int(kept.max())
-    if not np.array_equal(inside, np.broadcast_to((difference >= least) & (difference <= most), inside.shape)):
+    if not np.array_equal(
+        inside, np.broadcast_to((difference >= least) & (difference <= most), inside.shape)
+    ):
         return None
     return (
         None if least == difference.min() else least,

@@ -38,9 +38,12 @@ class OpenLengths:
 
     def __init__(self, axes: dict[str, int]) -> None:
         names = list(axes)
-        self.symbols = dict(zip(names, jax.export.symbolic_shape(",".join(names)) if names else (), strict=True))
+        self.symbols = dict(
+            zip(names, jax.export.symbolic_shape(",".join(names)) if names else (), strict=True)
+        )
         self.samples = {
-            name: tuple(n + 6 * i for n in (_AXES if axes[name] else _BATCHES)) for i, name in enumerate(names)
+            name: tuple(n + 6 * i for n in (_AXES if axes[name] else _BATCHES))
+            for i, name in enumerate(names)
         }
         self._known: dict[tuple[int, ...], Any] = {}
         for symbol in self.symbols.values():
@@ -78,12 +81,13 @@ class OpenLengths:
         return self._fit_blocks(numbers)
 
     def _fit_blocks(self, numbers: tuple[int, ...]) -> Any:
-        """The number of blocks of two or four for the multiple of a length, of which the last may not be full."""
+        """The number of blocks of two or four in the multiple of a length, with the last one if it is not full, or without."""
         for (values, length), size in itertools.product(list(self._candidates()), (2, 4)):
-            factor = round(size * (numbers[-1] - numbers[0]) / (values[-1] - values[0])) if values[-1] > values[0] else 0
-            for f in (factor - 1, factor, factor + 1):
-                if f > 0 and all(-(-f * v // size) == n for v, n in zip(values, numbers, strict=True)):
-                    return (f * length + size - 1) // size
+            step = values[-1] - values[0]
+            factor = round(size * (numbers[-1] - numbers[0]) / step) if step else 0
+            for f, rest in itertools.product((factor - 1, factor, factor + 1), (0, size - 1)):
+                if f > 0 and all((f * v + rest) // size == n for v, n in zip(values, numbers, strict=True)):
+                    return (f * length + rest) // size
         return None
 
     def _candidates(self) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -92,7 +92,10 @@ class SampledFunction:
     def kinds(self) -> list[Kind]:
         """Shapes, with names of open lengths, and dtypes of the tensors that the function takes."""
         return [
-            (tuple(n if name is None else name for n, name in zip(spec.shape, names, strict=True)), spec.dtype)
+            (
+                tuple(n if name is None else name for n, name in zip(spec.shape, names, strict=True)),
+                spec.dtype,
+            )
             for spec, names in zip(self.specs, self.names, strict=True)
         ]
 
@@ -104,10 +107,17 @@ class SampledFunction:
     def trace(self, run: Callable[[list[Tensor]], Any], kinds: list[Kind]) -> list[FunctionGraph]:
         """Trace a function of tensors of these kinds, once for each sample of the lengths."""
         graphs = []
-        for i in range(SAMPLES if self.is_open else 1):
-            shapes = [[n if isinstance(n, int) else self._sample(n, i) for n in shape] for shape, _ in kinds]
-            leaves = [example(TensorSpec(s, dtype)) for s, (_, dtype) in zip(shapes, kinds, strict=True)]
-            graphs.append(self._program.trace(run, leaves))
+        here = local.here
+        before, here.any_length = here.any_length, self.is_open
+        try:
+            for i in range(SAMPLES if self.is_open else 1):
+                shapes = [
+                    [n if isinstance(n, int) else self._sample(n, i) for n in shape] for shape, _ in kinds
+                ]
+                leaves = [example(TensorSpec(s, dtype)) for s, (_, dtype) in zip(shapes, kinds, strict=True)]
+                graphs.append(self._program.trace(run, leaves))
+        finally:
+            here.any_length = before
         self.function._created_variables |= self._program.created_variables
         return graphs
 

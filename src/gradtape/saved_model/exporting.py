@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend import source_info_util
 
 from ..compiled.buffers import x64
-from ..compiled.function import Function
+from ..compiled.concrete_function import ConcreteFunction
 from ..compiled.function_graph import FunctionGraph
 from ..compiled.jaxprs import calls_python, inner_code, replaced
 from ..compiled.open_code import evaluate
@@ -32,6 +32,10 @@ from ..core.variable import Variable
 from ..engine.arrays import is_traced
 
 ORDERS = 2  # how many times a saved function can be differentiated
+_LARGE = (
+    3000  # operations of a gradient, from which on its own gradient is not saved: it takes minutes to trace
+)
+_SMALL = 1024  # bytes: smaller constants are part of the program
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
@@ -40,7 +44,9 @@ class Program(NamedTuple):
 
     code: bytes
     platforms: tuple[str, ...]
-    inputs: list[tuple[str, Any]]  # ("constant", array), ("variable", Variable), ("seed", None), ("argument", position)
+    inputs: list[
+        tuple[str, Any]
+    ]  # ("constant", array), ("variable", Variable), ("seed", None), ("argument", position)
     gives: list[bool]  # of a gradient: which sources it has a gradient of
 
 
@@ -74,16 +80,24 @@ class ExportedTrace:
         self.results = self._kinds(graphs)
         self.no_more = f"it was saved with gradients up to order {orders}"
         run, kinds, results = sampled.run, sampled.kinds, self.results
-        for _ in range(orders):
+        for order in range(orders):
+            if order and len(graphs[0].code.jaxpr.eqns) > _LARGE:
+                self.no_more = (
+                    "the program of its gradient is large, and the next one would be several times as large"
+                )
+                break
             sources = [i for i, (_, dtype) in enumerate(kinds) if dtype.has_gradients]
             targets = [i for i, (_, dtype) in enumerate(results) if dtype.has_gradients]
             if not targets or not (sources or self.variables):
                 self.no_more = "nothing that it computes has a gradient"
                 break
-            run, kinds = _pullback(run, len(kinds), sources, targets, self.variables), [
-                *kinds,
-                *[results[i] for i in targets],
-            ]
+            run, kinds = (
+                _pullback(run, len(kinds), sources, targets, self.variables),
+                [
+                    *kinds,
+                    *[results[i] for i in targets],
+                ],
+            )
             gives: list[list[bool]] = []
             try:
                 graphs = sampled.trace(_connected(run, gives), kinds)
@@ -99,7 +113,10 @@ class ExportedTrace:
         """The shapes, with expressions for open lengths, and dtypes of the results."""
         lengths = self.sampled.lengths
         return [
-            (tuple(lengths.length(n, "a result") for n in _three(zip(*[s.shape for s in specs]))), specs[0].dtype)
+            (
+                tuple(lengths.length(n, "a result") for n in _three(zip(*[s.shape for s in specs]))),
+                specs[0].dtype,
+            )
             for specs in zip(*[g.outputs for g in graphs], strict=True)
         ]
 
@@ -126,9 +143,9 @@ class ExportedTrace:
             return Program(bytes(exported.serialize(vjp_order=0)), exported.platforms, inputs, [])
 
     def _inputs(self, graphs: list[FunctionGraph], count: int) -> list[tuple[str, Any]]:
-        """The inputs of the program: constants that are the same for all lengths are the first."""
+        """The inputs of the program: large constants that are the same for all lengths are the first."""
         code = graphs[0].code
-        kept = [a for a in zip(*[g.code.constants for g in graphs], strict=True) if _all_equal(a)]
+        kept = [a for a in zip(*[g.code.constants for g in graphs], strict=True) if _is_input(a)]
         constants = [("constant", np.asarray(arrays[0])) for arrays in kept]
         seed = [("seed", None)] if code.random else []
         variables = [("variable", graphs[0].reads[key]) for key in code.variables]
@@ -150,13 +167,17 @@ class ExportedTrace:
         _same(self.sampled, [[m if m[0] != "constant" else m[0] for m in code.meanings] for code in codes])
 
         def function(*arrays: Any) -> Any:
-            given = [iter([a for a, (kind, _) in zip(arrays, inputs, strict=True) if kind == k]) for k in _KINDS]
+            given = [
+                iter([a for a, (kind, _) in zip(arrays, inputs, strict=True) if kind == k]) for k in _KINDS
+            ]
             constants, seeds, variables, arguments = given
             seed = next(seeds, None)
             state = dict(zip(codes[0].variables, variables, strict=True))
             numbers = []
             for same in zip(*[code.constants for code in codes], strict=True):
-                numbers.append(next(constants) if _all_equal(same) else constant(lengths, same, "the function"))
+                numbers.append(
+                    next(constants) if _is_input(same) else constant(lengths, same, "the function")
+                )
             bound = codes[0].bound_constants(state, numbers, seed)
             if len(jaxprs) == 1:
                 return jax.core.eval_jaxpr(jaxprs[0], bound, *arguments)
@@ -193,9 +214,11 @@ def _three(columns: Any) -> Any:
     return [column if len(column) > 1 else column * 3 for column in columns]
 
 
-def _all_equal(arrays: Any) -> bool:
+def _is_input(arrays: Any) -> bool:
+    """Return whether a constant is an input of the program: if it is large, and the same for all lengths."""
     first = np.asarray(arrays[0])
-    return all(a.shape == first.shape and np.asarray(a).tobytes() == first.tobytes() for a in arrays)
+    same = all(a.shape == first.shape and np.asarray(a).tobytes() == first.tobytes() for a in arrays)
+    return same and first.nbytes > _SMALL
 
 
 def _same(sampled: SampledFunction, values: list[Any]) -> Any:
@@ -205,8 +228,10 @@ def _same(sampled: SampledFunction, values: list[Any]) -> Any:
     return values[0]
 
 
-def exported_trace(function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], orders: int) -> ExportedTrace:
-    """The programs of a function for these arguments, specs for tensors among them.
+def exported_trace(
+    concrete: ConcreteFunction, args: tuple[Any, ...], kwargs: dict[str, Any], orders: int
+) -> ExportedTrace:
+    """The programs of a concrete function; of one that takes tensors of any rank, for arguments of one rank.
 
     Of the ways to name open lengths, the most general one that works is taken.
 
@@ -214,9 +239,9 @@ def exported_trace(function: Function[..., Any], args: tuple[Any, ...], kwargs: 
         NotCompilableError: if the function cannot be saved.
         Exception: what the function raises when it is traced.
     """
-    way = 0
+    traced = vars(concrete).get("_sampled")  # if Keras has asked for variables
+    sampled = traced or SampledFunction(concrete._function, args, kwargs)
     while True:
-        sampled = SampledFunction(function, args, kwargs, way)
         try:
             return ExportedTrace(sampled, orders)
         except LengthError as error:
@@ -225,7 +250,7 @@ def exported_trace(function: Function[..., Any], args: tuple[Any, ...], kwargs: 
                     f"{sampled.name} cannot be saved for open lengths, as in {[str(s) for s in sampled.specs]}: {error}. "
                     "Give the lengths in the signature"
                 ) from error
-            way = sampled.way + 1
+        sampled = SampledFunction(concrete._function, args, kwargs, sampled.way + 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -285,7 +310,9 @@ def _without_checks(jaxpr: Any, outvars: list[Any], keep: bool) -> tuple[Any, li
         if eqn.primitive.name != "cond" or eqn.outvars or not eqn.effects:
             eqns.append(eqn)
             continue
-        (fails_at, *more) = [i for i, b in enumerate(eqn.params["branches"]) if calls_python(b.jaxpr)] or [None]
+        (fails_at, *more) = [i for i, b in enumerate(eqn.params["branches"]) if calls_python(b.jaxpr)] or [
+            None
+        ]
         if fails_at is None or more:
             eqns.append(eqn)
             continue

@@ -36,13 +36,15 @@ class LoadedCallable(LoadedObject):
         return vars(self)["__call__"](*args, **kwargs)
 
 
-def load(export_dir: PathLike, tags: str | Iterable[str] | None = None, options: LoadOptions | None = None) -> Any:
+def load(
+    export_dir: PathLike, tags: str | Iterable[str] | None = None, options: LoadOptions | None = None
+) -> Any:
     """Load what `save` saved: an object with the same attributes, whose functions can be called and differentiated.
 
     Args:
         export_dir: the folder.
         tags: accepted if it is 'serve'.
-        options: accepted; no effect.
+        options: a `LoadOptions`.
 
     Returns:
         An object whose `signatures` are functions of named tensors. Its lists, tuples and dicts are plain ones.
@@ -71,11 +73,18 @@ def load(export_dir: PathLike, tags: str | Iterable[str] | None = None, options:
     >>> line.signatures["serving_default"](x=tf.constant([1.0]))["y"].numpy()
     array([3.], dtype=float32)
     """
-    if tags is not None and {tags} if isinstance(tags, str) else set(tags or [SERVING]) != {SERVING}:
-        raise ValueError(f"saved_model.load: a saved model has the tag {SERVING!r} alone, not {tags!r}: leave it out")
+    wanted = [tags] if isinstance(tags, str) else [SERVING] if tags is None else list(tags)
+    if set(wanted) != {SERVING}:
+        raise ValueError(
+            f"saved_model.load: a saved model has the tag {SERVING!r} alone, not {tags!r}: leave it out"
+        )
     files = folder.Folder(Path(os.fspath(export_dir)))
     with files.checking():
-        return Loader(files).root()
+        loader = Loader(files)
+        root = loader.root()
+        if options is not None and options.experimental_load_function_aliases:
+            root.function_aliases = loader.aliases()
+        return root
 
 
 class Loader:
@@ -106,6 +115,10 @@ class Loader:
             {name: self._signature(name, about) for name, about in self._files.model["signatures"].items()}
         )
         return root
+
+    def aliases(self) -> dict[str, Any]:
+        """The functions to which `SaveOptions` gave other names."""
+        return {name: self._restored(about) for name, about in self._files.model["aliases"].items()}
 
     # -- objects ------------------------------------------------------------------------------------------------------
 
@@ -163,7 +176,9 @@ class Loader:
             thing.extend(self._made[child] for _, child in _in_order(children))
         elif isinstance(thing, dict):
             keys = self._objects[number].get("keys", {})
-            thing.update((decode(keys[n]) if n in keys else n, self._made[child]) for n, child in children.items())
+            thing.update(
+                (decode(keys[n]) if n in keys else n, self._made[child]) for n, child in children.items()
+            )
         elif isinstance(thing, LoadedObject):
             for name, child in children.items():
                 if name.startswith("__") and name != "__call__":

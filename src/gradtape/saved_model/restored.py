@@ -14,19 +14,25 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..compiled.arguments import bind, fit_one
+from ..compiled.function_warnings import can_compile
 from ..core import dtypes, nest
 from ..core.custom import record_custom
-from ..core.errors import InvalidArgumentError, UnimplementedError
+from ..core.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from ..core.primitive import local
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
-from ..core.tensor import Tensor, array_of, wrap
+from ..core.tensor import Tensor, array_of, device_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine import host
 
 # The calls of libraries that a program may contain: those that JAX promises to keep. Others could run any code.
 _CUSTOM_CALL = re.compile(r'custom_call\s*@"?([\w.$-]+)|call_target_name\s*=\s*"([^"]*)"')
+
+
+_KERNELS = frozenset(
+    ("mosaic_gpu_v2", "tf.call_tf_function", "tpu_custom_call")
+)  # they contain code of any kind
 
 
 class LoadedProgram:
@@ -50,6 +56,10 @@ class LoadedProgram:
     @functools.cached_property
     def exported(self) -> Any:
         """The program as an object of JAX's."""
+        if not can_compile():
+            raise FailedPreconditionError(
+                f"the loaded function {self.name} needs JAX: pip install 'gradtape[xla]'"
+            )
         import jax.export
 
         try:
@@ -95,7 +105,7 @@ class LoadedProgram:
 def _kept_calls() -> frozenset[str]:
     from jax._src.export import _export
 
-    return frozenset(_export._CUSTOM_CALL_TARGETS_GUARANTEED_STABLE)
+    return frozenset(_export._CUSTOM_CALL_TARGETS_GUARANTEED_STABLE) - _KERNELS
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -179,7 +189,9 @@ class LoadedConcreteFunction:
         args, kwargs = bind(self.name, self.parameters, args, kwargs)
         tensors = self.match(args, kwargs, convert_values=True)
         if tensors is None:
-            raise TypeError(f"the loaded function {self.name} takes {self.described()}, and was given others: {args}, {kwargs}")
+            raise TypeError(
+                f"the loaded function {self.name} takes {self.described()}, and was given others: {args}, {kwargs}"
+            )
         return self.call(tensors)
 
     def match(self, args: Any, kwargs: Any, convert_values: bool) -> list[Tensor] | None:
@@ -202,7 +214,7 @@ class LoadedConcreteFunction:
     def call(self, tensors: list[Tensor]) -> Any:
         """Call the function on its tensors; return what it returns."""
         self._check_lengths(tensors)
-        values = {v._key: v._read() for v in self.variables}
+        values = {v._key: _value(v) for v in self.variables}
         seed = _seed() if any(isinstance(what, str) for what in self.programs[0].inputs) else None
         results = iter(self._level(0, tensors, values, seed))
         return nest.map_structure(lambda spec: None if spec is None else next(results), self.outputs)
@@ -246,8 +258,15 @@ class LoadedConcreteFunction:
         conditions = found[count + len(self.written) :]
         for condition, (fails_at, line) in zip(conditions, self.checks, strict=True):
             self._check(condition, fails_at, line)
-        for variable, value in zip(self.written, found[count:], strict=False):
-            variable.assign(value)
+        written = found[count : count + len(self.written)]
+        if local.here.trace is not None:
+            for variable, value in zip(self.written, written, strict=True):
+                variable.assign(value)
+        elif written:
+            from ..compiled.buffers import store, writing
+
+            with writing:
+                store(self.written, [device_of(value) for value in written])
         return found[:count]
 
     def _check(self, condition: Tensor, fails_at: int, line: str) -> None:
@@ -271,6 +290,18 @@ def _fitting(name: str, spec: TensorSpec, value: Any, convert_values: bool) -> T
     except (TypeError, ValueError):
         return None
     return tensor
+
+
+def _value(variable: Variable) -> Tensor:
+    """The value of a variable, for a program; tapes hear that the variable was read."""
+    if local.here.trace is not None:
+        return variable._read()
+    from ..compiled.buffers import on_device_tensor, writing
+
+    for tape in local.here.tapes:
+        tape._on_read(variable)
+    with writing:
+        return on_device_tensor(variable)  # not a copy beside NumPy's array, into which eager code may write
 
 
 def _seed() -> Any:
@@ -341,8 +372,9 @@ class RestoredFunction:
         options = "; ".join(concrete.described() for concrete in self.concrete_functions)
         given = nest.map_structure(_shown, (args, kwargs))
         raise kind(
-            f"{self.__name__} was saved for no arguments like {given[0]}" + (f", {given[1]}" if kwargs else "") +
-            f". It takes {options}"
+            f"{self.__name__} was saved for no arguments like {given[0]}"
+            + (f", {given[1]}" if kwargs else "")
+            + f". It takes {options}"
         )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
@@ -395,7 +427,9 @@ class SignatureFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, TensorSpec]]:
         """No positional arguments, and specs by name."""
-        return (), self._named(self._inputs, [s for s in self._concrete[0].leaves if isinstance(s, TensorSpec)])
+        return (), self._named(
+            self._inputs, [s for s in self._concrete[0].leaves if isinstance(s, TensorSpec)]
+        )
 
     @property
     def structured_outputs(self) -> dict[str, TensorSpec]:

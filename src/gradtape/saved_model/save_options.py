@@ -20,7 +20,8 @@ class SaveOptions:
     Args:
         experimental_custom_gradients: whether gradients of the functions are saved with them. Without them a loaded
             function cannot be differentiated, and saving takes less time.
-        namespace_whitelist, save_debug_info, function_aliases, experimental_debug_stripper, experimental_io_device,
+        function_aliases: other names for functions, to be found in `function_aliases` of the loaded object.
+        namespace_whitelist, save_debug_info, experimental_debug_stripper, experimental_io_device,
             experimental_variable_policy, experimental_image_format, experimental_skip_saver,
             experimental_sharding_callback, extra_tags: accepted; no effect.
 
@@ -56,7 +57,12 @@ class SaveOptions:
 
 
 class LoadOptions:
-    """Options of `saved_model.load`, all accepted without effect.
+    """Options of `saved_model.load`.
+
+    Args:
+        experimental_load_function_aliases: whether the loaded object has `function_aliases`, as `SaveOptions` named them.
+        allow_partial_checkpoint, experimental_io_device, experimental_skip_checkpoint, experimental_variable_policy:
+            accepted; no effect.
 
     >>> LoadOptions().allow_partial_checkpoint
     False

@@ -49,9 +49,7 @@ def decode_table(about: dict[str, Any], tensors: dict[str, np.ndarray]) -> Table
     if kind == "MutableHashTable":
         table = MutableHashTable(*kinds, parts["default"], name)
     elif kind == "DenseHashTable":
-        table = DenseHashTable(
-            *kinds, parts["default"], parts["empty_key"], parts["deleted_key"], name=name
-        )
+        table = DenseHashTable(*kinds, parts["default"], parts["empty_key"], parts["deleted_key"], name=name)
     else:
         raise ValueError(f"{kind!r} is no kind of table")
     if len(parts["keys"]._array):

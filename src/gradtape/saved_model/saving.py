@@ -27,13 +27,14 @@ from ..core.variable import Variable
 from ..ops.lookup.tables import Table
 from ..train.graph import Node, children, is_trackable, walk
 from . import folder
-from .restored import LoadedConcreteFunction, LoadedProgram, RestoredFunction, SignatureFunction
+from .restored import LoadedConcreteFunction, LoadedProgram, RestoredFunction, SignatureFunction, SignatureMap
 from .save_options import SaveOptions
 from .saved_tables import encode_table
 from .structures import encode, encode_parameters
 
 DEFAULT_SIGNATURE = "serving_default"
 _FUNCTIONS = (Function, ConcreteFunction, RestoredFunction, LoadedConcreteFunction)
+_USES = ("variables", "written", "sources")
 _RANKS = 6  # for tensors of any rank: programs for ranks below this
 
 
@@ -73,39 +74,44 @@ def save(obj: Any, export_dir: PathLike, signatures: Any = None, options: SaveOp
         )
     if not can_compile():
         raise FailedPreconditionError("saved_model.save needs JAX: pip install 'gradtape[xla]'")
-    orders_wanted = options is None or options.experimental_custom_gradients
-    Saver(obj, orders_wanted).save(path, signatures)
+    Saver(obj, options or SaveOptions()).save(path, signatures)
 
 
 class Saver:
     """The contents of one saved model while they are collected."""
 
-    def __init__(self, root: Any, with_gradients: bool) -> None:
+    def __init__(self, root: Any, options: SaveOptions) -> None:
         self._root = root
-        self._with_gradients = with_gradients
+        self._options = options
         self._traces: list[tuple[Any, dict[str, Any]]] = []  # concrete functions, and what is written of them
         self._codes: list[bytes] = []
         self._tensors: dict[str, np.ndarray] = {}
-        self._untracked: dict[int, Variable] = {}
         self._variables: dict[int, int] = {}  # numbers of nodes by key
 
     def save(self, path: Path, signatures: Any) -> None:
         """Collect, and write."""
         chosen = self._signatures(signatures)
-        for node in walk(self._root, _parts, _is_value):  # tracing may create variables: before they are counted
+        for node in walk(
+            self._root, _parts, _is_value
+        ):  # tracing may create variables: before they are counted
             if isinstance(node.thing, _FUNCTIONS):
                 self._traces_of(node.thing)
         coded = {name: self._signature(name, function) for name, function in chosen.items()}
+        aliases = {
+            name: self._function(function) for name, function in self._options.function_aliases.items()
+        }
         nodes = walk(self._root, _parts, _is_value)
         objects = [self._object(i, node) for i, node in enumerate(nodes)]
-        for variable in self._untracked.values():
+        used = [v for _, about in self._traces for name in _USES for v in about[name]]
+        for variable in used:  # a function may use variables that are no parts of an object
             if variable._key not in self._variables:
-                objects.append(self._variable(len(objects), variable, f"untracked/{len(objects)}"))
+                objects.append(self._variable(len(objects), variable, f"other/{len(objects)}"))
         traces = [self._finished(about) for _, about in self._traces]
         model = {
             "gradtape": version("gradtape"),
             "jax": version("jax"),
             "signatures": coded,
+            "aliases": aliases,
             "functions": traces,
             "objects": objects,
         }
@@ -122,7 +128,9 @@ class Saver:
         if isinstance(thing, Table):
             return {"kind": "table", **encode_table(thing, f"table/{node.name}", self._tensors)}
         if isinstance(thing, Mapping):
-            keys = {str(key): encode(key) for key in thing if str(key) in node.children and type(key) is not str}
+            keys = {
+                str(key): encode(key) for key in thing if str(key) in node.children and type(key) is not str
+            }
             return {"kind": "dict", "children": node.children} | ({"keys": keys} if keys else {})
         kind = {list: "list", tuple: "tuple"}.get(
             list if isinstance(thing, list) else tuple if isinstance(thing, tuple) else type(thing), "object"
@@ -133,7 +141,9 @@ class Saver:
         self._variables[variable._key] = number
         array = np.asarray(variable._array)
         if array.dtype.kind == "O":
-            raise InvalidArgumentError(f"the variable {name!r} holds strings: a saved model holds numbers and booleans only")
+            raise InvalidArgumentError(
+                f"the variable {name!r} holds strings: a saved model holds numbers and booleans only"
+            )
         self._tensors[f"variable/{name}"] = array
         return {
             "kind": "variable",
@@ -145,9 +155,15 @@ class Saver:
 
     def _function(self, function: Any) -> dict[str, Any]:
         if isinstance(function, Function):
-            has_signature, parameters = function.input_signature is not None, encode_parameters(function._signature)
+            has_signature, parameters = (
+                function.input_signature is not None,
+                encode_parameters(function._signature),
+            )
         elif isinstance(function, RestoredFunction):
-            has_signature, parameters = function._has_input_signature, encode_parameters(function.__signature__)
+            has_signature, parameters = (
+                function._has_input_signature,
+                encode_parameters(function.__signature__),
+            )
         else:
             return {"kind": "function", "name": function.name, "concrete": self._traces_of(function)[0]}
         return {
@@ -193,12 +209,12 @@ class Saver:
     def _export(self, concrete: ConcreteFunction) -> None:
         from .exporting import ORDERS, exported_trace
 
-        orders = ORDERS if self._with_gradients else 0
+        orders = ORDERS if self._options.experimental_custom_gradients else 0
         errors = []
         variants = _with_ranks(concrete)
         for args, kwargs in variants:
             try:
-                trace = exported_trace(concrete._function, args, kwargs, orders)
+                trace = exported_trace(concrete, args, kwargs, orders)
             except Exception as error:
                 if len(variants) == 1:
                     raise
@@ -249,7 +265,7 @@ class Saver:
 
     def _finished(self, about: dict[str, Any]) -> dict[str, Any]:
         """The entry of a function, with numbers in place of variables and programs."""
-        finished = about | {name: [self._number(v) for v in about[name]] for name in ("written", "variables", "sources")}
+        finished = about | {name: [self._number(v) for v in about[name]] for name in _USES}
         finished["programs"] = []
         for program in about["programs"]:
             code = program["code"]
@@ -270,7 +286,9 @@ class Saver:
             found = (
                 name
                 for name, other in self._tensors.items()
-                if name.startswith("constant/") and other.dtype == array.dtype and np.array_equal(other, array)
+                if name.startswith("constant/")
+                and other.dtype == array.dtype
+                and np.array_equal(other, array)
             )
             name = next(found, f"constant/{len(self._tensors)}")
             self._tensors[name] = array
@@ -282,6 +300,9 @@ class Saver:
     def _signatures(self, signatures: Any) -> dict[str, Any]:
         """The functions that become signatures, by name."""
         if signatures is None:
+            kept = getattr(self._root, "signatures", None)
+            if isinstance(kept, SignatureMap):  # of an object that was itself loaded
+                return dict(kept)
             found = _default_signature(self._root)
             return {} if found is None else {DEFAULT_SIGNATURE: found}
         named = signatures if isinstance(signatures, Mapping) else {DEFAULT_SIGNATURE: signatures}
@@ -307,7 +328,8 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(thing, (list, tuple)):
         found = enumerate(thing)
     else:
-        found = [*vars(thing).items(), *children(thing)]
+        functions = [(name, part) for name, part in vars(thing).items() if isinstance(part, _FUNCTIONS)]
+        found = [*functions, *children(thing)]
     given: dict[str, Any] = {}
     for name, part in found:
         part = part._variable() if isinstance(part, StandIn) else part
@@ -368,10 +390,15 @@ def _default_signature(root: Any) -> Any:
     """The function that becomes the default signature: the object's own choice, or its only one with a signature."""
     chosen = getattr(root, "_default_save_signature", None)
     if chosen is not None:
-        return _concrete(chosen)
+        try:
+            return _concrete(chosen)
+        except TypeError:  # Keras's choice for a model that takes several arguments takes one
+            return None
     possible = []
     for _, part in _parts(root):
-        concrete = part.get_concrete_function() if getattr(part, "input_signature", None) is not None else part
+        concrete = (
+            part.get_concrete_function() if getattr(part, "input_signature", None) is not None else part
+        )
         if isinstance(concrete, (ConcreteFunction, LoadedConcreteFunction)) and _can_be_signature(concrete):
             possible.append(concrete)
     return possible[0] if len(possible) == 1 else None
@@ -432,7 +459,13 @@ def _output_names(signature: str, outputs: Any) -> list[str]:
     """The names of the tensors that a signature gives: the keys of a dict, or numbers."""
     if isinstance(outputs, TensorSpec) or outputs is None:
         return [] if outputs is None and signature == "" else ["output_0"]
-    parts = outputs.items() if isinstance(outputs, Mapping) else enumerate(outputs) if nest.is_nested(outputs) else []
+    parts = (
+        outputs.items()
+        if isinstance(outputs, Mapping)
+        else enumerate(outputs)
+        if nest.is_nested(outputs)
+        else []
+    )
     named = [(name if isinstance(outputs, Mapping) else f"output_{name}", part) for name, part in parts]
     if not all(type(name) is str and isinstance(part, TensorSpec) for name, part in named):
         raise ValueError(

@@ -103,7 +103,9 @@ def decode(coded: Any) -> Any:
 
 def _decode_spec(content: Any) -> TensorSpec:
     name = _checked(content["name"], str, type(None))
-    return TensorSpec(_checked_shape(content["shape"]), dtypes.as_dtype(_checked(content["dtype"], str)), name)
+    return TensorSpec(
+        _checked_shape(content["shape"]), dtypes.as_dtype(_checked(content["dtype"], str)), name
+    )
 
 
 def _checked(value: Any, *kinds: type) -> Any:
