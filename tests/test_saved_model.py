@@ -634,11 +634,17 @@ def prints(x):
     return x
 
 
+def prints_sometimes(x):
+    tf.cond(x[0] > 0, lambda: tf.print(x), lambda: None)
+    return x
+
+
 UNSAVABLE = {
     "strings": (lambda x: x, Spec([], tf.string), "takes strings"),
     "strings returned": (lambda x: (x, tf.constant("a")), Spec([]), "returns strings"),
     "ragged": (lambda x: x, tf.RaggedTensorSpec([None, None]), "takes RaggedTensorSpec"),
     "python": (prints, Spec([2]), "calls Python"),
+    "python in a branch": (prints_sometimes, Spec([2]), "calls Python"),
 }
 
 

@@ -65,11 +65,11 @@ class Trackable(ABC):  # noqa: B024  (for `register`)
             parts["_layers"] = self.layers  # type: ignore[attr-defined]
         return [*parts.items()]
 
-    def _maybe_initialize_trackable(self) -> None:
+    def _maybe_initialize_trackable(self) -> None:  # noqa: B027
         """No-op: a part is remembered when the first one is."""
 
 
-Trackable.register(Table)
+Trackable.register(Table)  # type: ignore[type-abstract]
 
 
 class AutoTrackable(Trackable):

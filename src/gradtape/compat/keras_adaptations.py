@@ -136,10 +136,10 @@ def _convert_jax_functions(module: ModuleType) -> None:
 
 
 def _open_batches(module: ModuleType) -> None:
-    """A model that is built by its first step knows the shapes of its inputs with an open batch; here it has a length.
+    """A model that is built by its first step knows its inputs with an open batch; here the batch has a length.
 
-    The signature of a saved model has an open batch again, but for functional models, whose author chose the shapes, and
-    for those that take one batch only.
+    The signature of a saved model has an open batch again, but for functional models, whose author chose the shapes,
+    and for those that take one batch only.
     """
     by_keras = module.TFLayer._default_save_signature.fget
 

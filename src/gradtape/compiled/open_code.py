@@ -78,11 +78,11 @@ class _Evaluation:
         if not sliced or len(sliced) == len(waiting):
             self._check_same(next_ones)
             return waiting
-        model = next_ones[sliced[0]]
+        model: Any = next_ones[sliced[0]]
         number = self._numbers[sliced[0]][model.invars[0]]
         for i, rest in enumerate(waiting):
             if i not in sliced:
-                whole = [v for v, n in self._numbers[i].items() if n == number][0]
+                whole = next(v for v, n in self._numbers[i].items() if n == number)
                 rest.append(_WholeSlice(model, whole))
         return waiting
 
@@ -111,13 +111,10 @@ class _Evaluation:
 
     def _read(self, atoms: Sequence[Any], where: str) -> Any:
         if all(isinstance(a, Literal) for a in atoms):
-            values = [a.val for a in atoms]
-            if all(
-                type(v) is type(values[0]) and np.array_equal(v, values[0], equal_nan=True) for v in values
-            ):
-                if np.asarray(values[0]).tobytes() == np.asarray(values[-1]).tobytes():
-                    return values[0]
-            return constant(self._lengths, [np.asarray(a.val, a.aval.dtype) for a in atoms], where)
+            values = [np.asarray(a.val, a.aval.dtype) for a in atoms]
+            if len({v.tobytes() for v in values}) == 1:
+                return atoms[0].val
+            return constant(self._lengths, values, where)
         if any(isinstance(a, Literal) for a in atoms):
             raise LengthError(f"{where} uses a constant for one length, and no constant for another")
         places = {numbers[a] for numbers, a in zip(self._numbers, atoms, strict=True)}

@@ -7,6 +7,7 @@ pattern gives is compared with the constants bit by bit. `open_code` calls this.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,9 +72,12 @@ def _over_length(lengths: OpenLengths, values: list[Any]) -> Build | None:
                     for v, n in zip(values, numbers, strict=True)
                 )
             if same and over:
-                factor = dtype.type(over)
-                return lambda factor=factor, length=length: factor / jnp.asarray(length).astype(dtype)
+                return functools.partial(_quotient, dtype.type(over), length, dtype)
     return None
+
+
+def _quotient(over: Any, length: Any, dtype: Any) -> Any:
+    return over / jnp.asarray(length).astype(dtype)
 
 
 def _root(lengths: OpenLengths, values: list[Any]) -> Build | None:
@@ -86,10 +90,12 @@ def _root(lengths: OpenLengths, values: list[Any]) -> Build | None:
             continue
         numbers = lengths.values(length)
         if all(n > 0 and dtype.type(n**power) == v for v, n in zip(values, numbers, strict=True)):
-            return lambda power=power, length=length: (jnp.asarray(length).astype("float64") ** power).astype(
-                dtype
-            )
+            return functools.partial(_power, length, power, dtype)
     return None
+
+
+def _power(length: Any, power: float, dtype: Any) -> Any:
+    return (jnp.asarray(length).astype("float64") ** power).astype(dtype)
 
 
 def _uniform(lengths: OpenLengths, arrays: list[Any], shape: tuple[Any, ...]) -> Build | None:
@@ -144,14 +150,14 @@ def _band(lengths: OpenLengths, arrays: list[Any], shape: tuple[Any, ...]) -> Bu
         difference = np.arange(a.shape[-1]) - np.arange(a.shape[-2])[:, None]
         edges.append((_edges(a == numbers[0][0], difference), _edges(a == numbers[0][1], difference)))
     for which in (0, 1):
-        found = [pair[which] for pair in edges]
-        if None in found:
+        found = [pair[which] for pair in edges if pair[which] is not None]
+        if len(found) < len(edges):
             continue
-        least, most = (_edge(lengths, [f[side] for f in found]) for side in (0, 1))
+        least, most = (_edge(lengths, [f[side] for f in found if f is not None]) for side in (0, 1))
         if least is False or most is False:
             continue
         inside, outside = numbers[0][which], numbers[0][1 - which]
-        return lambda: _band_code(shape, least, most, inside, outside)  # noqa: B023
+        return lambda: _band_code(shape, least, most, inside, outside)
     return None
 
 

@@ -1,8 +1,8 @@
-"""Open lengths: the symbols that stand for them, the samples a function is traced at, and numbers that follow from them.
+"""Open lengths: symbols that stand for them, samples to trace a function at, and numbers that follow from them.
 
-A function of tensors with open lengths is traced at several samples of the lengths. A number that differs from sample to
-sample must be an expression of the lengths: one that some array has as a length, or a multiple of it, or a product of
-two. What is none of these is refused. `open_code` calls this.
+A function of tensors with open lengths is traced at several samples of the lengths. A number that differs from sample
+to sample must be an expression of the lengths: one that some array has as a length, a multiple of it, a product of
+such, or the number of blocks of two or four in one. What is none of these is refused. `open_code` calls this.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from ..core.errors import NotCompilableError
 from ..core.shapes import TensorShape
 
-# Of different remainders for small divisors: what holds for even lengths only does not hold for all of them. Batches are
-# small, since constants of their length are computed; other axes are long, since windows shrink them.
+# Of different remainders for small divisors: what holds for even lengths only does not hold for all of them. Batches
+# are small, since constants of their length are computed; other axes are long, since windows shrink them.
 _BATCHES = 24, 35, 54
 _AXES = 240, 333, 490
 SAMPLES = len(_BATCHES)
@@ -81,7 +81,7 @@ class OpenLengths:
         return self._fit_blocks(numbers)
 
     def _fit_blocks(self, numbers: tuple[int, ...]) -> Any:
-        """The number of blocks of two or four in the multiple of a length, with the last one if it is not full, or without."""
+        """The number of blocks of two or four in the multiple of a length, with one that is not full or without."""
         for (values, length), size in itertools.product(list(self._candidates()), (2, 4)):
             step = values[-1] - values[0]
             factor = round(size * (numbers[-1] - numbers[0]) / step) if step else 0

@@ -30,6 +30,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.host import is_check
 
 ORDERS = 2  # how many times a saved function can be differentiated
 _LARGE = (
@@ -79,7 +80,8 @@ class ExportedTrace:
         self.programs = [self._program(graphs, sampled.kinds, with_state=True)]
         self.results = self._kinds(graphs)
         self.no_more = f"it was saved with gradients up to order {orders}"
-        run, kinds, results = sampled.run, sampled.kinds, self.results
+        run: Callable[[list[Tensor]], list[Any]] = sampled.run
+        kinds, results = sampled.kinds, self.results
         for order in range(orders):
             if order and len(graphs[0].code.jaxpr.eqns) > _LARGE:
                 self.no_more = (
@@ -128,8 +130,8 @@ class ExportedTrace:
             jaxpr, checks = _without_checks(graph.code.jaxpr, graph.code.jaxpr.outvars[:count], with_state)
             if calls_python(jaxpr):
                 raise NotCompilableError(
-                    f"{name} calls Python ({_python_calls(jaxpr)}), which cannot be saved: leave out tf.print, summaries, "
-                    "py_function and functions that XLA lacks"
+                    f"{name} calls Python ({_python_calls(jaxpr)}), which cannot be saved: leave out tf.print, "
+                    "summaries, py_function and functions that XLA lacks"
                 )
             jaxprs.append(jaxpr)
             if with_state:
@@ -247,8 +249,8 @@ def exported_trace(
         except LengthError as error:
             if sampled.is_last_way:
                 raise LengthError(
-                    f"{sampled.name} cannot be saved for open lengths, as in {[str(s) for s in sampled.specs]}: {error}. "
-                    "Give the lengths in the signature"
+                    f"{sampled.name} cannot be saved for open lengths, as in {[str(s) for s in sampled.specs]}: "
+                    f"{error}. Give the lengths in the signature"
                 ) from error
         sampled = SampledFunction(concrete._function, args, kwargs, sampled.way + 1)
 
@@ -307,17 +309,13 @@ def _without_checks(jaxpr: Any, outvars: list[Any], keep: bool) -> tuple[Any, li
     """The code without its assertions, which call Python; their conditions become results if they are to be kept."""
     checks, conditions, eqns = [], [], []
     for eqn in jaxpr.eqns:
-        if eqn.primitive.name != "cond" or eqn.outvars or not eqn.effects:
+        branches = eqn.params["branches"] if eqn.primitive.name == "cond" and not eqn.outvars else ()
+        failing = [i for i, branch in enumerate(branches) if any(map(is_check, branch.jaxpr.eqns))]
+        if len(failing) == 1:
+            checks.append(Check(failing[0], source_info_util.summarize(eqn.source_info)))
+            conditions.append(eqn.invars[0])
+        else:
             eqns.append(eqn)
-            continue
-        (fails_at, *more) = [i for i, b in enumerate(eqn.params["branches"]) if calls_python(b.jaxpr)] or [
-            None
-        ]
-        if fails_at is None or more:
-            eqns.append(eqn)
-            continue
-        checks.append(Check(fails_at, source_info_util.summarize(eqn.source_info)))
-        conditions.append(eqn.invars[0])
     outvars = [*outvars, *conditions] if keep else outvars
     return replaced(jaxpr, eqns=eqns, outvars=outvars), checks
 

@@ -4,9 +4,9 @@
     variables/<digest>.safetensors  the values of variables, and captured constants
     programs/<digest>.stablehlo     the functions, as `jax.export` serializes them
 
-The other files are named after their content. They are written first, and `saved_model.json`, which names them, replaces
-the old one at the end, in one step: at every moment the folder holds the old model or the new one. What no file names any
-more is removed after that.
+The other files are named after their content. They are written first, and `saved_model.json`, which names them,
+replaces the old one at the end, in one step: at every moment the folder holds the old model or the new one. What no
+file names any more is removed after that.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class Folder:
             pass
         if any((self.path / name).exists() for name in OTHERS):
             raise InvalidArgumentError(
-                f"{str(self.path)!r} is a SavedModel of TensorFlow's, whose operations gradtape does not run. In the program "
-                "that made it, save the weights (Keras: model.save('m.keras') or model.save_weights; else numpy.savez of "
-                "[v.numpy() for v in variables]), and assign them to the same model here"
+                f"{str(self.path)!r} is a SavedModel of TensorFlow's, whose operations gradtape does not run. In the "
+                "program that made it, save the weights (Keras: model.save('m.keras') or model.save_weights; else "
+                "numpy.savez of [v.numpy() for v in variables]), and assign them to the same model here"
             )
         raise OSError(f"there is no saved model in {str(self.path)!r}: the file {str(path)!r} does not exist")
 
@@ -131,8 +131,8 @@ class Folder:
     def _check_version(self) -> None:
         if self.model["version"] != VERSION:
             raise InvalidArgumentError(
-                f"{str(self.path)!r} was saved by a newer gradtape, in version {self.model['version']} of the format; this "
-                f"one reads version {VERSION}"
+                f"{str(self.path)!r} was saved by a newer gradtape, in version {self.model['version']} of the format; "
+                f"this one reads version {VERSION}"
             )
 
     @contextlib.contextmanager

@@ -9,7 +9,7 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -225,8 +225,8 @@ class LoadedConcreteFunction:
             for name, n in zip(names, array_of(tensor).shape, strict=True):
                 if name is not None and (found.setdefault(name, n) != n or n < 1):
                     raise InvalidArgumentError(
-                        f"the loaded function {self.name} was saved for open lengths of one or more, of which those named "
-                        f"{name} are the same, in {self.names}; it was given the shapes "
+                        f"the loaded function {self.name} was saved for open lengths of one or more, of which those "
+                        f"named {name} are the same, in {self.names}; it was given the shapes "
                         f"{[tuple(array_of(t).shape) for t in tensors]}"
                     )
 
@@ -356,8 +356,8 @@ class RestoredFunction:
     def _find(self, args: Any, kwargs: Any) -> tuple[LoadedConcreteFunction, list[Tensor]]:
         if not self.concrete_functions:
             raise ValueError(
-                f"{self.__name__} has zero restored functions: it had no input_signature and was never called before it was "
-                "saved. Call it once, or give it an input_signature, and save it again"
+                f"{self.__name__} has zero restored functions: it had no input_signature and was never called before "
+                "it was saved. Call it once, or give it an input_signature, and save it again"
             )
         args, kwargs = bind(self.__name__, self.__signature__, args, kwargs)
         for convert_values in (False, True):
@@ -365,13 +365,13 @@ class RestoredFunction:
                 tensors = concrete.match(args, kwargs, convert_values)
                 if tensors is not None:
                     return concrete, tensors
-        self._refuse(args, kwargs)
+        raise self._refusal(args, kwargs)
 
-    def _refuse(self, args: Any, kwargs: Any) -> NoReturn:
+    def _refusal(self, args: Any, kwargs: Any) -> Exception:
         kind = TypeError if self._has_input_signature else ValueError
         options = "; ".join(concrete.described() for concrete in self.concrete_functions)
         given = nest.map_structure(_shown, (args, kwargs))
-        raise kind(
+        return kind(
             f"{self.__name__} was saved for no arguments like {given[0]}"
             + (f", {given[1]}" if kwargs else "")
             + f". It takes {options}"

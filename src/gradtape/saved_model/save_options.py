@@ -60,7 +60,7 @@ class LoadOptions:
     """Options of `saved_model.load`.
 
     Args:
-        experimental_load_function_aliases: whether the loaded object has `function_aliases`, as `SaveOptions` named them.
+        experimental_load_function_aliases: whether the loaded object has `function_aliases`, as in `SaveOptions`.
         allow_partial_checkpoint, experimental_io_device, experimental_skip_checkpoint, experimental_variable_policy:
             accepted; no effect.
 

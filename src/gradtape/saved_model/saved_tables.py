@@ -1,4 +1,4 @@
-"""Lookup tables of a saved model: their kind, dtypes and contents. Numbers are tensors of the file, strings are texts."""
+"""Lookup tables of a saved model: their kind, dtypes and contents. Numbers are tensors of the file, strings texts."""
 
 from __future__ import annotations
 

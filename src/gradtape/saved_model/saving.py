@@ -30,7 +30,7 @@ from . import folder
 from .restored import LoadedConcreteFunction, LoadedProgram, RestoredFunction, SignatureFunction, SignatureMap
 from .save_options import SaveOptions
 from .saved_tables import encode_table
-from .structures import encode, encode_parameters
+from .structures import decode, encode, encode_parameters
 
 DEFAULT_SIGNATURE = "serving_default"
 _FUNCTIONS = (Function, ConcreteFunction, RestoredFunction, LoadedConcreteFunction)
@@ -41,8 +41,8 @@ _RANKS = 6  # for tensors of any rank: programs for ranks below this
 def save(obj: Any, export_dir: PathLike, signatures: Any = None, options: SaveOptions | None = None) -> None:
     """Save an object: its variables, its compiled functions, its tables, and the objects that lead to them.
 
-    A function is saved for its `input_signature`, or for the signatures it was called with. At every moment the folder holds
-    the model that was there before, or the new one. `load` needs none of the Python classes.
+    A function is saved for its `input_signature`, or for the signatures it was called with. At every moment the folder
+    holds the model that was there before, or the new one. `load` needs none of the Python classes.
 
     Args:
         obj: a `Module`, or any object, with variables and functions in its attributes.
@@ -69,8 +69,8 @@ def save(obj: Any, export_dir: PathLike, signatures: Any = None, options: SaveOp
         raise FailedPreconditionError("saved_model.save was called in a @function: call it outside")
     if not is_trackable(obj) or isinstance(obj, (Variable, Mapping, list, tuple, Table)):
         raise ValueError(
-            f"saved_model.save takes a tf.Module, or another object with variables and functions in its attributes, not "
-            f"{obj!r} of type {type(obj).__name__}. Put it into one: m = tf.Module(); m.v = ..."
+            "saved_model.save takes a tf.Module, or another object with variables and functions in its attributes, "
+            f"not {obj!r} of type {type(obj).__name__}. Put it into one: m = tf.Module(); m.v = ..."
         )
     if not can_compile():
         raise FailedPreconditionError("saved_model.save needs JAX: pip install 'gradtape[xla]'")
@@ -132,9 +132,7 @@ class Saver:
                 str(key): encode(key) for key in thing if str(key) in node.children and type(key) is not str
             }
             return {"kind": "dict", "children": node.children} | ({"keys": keys} if keys else {})
-        kind = {list: "list", tuple: "tuple"}.get(
-            list if isinstance(thing, list) else tuple if isinstance(thing, tuple) else type(thing), "object"
-        )
+        kind = "list" if isinstance(thing, list) else "tuple" if isinstance(thing, tuple) else "object"
         return {"kind": kind, "children": node.children}
 
     def _variable(self, number: int, variable: Variable, name: str) -> dict[str, Any]:
@@ -190,8 +188,9 @@ class Saver:
 
     def _refuse_uncompiled(self, function: Function[..., Any]) -> None:
         raise NotCompilableError(
-            f"the function {function.__name__} runs operation by operation, because XLA cannot compile it (a warning said why "
-            "when it was first called): it cannot be saved. Leave the object without it, or the function without what XLA lacks"
+            f"the function {function.__name__} runs operation by operation, because XLA cannot compile it (a warning "
+            "said why when it was first called): it cannot be saved. Leave it out of the object, or what XLA lacks out "
+            "of the function"
         )
 
     def _numbers(self, concrete: Any) -> list[int]:
@@ -313,7 +312,7 @@ class Saver:
             numbers = [n for concrete in function._concrete for n in self._numbers(concrete)]
             return {"concrete_functions": numbers, "inputs": function._inputs, "outputs": function._outputs}
         numbers = self._numbers(function)
-        outputs = _output_names(name, function.structured_outputs if len(numbers) == 1 else None)
+        outputs = _output_names(name, decode(self._traces[numbers[0]][1]["results"]))
         return {"concrete_functions": numbers, "inputs": _input_names(function), "outputs": outputs}
 
 
@@ -457,19 +456,16 @@ def _input_names(concrete: Any) -> list[str]:
 
 def _output_names(signature: str, outputs: Any) -> list[str]:
     """The names of the tensors that a signature gives: the keys of a dict, or numbers."""
-    if isinstance(outputs, TensorSpec) or outputs is None:
-        return [] if outputs is None and signature == "" else ["output_0"]
-    parts = (
-        outputs.items()
-        if isinstance(outputs, Mapping)
-        else enumerate(outputs)
-        if nest.is_nested(outputs)
-        else []
-    )
-    named = [(name if isinstance(outputs, Mapping) else f"output_{name}", part) for name, part in parts]
+    if outputs is None or isinstance(outputs, TensorSpec):
+        return [] if outputs is None else ["output_0"]
+    named: list[tuple[Any, Any]] = []
+    if isinstance(outputs, Mapping):
+        named = sorted(outputs.items())
+    elif nest.is_nested(outputs):
+        named = [(f"output_{i}", part) for i, part in enumerate(outputs)]
     if not all(type(name) is str and isinstance(part, TensorSpec) for name, part in named):
         raise ValueError(
-            f"signatures: the function for {signature!r} must return a tensor, a sequence of tensors, or a dict of tensors "
-            f"by name, not {outputs}"
+            f"signatures: the function for {signature!r} must return a tensor, a sequence of tensors, or a dict of "
+            f"tensors by name, not {outputs}"
         )
-    return [name for name, _ in (sorted(named) if isinstance(outputs, Mapping) else named)]
+    return [name for name, _ in named]

@@ -63,8 +63,8 @@ def _encode_leaf(value: Any) -> Any:
     if isinstance(value, TensorShape):
         return {"shape": _lengths(value)}
     raise InvalidArgumentError(
-        f"an argument {value!r} of type {type(value).__name__} cannot be saved: a saved function takes tensors, numbers "
-        "and texts, and structures of them"
+        f"an argument {value!r} of type {type(value).__name__} cannot be saved: a saved function takes tensors, "
+        "numbers and texts, and structures of them"
     )
 
 
@@ -144,7 +144,7 @@ def decode_parameters(coded: Any) -> inspect.Signature:
     """The signature with these parameters. A default that could not be saved is a value that equals nothing."""
     parameters = []
     for about in _checked(coded, list):
-        default = inspect.Parameter.empty
+        default: Any = inspect.Parameter.empty
         if "default" in about:
             default = _UNSAVED if about["default"] is None else decode(about["default"])
         parameters.append(
