@@ -552,6 +552,10 @@ OPEN = {
         lambda x: tf.nn.conv2d(x, tf.ones([3, 3, 2, 4]), 1, "SAME") + tf.ones([4]),
         [None, None, None, 2],
     ),
+    "other padding for odd lengths": (
+        lambda x: tf.nn.conv2d(x, tf.ones([3, 3, 2, 4]), 2, "SAME"),
+        [None, None, None, 2],
+    ),
     "valid windows": (
         lambda x: tf.nn.conv1d(x, tf.ones([1, 2, 4]), 2, "VALID") + tf.ones([4]),
         [None, None, 2],
@@ -597,10 +601,8 @@ def test_lengths_are_independent_where_the_function_lets_them_be(tmp_path):
 
 
 REFUSED = {
-    "another padding for odd lengths": (
-        lambda x: tf.nn.conv1d(x, tf.ones([3, 2, 4]), 2, "SAME"),
-        [None, None, 2],
-    ),
+    "other windows for odd lengths": (lambda x: tf.nn.max_pool1d(x, 3, 2, "SAME"), [None, None, 2]),
+    "other means for odd lengths": (lambda x: tf.nn.avg_pool1d(x, 2, 2, "SAME"), [None, None, 2]),
     "even lengths only": (lambda x: tf.reshape(x, [-1, 2]), [None, 3]),
     "a loop in Python": (lambda x: sum(x[i] for i in range(x.shape[0])), [None, 3]),
     "a constant that is computed": (
@@ -859,6 +861,25 @@ def test_tables_that_are_no_tables_are_refused(text, tmp_path):
     (tmp_path / "saved_model.json").write_bytes(text)
     with pytest.raises(tf.errors.DataLossError, match="Nothing was loaded"):
         tf.saved_model.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        setting("functions", 0, "written", [1]),
+        setting("functions", 0, "written", []),
+        setting("functions", 0, "results", {"tensor": {"shape": [None, 2], "dtype": "int32", "name": None}}),
+        setting("functions", 0, "programs", 0, "inputs", 3, {"argument": 5}),
+        setting("functions", 0, "programs", 0, "inputs", []),
+        setting("functions", 0, "programs", 0, "code", 1),
+    ],
+)
+def test_programs_that_do_not_fit_the_table_are_refused(change, tmp_path):
+    tf.saved_model.save(Dense(), tmp_path)
+    damage(tmp_path, change)
+    loaded = tf.saved_model.load(tmp_path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the saved function __call__ is refused"):
+        loaded(X)
 
 
 def test_newer_versions_are_refused(tmp_path):

@@ -17,7 +17,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from .open_constants import constant
-from .open_lengths import LengthError, OpenLengths
+from .open_lengths import LengthError, OpenLengths, columns
 
 # Calls of inner code, by the parameter that holds it. Derivatives are gradtape's own, and traced as code of their own:
 # JAX's for these calls are not needed.
@@ -64,9 +64,7 @@ class _Evaluation:
         waiting = [list(reversed(j.eqns)) for j in self._jaxprs]
         while any(waiting):
             self._step([rest.pop() for rest in self._aligned(waiting)])
-        return [
-            self._read(atoms, "the results") for atoms in zip(*[j.outvars for j in self._jaxprs], strict=True)
-        ]
+        return [self._read(atoms, "the results") for atoms in columns([j.outvars for j in self._jaxprs])]
 
     def _aligned(self, waiting: list[list[Any]]) -> list[list[Any]]:
         """The equations that are left, last to first, with slices that were left out because they are the whole array.
@@ -95,9 +93,9 @@ class _Evaluation:
 
     def _define(self, variables: Sequence[Any], arrays: Sequence[Any], where: str) -> None:
         """Let the variables of each jaxpr have these values, and compare shapes and dtypes."""
-        for same, array in zip(zip(*variables, strict=True), arrays, strict=True):
+        for same, array in columns([list(columns(variables)), list(arrays)]):
             aval = jax.typeof(array)
-            traced = list(zip(*[v.aval.shape for v in same], strict=True))
+            traced = list(columns([v.aval.shape for v in same]))
             if aval.dtype != same[0].aval.dtype or [self._lengths.values(n) for n in aval.shape] != traced:
                 raise LengthError(
                     f"{where} gives shape {aval.shape} and dtype {aval.dtype}, and "
@@ -125,17 +123,21 @@ class _Evaluation:
     def _step(self, eqns: Sequence[Any]) -> None:
         first = eqns[0]
         name = first.primitive.name
-        if len({(len(e.invars), len(e.outvars)) for e in eqns}) > 1:
-            raise LengthError(f"the operation {name} has other inputs for {self._lengths.described()}")
         where = f"the operation {name}"
-        inputs = [self._read(atoms, where) for atoms in zip(*[e.invars for e in eqns], strict=True)]
+        inputs = [self._read(atoms, where) for atoms in columns([e.invars for e in eqns])]
         special = getattr(self, f"_{name}", None)
         if name in _CALLS:
             results = self._inner([e.params[_CALLS[name]] for e in eqns], inputs)
         elif name in ("cond", "while", "scan") and special is not None:
             results = special([e.params for e in eqns], inputs)
         else:
-            params = {key: self._parameter([e.params[key] for e in eqns], where) for key in first.params}
+            params = {
+                key: self._parameter([e.params[key] for e in eqns], where)
+                for key in first.params
+                if key != "padding"
+            }
+            if "padding" in first.params:
+                params["padding"] = self._padding([e.params["padding"] for e in eqns], name, inputs, params)
             results = first.primitive.bind(*inputs, **params)
             results = results if first.primitive.multiple_results else [results]
         self._define([e.outvars for e in eqns], results, where)
@@ -162,13 +164,34 @@ class _Evaluation:
             return first
         raise LengthError(f"{where} has parameters that depend on {self._lengths.described()}")
 
+    def _padding(
+        self, values: Sequence[Any], name: str, inputs: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """The padding of windows along each axis: the same at all samples, or "SAME" along an axis of open length."""
+        if all(v == values[0] for v in values):
+            return values[0]
+        axes = _windows(name, inputs, params)
+        if axes is None or any(len(v) != len(axes) for v in values):
+            raise LengthError(
+                f"the operation {name} has a padding that depends on {self._lengths.described()}"
+            )
+        paddings = []
+        for pairs, axis in zip(zip(*values, strict=True), axes, strict=True):
+            padding = pairs[0] if all(p == pairs[0] for p in pairs) else _same_padding(*axis)
+            if list(zip(*map(self._lengths.values, padding), strict=True)) != [tuple(p) for p in pairs]:
+                raise LengthError(
+                    f"the operation {name} has the paddings {list(pairs)} for {self._lengths.described()}"
+                )
+            paddings.append(padding)
+        return tuple(paddings)
+
     # -- inner code ---------------------------------------------------------------------------------------------------
 
     def _inner(self, closed: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         jaxprs = [getattr(c, "jaxpr", c) for c in closed]
         constants = [
             constant(self._lengths, arrays, "the function")
-            for arrays in zip(*[getattr(c, "consts", ()) for c in closed], strict=True)
+            for arrays in columns([getattr(c, "consts", ()) for c in closed])
         ]
         return evaluate(self._lengths, jaxprs, constants, inputs)
 
@@ -176,7 +199,7 @@ class _Evaluation:
         index, *operands = inputs
         branches = [
             lambda *arrays, codes=codes: self._inner(codes, arrays)
-            for codes in zip(*[p["branches"] for p in params], strict=True)
+            for codes in columns([p["branches"] for p in params])
         ]
         return list(lax.switch(index, branches, *operands))
 
@@ -209,6 +232,38 @@ class _Evaluation:
             return _loop(step, carry, rows, length, about["reverse"])
         carry, stacked = lax.scan(step, carry, rows, length, about["reverse"], about["unroll"])
         return [*carry, *stacked]
+
+
+def _windows(name: str, inputs: Sequence[Any], params: dict[str, Any]) -> list[tuple[Any, int, int]] | None:
+    """The length, the size of the window and its stride along each axis that windows move along."""
+    shape = inputs[0].shape
+    if name == "conv_general_dilated":
+        numbers, filters = params["dimension_numbers"], inputs[1].shape
+        pairs = zip(numbers.lhs_spec[2:], numbers.rhs_spec[2:], strict=True)
+        sizes = [
+            (shape[at], (filters[of] - 1) * dilation + 1)
+            for (at, of), dilation in zip(pairs, params["rhs_dilation"], strict=True)
+        ]
+        if set(params["lhs_dilation"]) != {1}:
+            return None
+    elif "window_dimensions" in params and set(params.get("base_dilation", (1,))) == {1}:
+        sizes = [
+            (n, (size - 1) * dilation + 1)
+            for n, size, dilation in zip(
+                shape, params["window_dimensions"], params["window_dilation"], strict=True
+            )
+        ]
+    else:
+        return None
+    return [(*size, stride) for size, stride in zip(sizes, params["window_strides"], strict=True)]
+
+
+def _same_padding(length: Any, size: int, stride: int) -> tuple[Any, Any]:
+    """The padding with which there is a window for every `stride` elements; 0 if windows are smaller than that."""
+    if size < stride:
+        return 0, 0
+    total = ((length - 1) // stride) * stride + size - length
+    return total // 2, total - total // 2
 
 
 class _WholeSlice:

@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .open_lengths import LengthError, OpenLengths
+from .open_lengths import LengthError, OpenLengths, columns
 
 Build = Callable[[], Any]  # computes the constant, while the program is traced
 
@@ -30,7 +30,7 @@ def constant(lengths: OpenLengths, arrays: Sequence[Any], where: str) -> Any:
     if all(a.shape == first.shape and a.tobytes() == first.tobytes() for a in arrays):
         return first
     shape = tuple(
-        lengths.length(n, f"the length of a constant in {where}") for n in zip(*[a.shape for a in arrays])
+        lengths.length(n, f"the length of a constant in {where}") for n in columns([a.shape for a in arrays])
     )
     for pattern in (_uniform, _even, _band):
         built = pattern(lengths, arrays, shape)

@@ -116,6 +116,13 @@ class OpenLengths:
         return " and ".join(f"{name} = {', '.join(map(str, s))}" for name, s in self.samples.items())
 
 
+def columns(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """The things that stand at the same place at all samples."""
+    if len({len(row) for row in rows}) > 1:
+        raise LengthError("it is another program for each length")
+    return zip(*rows, strict=True)
+
+
 def assignments(shapes: list[TensorShape]) -> list[list[tuple[str | None, ...]]]:
     """The ways to name the open lengths of some shapes, from all different to all the same.
 

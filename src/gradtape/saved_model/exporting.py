@@ -21,7 +21,7 @@ from ..compiled.function_graph import FunctionGraph
 from ..compiled.jaxprs import calls_python, inner_code, replaced
 from ..compiled.open_code import evaluate
 from ..compiled.open_constants import constant
-from ..compiled.open_lengths import LengthError
+from ..compiled.open_lengths import LengthError, columns
 from ..compiled.sampled_function import Kind, SampledFunction
 from ..core.errors import NotCompilableError
 from ..core.primitive import local
@@ -116,10 +116,10 @@ class ExportedTrace:
         lengths = self.sampled.lengths
         return [
             (
-                tuple(lengths.length(n, "a result") for n in _three(zip(*[s.shape for s in specs]))),
+                tuple(lengths.length(n, "a result") for n in _three(columns([s.shape for s in specs]))),
                 specs[0].dtype,
             )
-            for specs in zip(*[g.outputs for g in graphs], strict=True)
+            for specs in columns([g.outputs for g in graphs])
         ]
 
     def _program(self, graphs: list[FunctionGraph], kinds: list[Kind], with_state: bool = False) -> Program:
@@ -147,7 +147,7 @@ class ExportedTrace:
     def _inputs(self, graphs: list[FunctionGraph], count: int) -> list[tuple[str, Any]]:
         """The inputs of the program: large constants that are the same for all lengths are the first."""
         code = graphs[0].code
-        kept = [a for a in zip(*[g.code.constants for g in graphs], strict=True) if _is_input(a)]
+        kept = [a for a in columns([g.code.constants for g in graphs]) if _is_input(a)]
         constants = [("constant", np.asarray(arrays[0])) for arrays in kept]
         seed = [("seed", None)] if code.random else []
         variables = [("variable", graphs[0].reads[key]) for key in code.variables]
@@ -176,7 +176,7 @@ class ExportedTrace:
             seed = next(seeds, None)
             state = dict(zip(codes[0].variables, variables, strict=True))
             numbers = []
-            for same in zip(*[code.constants for code in codes], strict=True):
+            for same in columns([code.constants for code in codes]):
                 numbers.append(
                     next(constants) if _is_input(same) else constant(lengths, same, "the function")
                 )

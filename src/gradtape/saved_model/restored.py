@@ -213,11 +213,32 @@ class LoadedConcreteFunction:
 
     def call(self, tensors: list[Tensor]) -> Any:
         """Call the function on its tensors; return what it returns."""
+        self._check_program  # noqa: B018  (once)
         self._check_lengths(tensors)
         values = {v._key: _value(v) for v in self.variables}
         seed = _seed() if any(isinstance(what, str) for what in self.programs[0].inputs) else None
         results = iter(self._level(0, tensors, values, seed))
         return nest.map_structure(lambda spec: None if spec is None else next(results), self.outputs)
+
+    @functools.cached_property
+    def _check_program(self) -> None:
+        """Refuse a program whose results are not those that the table of the model lists."""
+        results = [spec for spec in nest.flatten(self.outputs) if spec is not None]
+        results += [TensorSpec(v.shape, v.dtype) for v in self.written]
+        program = self.programs[0]
+        found = program.exported.out_avals
+        arguments = [what for what in program.inputs if type(what) is int]
+        if (
+            len(found) != len(results) + len(self.checks)
+            or any(not 0 <= what < len(self.names) for what in arguments)
+            or any(
+                aval.dtype != spec.dtype.numpy_dtype or len(aval.shape) != (spec.shape.rank or 0)
+                for aval, spec in zip(found, results, strict=False)
+            )
+        ):
+            raise InvalidArgumentError(
+                f"the saved function {self.name} is refused: its program is another one's"
+            )
 
     def _check_lengths(self, tensors: list[Tensor]) -> None:
         found: dict[str, int] = {}
