@@ -33,21 +33,20 @@ from ..engine.arrays import is_traced
 from ..engine.host import is_check
 
 ORDERS = 2  # how many times a saved function can be differentiated
-_LARGE = (
-    3000  # operations of a gradient, from which on its own gradient is not saved: it takes minutes to trace
-)
+_LARGE = 3000  # operations of a gradient, above which its own gradient is not saved: tracing takes minutes
 _SMALL = 1024  # bytes: smaller constants are part of the program
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 class Program(NamedTuple):
-    """A program and its inputs: constants by position, variables, the seed, and tensors that it is called with."""
+    """A program and its inputs.
+
+    An input is ("constant", array), ("variable", Variable), ("seed", None) or ("argument", position).
+    """
 
     code: bytes
     platforms: tuple[str, ...]
-    inputs: list[
-        tuple[str, Any]
-    ]  # ("constant", array), ("variable", Variable), ("seed", None), ("argument", position)
+    inputs: list[tuple[str, Any]]
     gives: list[bool]  # of a gradient: which sources it has a gradient of
 
 
@@ -74,49 +73,49 @@ class ExportedTrace:
         self.sampled = sampled
         self.checks: list[Check] = []
         graphs = sampled.graphs
-        self.written = _same(sampled, [list(g.written) for g in graphs])
+        _same(sampled, [[v._key for v in g.written] for g in graphs])
+        self.written = list(graphs[0].written)
         reads = {key: v for g in graphs for key, v in g.reads.items()}
         self.variables = [v for v in reads.values() if v._watchable]  # those that have gradients
         self.programs = [self._program(graphs, sampled.kinds, with_state=True)]
         self.results = self._kinds(graphs)
         self.no_more = f"it was saved with gradients up to order {orders}"
-        run: Callable[[list[Tensor]], list[Any]] = sampled.run
-        kinds, results = sampled.kinds, self.results
+        self._add_gradients(orders)
+
+    def _add_gradients(self, orders: int) -> None:
+        """Add the programs of the gradients: each takes what the one before takes, and gradients of its results."""
+        run: Callable[[list[Tensor]], list[Any]] = self.sampled.run
+        kinds, results = self.sampled.kinds, self.results
         for order in range(orders):
-            if order and len(graphs[0].code.jaxpr.eqns) > _LARGE:
-                self.no_more = (
-                    "the program of its gradient is large, and the next one would be several times as large"
-                )
-                break
             sources = [i for i, (_, dtype) in enumerate(kinds) if dtype.has_gradients]
             targets = [i for i, (_, dtype) in enumerate(results) if dtype.has_gradients]
             if not targets or not (sources or self.variables):
                 self.no_more = "nothing that it computes has a gradient"
-                break
-            run, kinds = (
-                _pullback(run, len(kinds), sources, targets, self.variables),
-                [
-                    *kinds,
-                    *[results[i] for i in targets],
-                ],
-            )
+                return
+            pull = _pullback(run, len(kinds), sources, targets, self.variables)
+            kinds = [*kinds, *[results[i] for i in targets]]
             gives: list[list[bool]] = []
             try:
-                graphs = sampled.trace(_connected(run, gives), kinds)
-                connected = _same(sampled, gives)
+                graphs = self.sampled.trace(_connected(pull, gives), kinds)
+                connected = _same(self.sampled, gives)
                 self.programs.append(self._program(graphs, kinds)._replace(gives=connected))
+                results = self._kinds(graphs)
             except Exception as error:
                 self.no_more = f"its gradient could not be saved: {error}"
-                break
-            results = self._kinds(graphs)
-            run = _only_connected(run)
+                return
+            if order + 1 < orders and len(graphs[0].code.jaxpr.eqns) > _LARGE:
+                self.no_more = (
+                    "the program of its gradient is large, and the next would be several times as large"
+                )
+                return
+            run = _only_connected(pull)
 
     def _kinds(self, graphs: list[FunctionGraph]) -> list[Kind]:
         """The shapes, with expressions for open lengths, and dtypes of the results."""
         lengths = self.sampled.lengths
         return [
             (
-                tuple(lengths.length(n, "a result") for n in _three(columns([s.shape for s in specs]))),
+                tuple(lengths.length(n, "a result") for n in columns([s.shape for s in specs])),
                 specs[0].dtype,
             )
             for specs in columns([g.outputs for g in graphs])
@@ -203,17 +202,14 @@ def _exported(name: str, function: Callable[..., Any], specs: list[Any]) -> Any:
             raise
         except Exception as error:  # JAX has many reasons
             errors.append(error)
-    raise NotCompilableError(f"{name} cannot be saved: {errors[-1]}") from errors[-1]
+    is_open = any(not isinstance(n, int) for spec in specs for n in spec.shape)
+    message = f"{name} cannot be saved: {str(errors[-1]).partition(chr(10))[0]}"
+    raise (LengthError if is_open else NotCompilableError)(message) from errors[-1]
 
 
 def _struct(kind: Kind, symbols: dict[str, Any]) -> Any:
     shape, dtype = kind
     return jax.ShapeDtypeStruct(tuple(symbols.get(n, n) if isinstance(n, str) else n for n in shape), dtype)
-
-
-def _three(columns: Any) -> Any:
-    """Numbers at the samples: of a function without open lengths, the same three times."""
-    return [column if len(column) > 1 else column * 3 for column in columns]
 
 
 def _is_input(arrays: Any) -> bool:
