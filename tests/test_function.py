@@ -490,6 +490,7 @@ def test_concrete_functions_with_open_lengths_take_any():
     function = tf.function(lambda x: x * v * tf.cast(k, "float32"), input_signature=[Spec((None,))])
     concrete = function.get_concrete_function()
     assert concrete.structured_outputs == Spec((None,))
+    assert traces(function) == 0
     equal(concrete(X), X * 2.0)
     equal(concrete(tf.ones(3)), 2.0 * tf.ones(3))
     assert [u.ref() for u in concrete.variables] == [v.ref(), k.ref()]

@@ -161,13 +161,29 @@ class Arguments:
         """The arguments, with specs for tensors and variables."""
         tensors = iter(self._specs or self._tensor_specs())
         templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
+        args, kwargs = nest.pack_sequence_as(self._structure, self._without_components(templates))
+        return args, kwargs
+
+    def specs(self) -> Any:
+        """The positional and keyword arguments, with specs in place of tensors."""
+        parts = iter(
+            TensorSpec(self._parts[2 * i], self._parts[2 * i + 1])
+            if leaf is _TENSOR
+            else TensorSpec(leaf.shape, "string")
+            if type(leaf) is Text
+            else _value(leaf)
+            for i, leaf in enumerate(self._templates)
+        )
+        return nest.pack_sequence_as(self._structure, self._without_components(parts))
+
+    def _without_components(self, parts: Iterator[Any]) -> list[Any]:
+        """The leaves of the structure, with a spec in place of the parts of a sparse or ragged tensor."""
         leaves: list[Any] = []
         for place in range(len(nest.flatten(self._structure))):
             spec = self._composites.get(place)
-            parts = [next(templates) for _ in (spec._component_specs() if spec is not None else [None])]
-            leaves.append(parts[0] if spec is None else spec)
-        args, kwargs = nest.pack_sequence_as(self._structure, leaves)
-        return args, kwargs
+            values = [next(parts) for _ in (spec._component_specs() if spec is not None else [None])]
+            leaves.append(values[0] if spec is None else spec)
+        return leaves
 
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name and description."""
@@ -331,7 +347,8 @@ def example(spec: Any) -> Any:
     """A tensor like a spec; anything else as it is."""
     if not isinstance(spec, TensorSpec):
         return spec
-    return wrap(np.broadcast_to(np.zeros((), spec.dtype.numpy_dtype), tuple(spec.shape)))
+    zero = np.array(b"", object) if spec.dtype.name == "string" else np.zeros((), spec.dtype.numpy_dtype)
+    return wrap(np.broadcast_to(zero, tuple(spec.shape)))
 
 
 _OPEN = 5040  # stands for an open length in an example: reshapes divide it, and no program has it by chance

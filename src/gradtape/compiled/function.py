@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import logging
 import sys
 import threading
 import weakref
@@ -17,31 +16,15 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-import numpy as np
-
 from ..core import nest
-from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
-from ..core.primitive import local, outside
+from ..core.primitive import local
 from ..core.settings import settings
-from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from .arguments import (
-    PLAIN,
-    SPECS,
-    Arguments,
-    bind,
-    checked_signature,
-    closed_lengths,
-    example,
-    fit,
-    fit_one,
-    leaf_names,
-    open_lengths,
-    signature_text,
-)
-from .function_warnings import warn_of_giving_up, warn_of_retracing
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
+from .concrete_function import ConcreteFunction, is_known
+from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
 if TYPE_CHECKING:
@@ -50,8 +33,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
-
-logger = logging.getLogger("gradtape")
 
 _MANY = 5  # traces of one function, at which it warns
 _OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most;
@@ -165,6 +146,7 @@ class Function(Generic[P, R]):
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
+        self._concrete: list[ConcreteFunction] = []  # those that were asked for
         self._lock = threading.RLock()
         self._methods: dict[
             int, tuple[Any, Function[..., Any]]
@@ -193,7 +175,7 @@ class Function(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
-        if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
+        if settings.run_functions_eagerly or self._not_compilable or not can_compile():
             return self._python_function(*args, **kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
@@ -236,7 +218,7 @@ class Function(Generic[P, R]):
     def _has_open_lengths(self) -> bool:
         """Return whether tensors of many shapes are to be expected, and need not be compiled for each."""
         specs = nest.flatten(self._input_signature or ())
-        is_open = self._reduce_retracing or not all(map(_is_known, specs))
+        is_open = self._reduce_retracing or not all(map(is_known, specs))
         return is_open and not self._jit_compile
 
     def _is_rare(self, arguments: Arguments) -> bool:
@@ -409,7 +391,31 @@ class Function(Generic[P, R]):
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        concrete = ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        known = next((other for other in self._concrete if concrete.is_like(other)), None)
+        if known is None:
+            self._concrete.append(concrete)
+        return known or concrete
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The concrete functions that were asked for, and those for the signatures of calls.
+
+        (The name is TensorFlow's, for Keras.)
+        """
+        if self._input_signature is not None:
+            self.get_concrete_function()
+            return [*self._concrete]
+        found = [*self._concrete]
+        for program in [*self._programs.values()]:
+            assert program.arguments is not None
+            concrete = ConcreteFunction(self, *program.arguments.specs())
+            if not any(concrete.is_like(other) for other in found):
+                found.append(concrete)
+        return found
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
+        """The concrete functions by number, as TensorFlow names them for Keras."""
+        return {f"trace_{i}": each for i, each in enumerate(self._list_all_concrete_functions())}
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures that the function was traced for: arguments, results and variables of each.
@@ -519,242 +525,3 @@ def _name_of(python_function: Any) -> str:
     while isinstance(python_function, functools.partial):
         python_function = python_function.func
     return getattr(python_function, "__name__", type(python_function).__name__)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# One signature
-
-
-class ConcreteFunction:
-    """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
-
-    def __init__(self, function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._function = function
-        self.name = function.__name__
-        given = nest.flatten((args, kwargs))
-        self._leaves = [
-            type_spec_from_value(leaf) if isinstance(leaf, (Tensor, CompositeTensor)) else leaf
-            for leaf in given
-        ]
-        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, SPECS)]
-        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
-        self._names = list(leaf_names(function._names, self._args, self._kwargs))
-        self._programs: list[Program] = []
-        if _can_compile() and not function._not_compilable and all(map(_is_known, given)):
-            self._try(*self._with([example(leaf) for leaf in given]))
-
-    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]] | None:
-        """`_find`; None if the function runs operation by operation, from now on."""
-        try:
-            return self._find(args, kwargs)
-        except NotCompilableError as error:
-            if self._function._jit_compile and not isinstance(error, UnknownShapeError):
-                raise
-            self._function._give_up(error)
-        return None
-
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
-        program, leaves = self._function._find(args, kwargs)
-        if program not in self._programs:
-            self._programs.append(program)
-        return program, leaves
-
-    def _with(self, leaves: list[Any]) -> Any:
-        return nest.pack_sequence_as((self._args, self._kwargs), leaves)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it as the function is called, or with its tensors alone, in order or by their specs' names.
-
-        Raises:
-            TypeError: if the arguments are neither.
-        """
-        values = self._as_called(args, kwargs)
-        if values is None:
-            named = iter(self._by_name(args, kwargs))
-            values = [next(named) if isinstance(leaf, SPECS) else leaf for leaf in self._leaves]
-        leaves = [
-            fit_one(self.name, leaf, value) if isinstance(leaf, SPECS) else value
-            for leaf, value in zip(self._leaves, values, strict=True)
-        ]
-        args, kwargs = self._with(leaves)
-        found = None
-        if local.here.trace is None and not settings.run_functions_eagerly and _can_compile():
-            found = None if self._function._not_compilable else self._try(args, kwargs)
-        return self._function(*args, **kwargs) if found is None else self._function._run(*found, args, kwargs)
-
-    def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """The leaves, if the arguments are those of the function; those that are no tensors may be left out."""
-        signature = self._function._signature
-        if signature is None:
-            return None
-        compiled = signature.bind(*self._args, **self._kwargs)
-        try:
-            given = signature.bind_partial(*args, **kwargs)
-            given.arguments = compiled.arguments | given.arguments
-            structure = given.args, given.kwargs
-            nest.assert_same_structure((self._args, self._kwargs), structure)
-        except (TypeError, ValueError):
-            return None
-        leaves = nest.flatten(structure)
-        pairs = zip(self._leaves, leaves, strict=True)
-        return leaves if all(_is_like(mine, leaf) for mine, leaf in pairs) else None
-
-    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The values for the specs, by position or name."""
-        rest = self._names[len(args) :]
-        if len(args) > len(self._names) or sorted(rest) != sorted(kwargs):
-            wanted = ", ".join(f"{n}: {spec}" for n, spec in zip(self._names, self._specs))
-            raise TypeError(
-                f"the concrete function {self.name} takes {wanted or 'no tensors'}; it was given {len(args)} arguments"
-                + (f" and {', '.join(kwargs)}" if kwargs else "")
-                + ". What is no tensor must be as it was when the function was compiled"
-            )
-        return [*args, *[kwargs[name] for name in rest]]
-
-    @property
-    def structured_input_signature(self) -> tuple[Any, ...]:
-        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
-        return self._args, self._kwargs
-
-    @property
-    def structured_outputs(self) -> Any:
-        """The structure it returns, with `TensorSpec`s for tensors; None if only a call can tell."""
-        program = self._program
-        if program is None or not self._is_open:
-            return None if program is None else program.outputs
-        return nest.map_structure(_with_open_lengths, program.outputs)
-
-    @property
-    def _is_open(self) -> bool:
-        """Whether a length is open, so that it is looked at for an example."""
-        return not all(map(_is_known, self._specs))
-
-    @functools.cached_property
-    def _program(self) -> Program | None:
-        """The program to look at: where lengths are open, one that was traced for an example."""
-        if not _can_compile() or self._function._not_compilable:
-            return None
-        if not self._is_open:
-            return self._programs[0] if self._programs else None
-        if any(not isinstance(spec, TensorSpec) or spec.shape.rank is None for spec in self._specs):
-            return None
-        closed = [closed_lengths(leaf) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
-        try:
-            with outside():
-                return self._function._example(*self._with([example(leaf) for leaf in closed]))
-        except (NotCompilableError, Specialize):
-            return None
-
-    @functools.cached_property
-    def graph(self) -> Any:
-        """The operations of the function, for looking at: a `GraphView`.
-
-        >>> import gradtape as tf
-        >>> concrete = tf.function(lambda x: tf.exp(x)).get_concrete_function(tf.TensorSpec((2,)))
-        >>> [op.name for op in concrete.graph.get_operations()]
-        ['x', 'Exp', 'Identity']
-        """
-        from .graph_view import GraphView
-
-        program = self._program
-        graph = None if program is None or program.executable is None else program.executable.graph
-        names: list[str] = []
-        if graph is not None:
-            count = len(graph.code.jaxpr.invars)
-            names = self._names if len(self._names) == count else [f"argument_{i}" for i in range(count)]
-        signature = self.structured_input_signature
-        return GraphView(self.name, names, graph, signature, self.structured_outputs, self._is_open)
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The inputs in the graph: the tensors among the arguments, and the variables that it reads."""
-        return list(self.graph.inputs)
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The results in the graph."""
-        return list(self.graph.outputs)
-
-    @property
-    def captured_inputs(self) -> list[Any]:
-        """The variables that it reads, which are inputs without being arguments."""
-        return [variable.handle for variable in self.graph.variables]
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes of the results, in their structure."""
-        return nest.map_structure(lambda spec: getattr(spec, "shape", None), self.structured_outputs)
-
-    @property
-    def output_dtypes(self) -> Any:
-        """The dtypes of the results, in their structure."""
-        return nest.map_structure(lambda spec: getattr(spec, "dtype", None), self.structured_outputs)
-
-    def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The arguments, results and variables, one to a line.
-
-        Args:
-            verbose: accepted; no effect.
-        """
-        signature = self._function._signature
-        return signature_text(
-            self.name, signature, self._args, self._kwargs, self.structured_outputs, self.variables
-        )
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables it reads or writes."""
-        programs = self._programs or [p for p in [self._program] if p is not None]
-        found = {key: v for program in programs for key, v in program.variables.items()}
-        return tuple(found.values())
-
-    @property
-    def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among the variables."""
-        return tuple(v for v in self.variables if v.trainable)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{spec.dtype.name}{list(spec.shape)}" if isinstance(spec, TensorSpec) else str(spec)
-            for spec in self._specs
-        )
-        return f"<ConcreteFunction {self.name} for ({shown})>"
-
-
-def _with_open_lengths(leaf: Any) -> Any:
-    """The spec of a result of an example, with open lengths again."""
-    return TensorSpec(open_lengths(leaf.shape), leaf.dtype) if isinstance(leaf, TensorSpec) else leaf
-
-
-def _is_known(leaf: Any) -> bool:
-    """Return whether a function can be traced for an argument: a value, or a spec of tensors of one shape."""
-    return not isinstance(leaf, SPECS) or (isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined())
-
-
-def _is_like(compiled: Any, leaf: Any) -> bool:
-    """Return whether an argument can stand for one that a function was compiled for: a tensor, or the same value."""
-    if isinstance(leaf, SPECS):
-        return False
-    if isinstance(compiled, Variable) and isinstance(leaf, Variable):
-        wanted = compiled.shape, compiled.dtype, compiled.trainable
-        return wanted == (leaf.shape, leaf.dtype, leaf.trainable)
-    return isinstance(compiled, SPECS) or compiled is leaf or bool(compiled == leaf)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# JAX
-
-
-@functools.cache
-def _can_compile() -> bool:
-    """Return whether JAX is installed; warn once if it is not."""
-    if find_spec("jax") is not None:
-        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
-        import jax  # noqa: F401
-
-        np.random.set_state(state)  # noqa: NPY002
-        return True
-    logger.warning(
-        "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"
-    )
-    return False
