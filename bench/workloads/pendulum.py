@@ -1,4 +1,4 @@
-"""A pendulum by RK4, 20 steps in a Python loop, and the gradient with respect to its start: deep, and all of it small."""
+"""A pendulum by RK4, 20 steps in a Python loop, and the gradient with respect to its start: many small operations."""
 
 NUMBER = 17
 TITLE = "pendulum by RK4, 20 steps unrolled"
