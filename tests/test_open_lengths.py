@@ -52,6 +52,16 @@ def test_other_functions_are_compiled_for_each_shape(options):
     assert total.experimental_get_tracing_count() == len(LENGTHS)
 
 
+def test_the_smaller_last_batch_is_compiled_at_once():
+    @tf.function(reduce_retracing=True)
+    def loss(x, y):
+        return tf.reduce_mean(tf.square(tf.reduce_sum(x, 1) - y))
+
+    for rows, columns, traces in [(32, 4, 1), (8, 4, 2), (5, 4, 2), (32, 5, 2), (8, 4, 2)]:
+        assert float(loss(tf.ones((rows, columns)), tf.zeros(rows))) == columns**2
+        assert loss.experimental_get_tracing_count() == traces
+
+
 def test_large_tensors_are_compiled_at_once():
     total, _ = counted(reduce_retracing=True)
     total(tf.ones(1))

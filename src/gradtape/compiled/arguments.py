@@ -192,6 +192,15 @@ class Arguments:
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
 
 
+def differs_in_batch(key: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Return whether two cache keys are those of batches that differ in their number of rows, and in nothing else."""
+    changed = [(a, b) for a, b in zip(key, other) if a != b]
+    if len(key) != len(other) or not all(type(a) is type(b) is tuple and a and b for a, b in changed):
+        return False
+    rows = {(a[0], b[0]) for a, b in changed}
+    return len(rows) == 1 and all(a[1:] == b[1:] for a, b in changed) and any(len(a) > 1 for a, _ in changed)
+
+
 def _array_as_tensor(leaf: Any) -> Any:
     is_array = isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes))
     return convert(leaf) if is_array else leaf

@@ -22,7 +22,7 @@ from ..core.primitive import local
 from ..core.settings import settings
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
+from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
@@ -229,6 +229,8 @@ class Function(Generic[P, R]):
         """
         if self._rare is None or arguments.key in self._programs:
             return False
+        if len(self._programs) == 1 and differs_in_batch(arguments.key, *self._programs):
+            return False  # the smaller last batch of an epoch
         size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
         calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
         if calls <= min(_OFTEN, _ELEMENTS // max(size, 1)):
