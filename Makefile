@@ -80,7 +80,7 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	@touch $@
 
 # What Keras's tests import besides Keras. Without the converters to other formats (ONNX, OpenVINO, LiteRT), whose tests are skipped.
-KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplotlib orbax-checkpoint packaging pandas requests scikit-learn
+KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplotlib orbax-checkpoint packaging pandas requests scikit-learn tensorboard
 
 .venv-keras/.installed-tests: pyproject.toml constraints.txt | .venv-keras/.installed-torch
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)

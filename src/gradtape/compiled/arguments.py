@@ -126,6 +126,11 @@ class Arguments:
 
         return self._pack([placeholder(leaf) for leaf in self._templates])
 
+    def as_tensors(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of the call as they are, with tensors for NumPy's arrays."""
+        args, kwargs = nest.map_structure(_array_as_tensor, self._structure)
+        return args, kwargs
+
     def specialize_texts(self) -> bool:
         """Make the texts part of the key, if the function that was traced has read one of them."""
         if not any(type(leaf) is Text and leaf.was_read for leaf in self._templates):
@@ -171,9 +176,13 @@ class Arguments:
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
 
 
+def _array_as_tensor(leaf: Any) -> Any:
+    is_array = isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes))
+    return convert(leaf) if is_array else leaf
+
+
 def _as_leaf(leaf: Any) -> Any:
-    if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
-        return convert(leaf)
+    leaf = _array_as_tensor(leaf)
     if (
         isinstance(leaf, (Variable, StandIn, CompositeTensor))
         or type(leaf) in _PYTHON

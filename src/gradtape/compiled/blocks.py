@@ -114,7 +114,7 @@ class Block:
 
     def _set_results(self, structure: Any) -> None:
         """Note what the function returned. Its tensors are dropped: outside of the block they have no value."""
-        found = nest.flatten(structure)
+        found = nest.flatten(structure, expand_composites=True)
         leaves = list(map(_as_result, found))
         self.structure = structure
         self.results = [leaf for leaf in leaves if type(leaf) is Tensor]
@@ -179,7 +179,7 @@ class Block:
         leaves = [next(remaining) if leaf is None else leaf[0] for leaf in self.static_leaves]
         for i, array in self._tensor_arrays.items():
             leaves[i] = array.holding(leaves[i])
-        return nest.pack_sequence_as(self.structure, leaves)
+        return nest.pack_sequence_as(self.structure, leaves, expand_composites=True)
 
     # -- the gradient -------------------------------------------------------------------------------------------------
 

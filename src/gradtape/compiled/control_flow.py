@@ -107,7 +107,7 @@ def _branches(blocks: list[Block], written: dict[int, Variable]) -> list[Callabl
 def _check_branches(name: str, first: Block, other: Block) -> None:
     """Raise unless both branches return the same structure of the same shapes and dtypes."""
     try:
-        nest.assert_same_structure(first.structure, other.structure)
+        nest.assert_same_structure(first.structure, other.structure, expand_composites=True)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name}: the branches must return the same structure: {error}") from None
     a, b = [_described(x) for x in first.specs], [_described(x) for x in other.specs]

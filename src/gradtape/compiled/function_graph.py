@@ -125,9 +125,14 @@ class FunctionGraph:
         part.counts = [count, *self.counts[1:]]
         return part
 
-    def evaluate(self, state: dict[int, Any], constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
-        """The results, the values of written variables, and the initial values of new ones, as JAX's arrays."""
-        out = jax.core.eval_jaxpr(self.code.jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+    def evaluate(
+        self, jaxpr: Any, state: dict[int, Any], constants: Any, seed: Any, inputs: Any
+    ) -> list[list[Any]]:
+        """The results, the values of written variables, and the initial values of new ones, as JAX's arrays.
+
+        `jaxpr` is the graph's own, or one that computes the same.
+        """
+        out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:

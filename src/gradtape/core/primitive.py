@@ -19,6 +19,7 @@ from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .facts import NO_FACTS, Facts
+from .settings import settings
 from .tensor import Tensor, wrap
 from .tensor_conversion import convert, scalar
 from .trace_errors import escape, is_escape, needs_values, not_compilable
@@ -427,7 +428,9 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     b = y._array
     dtype = a.dtype
     if b.dtype is not dtype and b.dtype != dtype:
-        raise _dtypes_differ(primitive, [a, b])
+        if settings.promote is None:
+            raise _dtypes_differ(primitive, [a, b])
+        return apply2(primitive, *settings.promote((x, y)))
     here = local.here
     try:
         result = here.run(primitive.forward, a, b)
@@ -501,6 +504,8 @@ def as_tensors(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, .
     """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
     tensors, others, hint = read_tensors(inputs)
     if others:
+        if settings.promote is not None and len(inputs) == 2:
+            return tuple(settings.promote(inputs))
         if primitive.mixed:
             hint = None
         elif hint is None:
