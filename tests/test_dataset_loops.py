@@ -241,6 +241,41 @@ def test_an_iterator_of_the_function_itself():
     assert [int(x) for x in run()] == [0, 12345]
 
 
+def test_next_in_a_loop_moves_an_iterator_of_the_function():
+    @tf.function
+    def digits():
+        iterator = iter(Dataset.range(1, 9))
+        total = tf.constant(0, tf.int64)
+        for _ in tf.range(3):
+            total = total * 10 + next(iterator)
+        return total * 10 + next(iterator)
+
+    assert int(digits()) == 1234
+    assert int(digits()) == 1234
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda x: Dataset.from_tensor_slices(x).batch(2), 80),
+        (lambda x: Dataset.from_tensors(x), 8),
+        (lambda x: Dataset.range(3).map(lambda i: x[0] + i), 456),
+        (lambda x: Dataset.range(x[1] - x[0] + 2), 1),
+    ],
+    ids=["slices", "one element", "captured by map", "length"],
+)
+def test_a_dataset_made_of_tensors_of_the_function_runs_operation_by_operation(make, expected):
+    @tf.function
+    def digits(x):
+        total = tf.constant(0, tf.int64)
+        for element in make(x):
+            total = total * 10 + tf.reduce_sum(element)
+        return total
+
+    for _ in range(2):
+        assert int(digits(tf.constant([4, 4, 0], tf.int64))) == expected
+
+
 def test_loops_in_loops():
     @tf.function
     def table():
@@ -250,8 +285,9 @@ def test_loops_in_loops():
                 total = total + i * j
         return total
 
+    before = dict(feeds._open)
     assert int(table()) == 60
-    assert not feeds._open
+    assert feeds._open == before  # all are closed
 
 
 def test_reduce():

@@ -11,16 +11,18 @@ import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes, nest
-from ..core.errors import UnknownShapeError
+from ..core.errors import InaccessibleTensorError, UnknownShapeError
 from ..core.primitive import local, outside
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
+from ..core.trace_errors import is_escape, needs_values
 from ..engine import host
 from ..ops.control.branching import for_loop, while_loop
 from ..ops.control.printing import demand
@@ -105,7 +107,8 @@ class Feed:
 
         def read() -> list[Any]:
             stacks = [np.empty(shape, dtype) for shape, dtype in kinds]
-            reader = _Reader(self, self._start())
+            with outside(), _independent():
+                reader = _Reader(self, self._start())
             for i in range(length):
                 for stack, array in zip(stacks, reader.take(), strict=True):
                     stack[i] = array
@@ -120,7 +123,7 @@ class Feed:
         """Open the feed. Returns its ticket."""
 
         def start() -> list[Any]:
-            with outside():
+            with outside(), _independent():
                 reader = _Reader(self, self._start())
             number = _next_number() % (1 << 31)
             _open[number] = reader
@@ -178,7 +181,14 @@ class Feed:
     def _call(
         self, ticket: Tensor, function: Callable[[_Reader], list[Any]], kinds: list[host.Kind]
     ) -> list[Any]:
-        return host.call(lambda number: function(_open[int(number)]), kinds, [ticket._array], pure=False)
+        def called(number: Any) -> list[Any]:
+            try:
+                return function(_open[int(number)])
+            except Exception:  # which ends the program
+                _open.pop(int(number), None)
+                raise
+
+        return host.call(called, kinds, [ticket._array], pure=False)
 
     def _packed(self, kind: int, leaves: list[Any]) -> Any:
         return nest.pack_sequence_as(self._kinds[kind], [wrap(array) for array in leaves])
@@ -211,12 +221,13 @@ class _Reader:
         """The number of the kind of the next element, and its leaves; None at the end."""
         if self._elements is None:
             return None
-        with outside():
-            for element in self._elements:
-                leaves = [leaf._array for leaf in nest.flatten(element)]
-                return self._feed.kind_of(leaves), leaves
-        self._elements = None
-        return None
+        with outside(), _independent():
+            element = next(self._elements, None)
+        if element is None:
+            self._elements = None
+            return None
+        leaves = [leaf._array for leaf in nest.flatten(element)]
+        return self._feed.kind_of(leaves), leaves
 
     def take(self) -> list[Any]:
         """The leaves of the next element, which must be there."""
@@ -240,6 +251,20 @@ class _Reader:
             return 0
         number, self.current = found
         return number + 1
+
+
+@contextmanager
+def _independent() -> Iterator[None]:
+    """A block that must not depend on tensors of the function, which the host does not have."""
+    try:
+        yield
+    except Exception as error:
+        if is_escape(error) or needs_values(error) or isinstance(error, InaccessibleTensorError):
+            raise UnknownShapeError(
+                "a loop over a dataset that is made of tensors of the function: the host, which has the dataset, does "
+                "not have them"
+            ) from None
+        raise
 
 
 def _described(kinds: list[host.Kind]) -> str:

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core import nest
-from ..core.errors import InvalidArgumentError
+from ..core.errors import InvalidArgumentError, UnknownShapeError
 from ..core.primitive import local
 from ..core.tensor import Tensor, wrap
 from ..core.types import DTypeLike, IntLike, PathLike, ShapeLike, TensorLike
-from ..engine.arrays import cores
+from ..engine.arrays import cores, is_traced
 from ..ops.array.movement import static_number as whole
 from ..ops.scalars import choice
 from . import checks as arguments
@@ -65,6 +65,7 @@ class Dataset:
         >>> list(Dataset.from_tensor_slices({"a": [1, 2], "b": [[3], [4]]}).as_numpy_iterator())
         [{'a': np.int32(1), 'b': array([3], dtype=int32)}, {'a': np.int32(2), 'b': array([4], dtype=int32)}]
         """
+        _check_known("from_tensor_slices", tensors)
         return Dataset(sources.slices(tensors))
 
     @staticmethod
@@ -74,6 +75,7 @@ class Dataset:
         >>> len(Dataset.from_tensors([1, 2, 3]))
         1
         """
+        _check_known("from_tensors", tensors)
         return Dataset(sources.Elements([as_element(tensors)]))
 
     @staticmethod
@@ -797,6 +799,19 @@ class Dataset:
         result: Dataset = arguments.function("apply: transformation_func", transformation_func)(self)
         arguments.stage("apply: transformation_func must return", result)
         return result
+
+
+def _check_known(name: str, tensors: Any) -> None:
+    """Raise if a tensor is computed by the @function that is traced now: a dataset is no part of it."""
+    if local.here.trace is None:
+        return
+    if any(
+        is_traced(getattr(leaf, "_array", None)) for leaf in nest.flatten(tensors, expand_composites=True)
+    ):
+        raise UnknownShapeError(
+            f"{name}: a dataset is made of values, which are not known while a @function is traced: go over the rows "
+            "of a tensor with a `for` statement, or make the dataset outside of the function"
+        )
 
 
 def _zipped(template: Any, stages: list[Stage]) -> Stage:

@@ -118,44 +118,36 @@ def reduce(stage: Stage, start: Callable[[], Any], state: Any, function: Callabl
 
 
 class Loop:
-    """The iterator of a loop inside a @function: each run of the program has one of its own."""
+    """An iterator that is created inside a @function: each run of the program has one of its own."""
 
     def __init__(self, start: Callable[[], Any]) -> None:
-        self._start = start
         self._now: Any = None
         self._traced = 0
 
+        def begin() -> list[Any]:
+            with outside():
+                self._now = start()
+            return []
+
+        host.call(begin, [], [], pure=False)
+
     def next(self, example: Any) -> Any:
         """The next element of a run, which will be like the example."""
-        first = not self._traced
         self._traced += 1
-
-        def fetch() -> Any:
-            if first:
-                self._now = self._start()
-            return self._now.get_next()
-
-        return element(fetch, spec_of(example))
+        return element(lambda: self._now.get_next(), spec_of(example))
 
     def feed(self, stage: Stage) -> Feed:
         """The elements from here on, for a loop over this iterator."""
         first = not self._traced
         self._traced += 1
-
-        def start() -> Any:
-            if first:
-                self._now = self._start()
-            return self._now
-
-        return feed(stage, start) if first else Feed(start, kinds_of(stage))
+        return feed(stage, lambda: self._now) if first else Feed(lambda: self._now, kinds_of(stage))
 
     def end(self) -> None:
         """Check that there are no more elements, as there were none while tracing."""
-        empty = not self._traced
 
         def check() -> list[Any]:
             with outside():
-                more = next(self._start() if empty else self._now, None) is not None
+                more = next(self._now, None) is not None
             if more:
                 raise InvalidArgumentError(
                     f"a @function was traced for {self._traced} elements of a dataset, and there are more now: loop "
