@@ -117,3 +117,39 @@ def test_variables_answer_to_tensorflows_names():
     assert [int(count.count_up_to(3)), int(count.count_up_to(3))] == [1, 2]
     with pytest.raises(errors.OutOfRangeError, match="reached the limit 3"):
         count.count_up_to(3)
+
+
+v1 = tf.compat.v1
+
+
+def test_scopes_and_variables_of_tensorflow_1():
+    with v1.variable_scope("outer"), v1.variable_scope("inner", reuse=v1.AUTO_REUSE):
+        w = v1.get_variable("w", [2, 3])
+    assert w.name == "outer/inner/w:0" and w.shape == (2, 3) and w.dtype == tf.float32
+    assert int(v1.get_variable("n", initializer=7)) == 7
+    assert v1.get_variable("k", [2], tf.int32).numpy().tolist() == [0, 0]
+    with pytest.raises(ValueError, match="needs a shape"):
+        v1.get_variable("w")
+
+
+def test_scatter_functions_of_tensorflow_1():
+    v = tf.Variable([1.0, 2.0, 4.0])
+    assert v1.scatter_add(v, [0], [10.0]) is v
+    v1.scatter_update(v, [1], 7.0)
+    v1.scatter_mul(v, [2], [0.5])
+    v1.scatter_nd_sub(v, [[0]], [1.0])
+    v1.scatter_max(v, [1, 2], [0.0, 9.0])
+    np.testing.assert_array_equal(v, [10.0, 7.0, 9.0])
+
+
+def test_py_func():
+    assert v1.py_func(lambda a: a * 2, [tf.constant([1.0, 2.0])], tf.float32).numpy().tolist() == [2.0, 4.0]
+
+
+def test_losses_check_their_arguments():
+    with pytest.raises(ValueError, match="differ"):
+        v1.losses.mean_squared_error([1.0, 2.0], [1.0])
+    with pytest.raises(errors.InvalidArgumentError, match="do not fit"):
+        v1.losses.absolute_difference([1.0, 2.0], [1.0, 2.0], weights=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="weighted_sum"):
+        v1.losses.absolute_difference([1.0], [1.0], reduction="total")

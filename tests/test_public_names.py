@@ -39,7 +39,8 @@ def test_a_namespace_has_and_shows_what_it_names(name):
     "name", ["Any", "TYPE_CHECKING", "import_module", "closed", "core", "ops", "names", "builtins"]
 )
 def test_no_namespace_shows_what_it_imports_for_itself(name):
-    assert [path for path, module in NAMESPACES.items() if name in dir(module)] == []
+    shown = [path for path, module in NAMESPACES.items() if name in dir(module)]
+    assert shown == (["tf.raw_ops"] if name == "Any" else [])  # where it is an operation
 
 
 def test_a_name_that_is_imported_when_first_used_stays():

@@ -20,7 +20,8 @@ def check(found, expected, what):
     if kind in ("string", "bool") or "int" in kind:
         assert elements == expected[2], what
     else:
-        close = 1e-5 if kind in ("float32", "complex64") else 1e-2 if "16" in kind else 1e-9
+        single = kind in ("float32", "complex64") or "v1.losses" in what  # these compute in float32
+        close = 1e-5 if single else 1e-2 if "16" in kind else 1e-9
         np.testing.assert_allclose(elements, expected[2], close, close, err_msg=what)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import gradtape as tf
+from gradtape import raw_table
 from gradtape.core.primitive import Primitive
 
 NAMESPACES = [
@@ -47,6 +48,8 @@ INNER = {
     "public",
     "together",
 }
+
+RAW = tuple(raw_table.TABLE.values())
 
 
 EXAMPLE = "<example>"  # where functions given in an example come from
@@ -83,6 +86,8 @@ def _public() -> Iterator[tuple[str, Any]]:
             thing = getattr(parent, name)
             ours = str(getattr(thing, "__module__", "")).startswith("gradtape")
             if name.startswith("_") or not callable(thing) or not ours or id(thing) in seen:
+                continue
+            if thing in RAW:  # other names for functions that are called under their own
                 continue
             if isinstance(thing, type) and issubclass(thing, (Exception, Enum, Primitive)):
                 continue

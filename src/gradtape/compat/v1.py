@@ -18,6 +18,8 @@ from ..files.events import read_events
 from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 from . import v1_functions as functions
+from .v1_losses import LOSSES
+from .v1_variables import VARIABLES
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Functions with other arguments: their old order; `old=new` is a name that changed, `old=` one without an effect.
@@ -160,6 +162,8 @@ _OWN: dict[str, Any] = {
     "to_float": _cast("float32"),
     "to_int32": _cast("int32"),
     "to_int64": _cast("int64"),
+    **LOSSES,
+    **VARIABLES,
 }
 _MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
 _ELSEWHERE = ("div", "random_crop", "train.")  # renamed, and not the same: the error names the new one

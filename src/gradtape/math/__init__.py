@@ -1,5 +1,7 @@
 """The public namespace `gradtape.math`."""
 
+from typing import TYPE_CHECKING
+
 from ..names.missing import closed
 from ..ops.linalg.norms import l2_normalize
 from ..ops.math import functions
@@ -50,8 +52,10 @@ from ..ops.math.special import lbeta
 from ..ops.math.special_functions import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from ..ops.nn.normalization import zero_fraction
 from ..ops.nn.softmax import log_softmax, softmax
-from ..ops.random.quasirandom import sobol_sample
 from . import special
+
+if TYPE_CHECKING:
+    from ..ops.random.quasirandom import sobol_sample
 
 __all__ = [
     "abs",
@@ -116,4 +120,4 @@ __all__ = [
 ]
 __all__ += functions.__all__  # a form that type checkers read
 
-closed(__name__)
+closed(__name__, later={"sobol_sample": "..ops.random.quasirandom"})

@@ -1,11 +1,15 @@
 """The public namespace `gradtape.random.experimental`: earlier names, and `stateless_shuffle`."""
 
+from typing import TYPE_CHECKING
+
 from ..names.missing import closed
 from ..ops.random.generator import Generator, create_rng_state, get_global_generator, set_global_generator
-from ..ops.random.quasirandom import index_shuffle
 from ..ops.random.stateless import Algorithm, stateless_shuffle
 from ..ops.random.stateless import fold_in as stateless_fold_in
 from ..ops.random.stateless import split as stateless_split
+
+if TYPE_CHECKING:
+    from ..ops.random.quasirandom import index_shuffle
 
 __all__ = [
     "Algorithm",
@@ -19,4 +23,4 @@ __all__ = [
     "stateless_split",
 ]
 
-closed(__name__)
+closed(__name__, later={"index_shuffle": "...ops.random.quasirandom"})

@@ -41,6 +41,9 @@ class LinearOperator:
         is_non_singular, is_self_adjoint, is_positive_definite, is_square: what is known; None for what is not.
             Hints are believed.
         parameters: accepted.
+
+    >>> LinearOperator("float32", is_self_adjoint=True).is_self_adjoint
+    True
     """
 
     def __init__(
