@@ -79,6 +79,7 @@ LAYERS = [
     "train",
     "explain",
     "summary",
+    "saved_model",
     "",
     "compat",
     "command",

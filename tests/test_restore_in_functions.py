@@ -16,7 +16,7 @@ def prefix(tmp_path):
 @pytest.fixture(params=["compiled", "without JAX"])
 def engine(request, monkeypatch):
     if request.param == "without JAX":
-        monkeypatch.setattr(sys.modules["gradtape.compiled.function"], "_can_compile", lambda: False)
+        monkeypatch.setattr(sys.modules["gradtape.compiled.function"], "can_compile", lambda: False)
     return request.param
 
 

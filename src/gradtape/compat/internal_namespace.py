@@ -6,6 +6,7 @@ Keras's TensorFlow backend derives its variables and layers from classes found h
 from __future__ import annotations
 
 import functools
+from abc import ABC
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -20,6 +21,7 @@ from ..data.batch_size import compute_batch_size
 from ..distribute import merging
 from ..engine.arrays import is_traced
 from ..ops.array.dynamic_slices import dynamic_update_slice
+from ..ops.lookup.tables import Table
 from ..ops.sparse import matrices
 from . import type_specs
 
@@ -36,7 +38,7 @@ class _Parts:
 _NO_PARTS = _Parts()
 
 
-class Trackable:
+class Trackable(ABC):  # noqa: B024  (for `register`)
     """Base of objects that a checkpoint saves by name: an object remembers the parts it was given."""
 
     _self_setattr_tracking = True
@@ -51,6 +53,9 @@ class Trackable:
         return trackable
 
     def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
+        """The parts; for a saved model all attributes. (Meanwhile Keras sets its training functions to None.)"""
+        if save_type == "savedmodel":
+            return dict(self._checkpoint_children())
         return dict(self._self_tracked_parts.named)
 
     def _checkpoint_children(self) -> list[tuple[str, Any]]:
@@ -60,8 +65,11 @@ class Trackable:
             parts["_layers"] = self.layers  # type: ignore[attr-defined]
         return [*parts.items()]
 
-    def _maybe_initialize_trackable(self) -> None:
+    def _maybe_initialize_trackable(self) -> None:  # noqa: B027
         """No-op: a part is remembered when the first one is."""
+
+
+Trackable.register(Table)  # type: ignore[type-abstract]
 
 
 class AutoTrackable(Trackable):

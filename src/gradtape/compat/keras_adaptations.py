@@ -20,7 +20,9 @@ from gradtape import (
     data,
     distribute,
     executing_eagerly,
+    function,
     gather,
+    nest,
     optimizers,
 )
 
@@ -134,6 +136,34 @@ def _convert_jax_functions(module: ModuleType) -> None:
     module._convert_to_jax_key = lambda tensor: as_key(tensor)._array  # type: ignore[attr-defined]
 
 
+def _open_batches(module: ModuleType) -> None:
+    """A model that is built by its first step knows its inputs with an open batch; here the batch has a length.
+
+    The signature of a saved model has an open batch again, but for functional models, whose author chose the shapes,
+    and for those that take one batch only.
+    """
+    by_keras = module.TFLayer._default_save_signature.fget
+
+    def default_save_signature(self: Any) -> Any:
+        from keras.src.models.functional import Functional
+
+        serving = by_keras(self)
+        if serving is None or isinstance(self, Functional):
+            return serving
+        specs = nest.map_structure(
+            lambda spec: TensorSpec([None, *spec.shape[1:]] if spec.shape.rank else spec.shape, spec.dtype),
+            serving.input_signature,
+        )
+        opened = function(serving.python_function, input_signature=specs)
+        try:
+            takes_any = opened.get_concrete_function().structured_outputs is not None
+        except (TypeError, ValueError):
+            takes_any = False
+        return opened if takes_any else serving
+
+    module.TFLayer._default_save_signature = property(default_save_signature)
+
+
 # By the name of the module of Keras.
 def _encode_shapes(json_utils: ModuleType) -> None:
     """Keras's JSON looks for tuples first, and a TensorShape is a tuple here."""
@@ -147,6 +177,7 @@ def _encode_shapes(json_utils: ModuleType) -> None:
 
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
+    "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
     "keras.src.legacy.saving.json_utils": _encode_shapes,
     "keras.src.optimizers": _take_optimizers,

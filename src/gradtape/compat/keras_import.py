@@ -14,6 +14,7 @@ _ALIASES = "tensorflow.keras.", "gradtape.keras."
 # The modules that `keras_adaptations` adapts; that file is imported with the first of them.
 _ADAPTED = {
     "keras.src.backend.tensorflow.core",
+    "keras.src.backend.tensorflow.layer",
     "keras.src.backend.tensorflow.sparse",
     "keras.src.legacy.saving.json_utils",
     "keras.src.optimizers",

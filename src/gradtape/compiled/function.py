@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import logging
 import sys
 import threading
 import weakref
@@ -17,18 +16,15 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-import numpy as np
-
 from ..core import nest
-from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
-from ..core.spec import TensorSpec, type_spec_from_value
-from ..core.tensor import Tensor, device_of
+from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, SPECS, Arguments, bind, checked_signature, example, fit, fit_one, leaf_names
-from .function_warnings import warn_of_giving_up, warn_of_retracing
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
+from .concrete_function import ConcreteFunction, is_known
+from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
 if TYPE_CHECKING:
@@ -38,9 +34,9 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 
-logger = logging.getLogger("gradtape")
-
 _MANY = 5  # traces of one function, at which it warns
+_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most;
+_ELEMENTS = 1 << 20  # and for large tensors the fewer the more elements they have
 
 
 class _Ignored(TypedDict, total=False):
@@ -97,7 +93,9 @@ def function(
         jit_compile: whether a function that calls Python in ways that XLA cannot compile is refused: without the shape
             of the result, or in a loop of unknown length whose gradient is needed. By default such functions run
             operation by operation, and say so once, as do all whose shapes depend on values.
-        reduce_retracing: accepted; XLA compiles for fixed shapes.
+        reduce_retracing: whether to expect tensors of many shapes, as an `input_signature` with open lengths does. XLA
+            compiles for fixed shapes: the function is then compiled for the first shape, and for another one only when
+            that has come often. Until then such calls run operation by operation.
         experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
             experimental_compile, experimental_follow_type_hints: accepted, and ignored.
 
@@ -111,9 +109,8 @@ def function(
     >>> float(square(tf.constant(3.0)))
     9.0
     """
-    if func is None:
-        return lambda f: Function(f, input_signature, autograph, jit_compile)
-    return Function(func, input_signature, autograph, jit_compile)
+    options = input_signature, autograph, jit_compile, reduce_retracing
+    return (lambda f: Function(f, *options)) if func is None else Function(func, *options)
 
 
 class Function(Generic[P, R]):
@@ -125,6 +122,7 @@ class Function(Generic[P, R]):
         input_signature: Any = None,
         autograph: bool = True,
         jit_compile: bool | None = None,
+        reduce_retracing: bool = False,
     ) -> None:
         if isinstance(python_function, Function):
             python_function = python_function.python_function
@@ -133,6 +131,7 @@ class Function(Generic[P, R]):
         self._python_function = python_function
         self._autograph = autograph
         self._jit_compile = jit_compile
+        self._reduce_retracing = reduce_retracing
         functools.update_wrapper(self, python_function)
         self.__name__ = _name_of(python_function)
         self._input_signature = (
@@ -143,9 +142,11 @@ class Function(Generic[P, R]):
         self._programs: dict[Any, Program] = {}  # by cache key
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile
+        self._rare: dict[Any, int] | None = {} if self._has_open_lengths() else None  # calls, by cache key
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
+        self._concrete: list[ConcreteFunction] = []  # those that were asked for
         self._lock = threading.RLock()
         self._methods: dict[
             int, tuple[Any, Function[..., Any]]
@@ -174,7 +175,7 @@ class Function(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
-        if settings.run_functions_eagerly or self._not_compilable or not _can_compile():
+        if settings.run_functions_eagerly or self._not_compilable or not can_compile():
             return self._python_function(*args, **kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
@@ -204,10 +205,36 @@ class Function(Generic[P, R]):
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
+        if self._rare is not None and self._programs:
+            arguments = self._arguments(args, kwargs)
+            if self._is_rare(arguments):
+                args, kwargs = arguments.as_tensors()
+                return self._python_function(*args, **kwargs)
         program, leaves = self._find(args, kwargs)
         if shortcut is not None and not program.unshaped and list(map(id, tensors)) == list(map(id, leaves)):
             self._shortcuts[shortcut] = program
         return self._run(program, leaves, args, kwargs)
+
+    def _has_open_lengths(self) -> bool:
+        """Return whether tensors of many shapes are to be expected, and need not be compiled for each."""
+        specs = nest.flatten(self._input_signature or ())
+        is_open = self._reduce_retracing or not all(map(is_known, specs))
+        return is_open and not self._jit_compile
+
+    def _is_rare(self, arguments: Arguments) -> bool:
+        """Count a call with shapes that the function is not compiled for; return whether they are still rare.
+
+        Compiling takes as long as some ten to a hundred calls operation by operation: so long one waits, and loses at
+        most as much again. The count follows from the sizes alone, so that two runs of a program are the same.
+        """
+        if self._rare is None or arguments.key in self._programs:
+            return False
+        size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
+        calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
+        if calls <= min(_OFTEN, _ELEMENTS // max(size, 1)):
+            return True
+        del self._rare[arguments.key]
+        return False
 
     def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -255,6 +282,21 @@ class Function(Generic[P, R]):
         self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
         self._shortcuts = {key: p for key, p in self._shortcuts.items() if not p.is_dead}
         self._programs[arguments.key] = program
+        return program
+
+    def _example(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        """A program to look at, which no call finds."""
+        from .program import Program
+
+        arguments = self._arguments(args, kwargs)
+
+        def run(inputs: list[Tensor]) -> Any:
+            args, kwargs = arguments.with_placeholders(inputs)
+            return self._converted(*args, **kwargs)
+
+        program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
+        program.prepare(program.read(arguments.leaves))
+        self._created_variables |= program.created_variables
         return program
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -319,12 +361,7 @@ class Function(Generic[P, R]):
             reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
         except TypeError:  # no weak references to it
             return functools.partial(self.__call__, instance)
-        method: Function[..., Any] = Function(
-            _Method(self._python_function, instance),
-            self._input_signature,
-            self._autograph,
-            self._jit_compile,
-        )
+        method: Function[..., Any] = Function(_Method(self._python_function, instance), *self._options)
         self._methods[id(instance)] = reference, method
         return method
 
@@ -354,22 +391,70 @@ class Function(Generic[P, R]):
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        return ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        concrete = ConcreteFunction(self, *bind(self.__name__, self._signature, args, kwargs))
+        known = next((other for other in self._concrete if concrete.is_like(other)), None)
+        if known is None:
+            self._concrete.append(concrete)
+        return known or concrete
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The concrete functions that were asked for, and those for the signatures of calls.
+
+        (The name is TensorFlow's, for Keras.)
+        """
+        if self._input_signature is not None:
+            self.get_concrete_function()
+            return [*self._concrete]
+        found = [*self._concrete]
+        for program in [*self._programs.values()]:
+            assert program.arguments is not None
+            concrete = ConcreteFunction(self, *program.arguments.specs())
+            if not any(concrete.is_like(other) for other in found):
+                found.append(concrete)
+        return found
+
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> dict[str, Any]:
+        """The concrete functions by number, as TensorFlow names them for Keras."""
+        return {f"trace_{i}": each for i, each in enumerate(self._list_all_concrete_functions())}
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures that the function was traced for: arguments, results and variables of each.
+
+        Args:
+            verbose: accepted; no effect.
+
+        >>> import gradtape as tf
+        >>> double = tf.function(lambda x: 2.0 * x)
+        >>> _ = double(tf.constant(1.0))
+        >>> print(double.pretty_printed_concrete_signatures())
+        <lambda>(x)
+          x: TensorSpec(shape=(), dtype=tf.float32, name=None)
+          returns: TensorSpec(shape=(), dtype=tf.float32, name=None)
+        """
+        return "\n\n".join(
+            signature_text(
+                self.__name__, self._signature, *p.arguments.signature(), p.outputs, p.variables.values()
+            )
+            for p in self._programs.values()
+            if p.arguments is not None
+        )
 
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
 
     def __deepcopy__(self, memo: Any) -> Function[P, R]:
-        function = copy.deepcopy(
-            self._python_function, memo
-        )  # a method of an object that is copied: of the copy
-        return Function(function, self._input_signature, self._autograph, self._jit_compile)
+        # A method of an object that is copied is one of the copy.
+        return Function(copy.deepcopy(self._python_function, memo), *self._options)
+
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return self._input_signature, self._autograph, self._jit_compile, self._reduce_retracing
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         name = getattr(self, "__qualname__", "")
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name  # pickled by name
-        return Function, (self._python_function, self._input_signature, self._autograph, self._jit_compile)
+        return Function, (self._python_function, *self._options)
 
 
 def _shortcut(args: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
@@ -440,145 +525,3 @@ def _name_of(python_function: Any) -> str:
     while isinstance(python_function, functools.partial):
         python_function = python_function.func
     return getattr(python_function, "__name__", type(python_function).__name__)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# One signature
-
-
-class ConcreteFunction:
-    """A function for one signature, compiled now if all shapes are known. Made by `Function.get_concrete_function`."""
-
-    def __init__(self, function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._function = function
-        self.name = function.__name__
-        given = nest.flatten((args, kwargs))
-        self._leaves = [
-            type_spec_from_value(leaf) if isinstance(leaf, (Tensor, CompositeTensor)) else leaf
-            for leaf in given
-        ]
-        self._specs = [leaf for leaf in self._leaves if isinstance(leaf, SPECS)]
-        self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
-        self._names = list(leaf_names(function._names, self._args, self._kwargs))
-        self._programs: list[Program] = []
-        if _can_compile() and all(map(_is_known, given)):
-            self._find(*self._with([example(leaf) for leaf in given]))
-
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
-        program, leaves = self._function._find(args, kwargs)
-        if program not in self._programs:
-            self._programs.append(program)
-        return program, leaves
-
-    def _with(self, leaves: list[Any]) -> Any:
-        return nest.pack_sequence_as((self._args, self._kwargs), leaves)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it as the function is called, or with its tensors alone, in order or by their specs' names.
-
-        Raises:
-            TypeError: if the arguments are neither.
-        """
-        values = self._as_called(args, kwargs)
-        if values is None:
-            named = iter(self._by_name(args, kwargs))
-            values = [next(named) if isinstance(leaf, SPECS) else leaf for leaf in self._leaves]
-        leaves = [
-            fit_one(self.name, leaf, value) if isinstance(leaf, SPECS) else value
-            for leaf, value in zip(self._leaves, values, strict=True)
-        ]
-        args, kwargs = self._with(leaves)
-        if local.here.trace is not None or settings.run_functions_eagerly or not _can_compile():
-            return self._function(*args, **kwargs)
-        return self._function._run(*self._find(args, kwargs), args, kwargs)
-
-    def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """The leaves, if the arguments are those of the function; those that are no tensors may be left out."""
-        signature = self._function._signature
-        if signature is None:
-            return None
-        compiled = signature.bind(*self._args, **self._kwargs)
-        try:
-            given = signature.bind_partial(*args, **kwargs)
-            given.arguments = compiled.arguments | given.arguments
-            structure = given.args, given.kwargs
-            nest.assert_same_structure((self._args, self._kwargs), structure)
-        except (TypeError, ValueError):
-            return None
-        leaves = nest.flatten(structure)
-        pairs = zip(self._leaves, leaves, strict=True)
-        return leaves if all(_is_like(mine, leaf) for mine, leaf in pairs) else None
-
-    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The values for the specs, by position or name."""
-        rest = self._names[len(args) :]
-        if len(args) > len(self._names) or sorted(rest) != sorted(kwargs):
-            wanted = ", ".join(f"{n}: {spec}" for n, spec in zip(self._names, self._specs))
-            raise TypeError(
-                f"the concrete function {self.name} takes {wanted or 'no tensors'}; it was given {len(args)} arguments"
-                + (f" and {', '.join(kwargs)}" if kwargs else "")
-                + ". What is no tensor must be as it was when the function was compiled"
-            )
-        return [*args, *[kwargs[name] for name in rest]]
-
-    @property
-    def structured_input_signature(self) -> tuple[Any, ...]:
-        """The arguments it was compiled for, with `TensorSpec`s for tensors."""
-        return self._args, self._kwargs
-
-    @property
-    def structured_outputs(self) -> Any:
-        """The structure it returns, with `TensorSpec`s for tensors; None until it was compiled."""
-        return self._programs[0].outputs if self._programs else None
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables it reads or writes."""
-        found = {key: v for program in self._programs for key, v in program.variables.items()}
-        return tuple(found.values())
-
-    @property
-    def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones among the variables."""
-        return tuple(v for v in self.variables if v.trainable)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{spec.dtype.name}{list(spec.shape)}" if isinstance(spec, TensorSpec) else str(spec)
-            for spec in self._specs
-        )
-        return f"<ConcreteFunction {self.name} for ({shown})>"
-
-
-def _is_known(leaf: Any) -> bool:
-    """Return whether a function can be traced for an argument: a value, or a spec of tensors of one shape."""
-    return not isinstance(leaf, SPECS) or (isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined())
-
-
-def _is_like(compiled: Any, leaf: Any) -> bool:
-    """Return whether an argument can stand for one that a function was compiled for: a tensor, or the same value."""
-    if isinstance(leaf, SPECS):
-        return False
-    if isinstance(compiled, Variable) and isinstance(leaf, Variable):
-        wanted = compiled.shape, compiled.dtype, compiled.trainable
-        return wanted == (leaf.shape, leaf.dtype, leaf.trainable)
-    return isinstance(compiled, SPECS) or compiled is leaf or bool(compiled == leaf)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# JAX
-
-
-@functools.cache
-def _can_compile() -> bool:
-    """Return whether JAX is installed; warn once if it is not."""
-    if find_spec("jax") is not None:
-        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
-        import jax  # noqa: F401
-
-        np.random.set_state(state)  # noqa: NPY002
-        return True
-    logger.warning(
-        "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"
-    )
-    return False

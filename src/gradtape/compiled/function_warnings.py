@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
+from importlib.util import find_spec
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 logger = logging.getLogger("gradtape")
 
@@ -54,3 +58,18 @@ def _difference(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> st
         if was != is_:
             return f"its argument {name} was {was} and is now {is_}"
     return "its arguments differ from call to call"
+
+
+@functools.cache
+def can_compile() -> bool:
+    """Return whether JAX is installed; warn once if it is not."""
+    if find_spec("jax") is not None:
+        state = np.random.get_state()  # noqa: NPY002  (JAX, while imported, draws from this generator, the user's)
+        import jax  # noqa: F401
+
+        np.random.set_state(state)  # noqa: NPY002
+        return True
+    logger.warning(
+        "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"
+    )
+    return False

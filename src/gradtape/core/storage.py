@@ -102,6 +102,21 @@ def sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """A block in which no other process, and no other thread, is in such a block for this directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    handle = os.open(directory, os.O_RDONLY) if fcntl is not None else None
+    try:
+        if fcntl is not None and handle is not None:
+            with contextlib.suppress(OSError):  # some file systems know no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
 def sweep(path: Path) -> None:
     """Remove temporary files of processes that were killed while they wrote this file: nobody holds their locks."""
     if fcntl is None:

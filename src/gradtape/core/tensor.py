@@ -174,6 +174,8 @@ class Tensor(Operators):
         """A hashable stand-in for this very tensor, to use as a dictionary key; `.deref()` gives the tensor back."""
         return Reference(self)
 
+    experimental_ref = ref
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         value = _read_only(self._concrete("np.asarray(tensor)", NoArrayError), dtype, copy)
         if observers:

@@ -76,8 +76,15 @@ def check(holds: Any, error: Callable[..., Exception], *arrays: Any) -> None:
         raise error(*values)
 
     complaint = _on_words(complain, [], [array.dtype for array in arrays])
+    complaint.is_check = True  # for `is_check`
     words = [_as_words(array) for array in arrays]
     lax.cond(holds, lambda *_: None, lambda *words: io_callback(complaint, None, *words), *words)
+
+
+def is_check(eqn: Any) -> bool:
+    """Return whether an equation of a jaxpr is the call of Python that `check` makes."""
+    called = getattr(eqn.params.get("callback"), "callback_func", None)
+    return getattr(called, "is_check", False)
 
 
 def _on_words(function: Callable[..., Sequence[Any]], kinds: Sequence[Kind], dtypes: list[Any]) -> Any:

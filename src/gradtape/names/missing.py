@@ -63,7 +63,7 @@ _NO_CONFIGURATION = "there is no session to configure: leave it out"
 _NO_INITIALIZING = "a variable has its value from the start: leave it out"
 _NO_GRAPH = "there is no graph, operations run at once: leave it out"
 _ONE_PROCESS = "gradtape runs in one process, on one device"
-_SAVING = "gradtape exports no models; numpy.savez saves the values of variables"
+_SAVING = "gradtape exports models in its own format: tf.saved_model.save"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
 _INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
@@ -107,7 +107,6 @@ ADVICE = {
     "py_func": "use tf.numpy_function, or tf.py_function for one with a gradient",
     "python_io": "use tf.io.TFRecordWriter and tf.data.TFRecordDataset",
     "queue": "use Python's queue",
-    "saved_model": _SAVING,
     "tables_initializer": _NO_INITIALIZING,
     "to_bfloat16": _CAST,
     "to_complex": _CAST,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -73,16 +73,23 @@ class Node(NamedTuple):
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in self.path)
 
 
-def walk(root: Any) -> list[Node]:
-    """The objects that are saved and those that lead to them; number 0 is `root`. An object has one number."""
+def walk(
+    root: Any,
+    parts: Callable[[Any], Iterable[tuple[str, Any]]] = children,
+    is_end: Callable[[Any], bool] = is_value,
+) -> list[Node]:
+    """The objects that are saved and those that lead to them; number 0 is `root`. An object has one number.
+
+    Checkpoints save variables and states, by `children` and `is_value`; saved models functions as well.
+    """
     nodes = [Node(root, (), {})]
     numbers = {id(root): 0}
     waiting = deque([0])
     while waiting:
         node = nodes[waiting.popleft()]
-        if node.path and is_value(node.thing):
+        if node.path and is_end(node.thing):
             continue
-        for name, part in children(node.thing):
+        for name, part in parts(node.thing):
             if name in node.children:
                 raise ValueError(
                     f"two parts of {node.name or 'the root'} are named {name!r}: rename one of them"
@@ -93,12 +100,12 @@ def walk(root: Any) -> list[Node]:
                 nodes.append(Node(part, (*node.path, name), {}))
                 waiting.append(number)
             node.children[name] = number
-    return _pruned(nodes)
+    return _pruned(nodes, is_end)
 
 
-def _pruned(nodes: list[Node]) -> list[Node]:
+def _pruned(nodes: list[Node], is_end: Callable[[Any], bool]) -> list[Node]:
     """The nodes without those that lead to nothing."""
-    wanted = leading([node.children for node in nodes], {i for i, n in enumerate(nodes) if is_value(n.thing)})
+    wanted = leading([node.children for node in nodes], {i for i, n in enumerate(nodes) if is_end(n.thing)})
     kept = sorted(wanted | {0})
     renumbered = {old: new for new, old in enumerate(kept)}
     return [

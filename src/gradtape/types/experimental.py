@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ..compiled.function import ConcreteFunction, Function
+from ..compiled.concrete_function import ConcreteFunction
+from ..compiled.function import Function
 from ..core.types import TensorLike
 from ..names.missing import closed
 

@@ -55,6 +55,7 @@ class _Slices:
         return parts * self.count if len(parts) != self.count else parts
 
     def __getitem__(self, i: int) -> Any:
+        self.parts = self.parts or [self._parts(t) for t in self.tensors]
         return nest.pack_sequence_as(self.structure, [part[i] for part in self.parts])
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...core import dtypes
-from ...core.primitive import primitive
+from ...core.primitive import local, primitive
 from ...core.structural import reshape_, transpose_
 from .windows import Windows, taps
 
@@ -114,7 +114,8 @@ def _is_quick_as_product(x: Any, windows: Windows) -> bool:
     """
     import jax
 
-    if jax.default_backend() != "cpu" or set(windows.strides + windows.dilations) != {1}:
+    is_plain = set(windows.strides + windows.dilations) == {1}
+    if jax.default_backend() != "cpu" or not is_plain or local.here.any_length:
         return False
     rank, size = len(windows.size), math.prod(windows.size)
     copied = math.prod(x.shape[: -rank - 1] + windows.fit(x.shape[-rank - 1 : -1])) * x.shape[-1] * size
