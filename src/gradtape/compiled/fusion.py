@@ -34,9 +34,8 @@ _OPERATIONS = {
     100: "lgamma digamma",
 }
 _COSTS = {name: cost for cost, names in _OPERATIONS.items() for name in names.split()}
-_INDEXING = frozenset(
-    _OPERATIONS[0].partition(" squeeze")[0].split()
-)  # each element comes from another place
+# An element of the result comes from another place of the operand.
+_INDEXING = frozenset(_OPERATIONS[0].partition(" squeeze")[0].split())
 _VIEWS = ("reshape", "squeeze", "expand_dims")  # the operand's own memory
 _CONTROL = frozenset(("while", "scan", "cond", "jit"))
 
