@@ -33,8 +33,8 @@ test: $(VENV)/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pytest
 
-fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager
-	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) $(VENV)/bin/pytest tests/fuzz
+fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager (from FIRST on)
+	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) GRADTAPE_FUZZ_FIRST=$(or $(FIRST),0) $(VENV)/bin/pytest tests/fuzz
 
 bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
 	$(VENV)/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
@@ -80,7 +80,7 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	@touch $@
 
 # What Keras's tests import besides Keras. Without the converters to other formats (ONNX, OpenVINO, LiteRT), whose tests are skipped.
-KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplotlib orbax-checkpoint packaging pandas requests scikit-learn
+KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplotlib orbax-checkpoint packaging pandas requests scikit-learn tensorboard
 
 .venv-keras/.installed-tests: pyproject.toml constraints.txt | .venv-keras/.installed-torch
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)

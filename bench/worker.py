@@ -22,7 +22,9 @@ from libraries import MODES, Library
 
 BATCHES = 2  # of runs in one measurement; the best counts
 SECONDS = 0.04  # what a batch takes, unless a single run takes longer
-FIRST_CALLS = 3  # of programs made anew, each compiled by itself; the best counts
+FIRST_CALLS = (
+    3  # of programs made anew, each compiled by itself; the best counts. A workload may have its own
+)
 SAMPLES = 200  # elements of each result that are compared between the libraries
 
 
@@ -93,7 +95,8 @@ class Worker:
         if not hasattr(self.workloads[workload], self.library.program):
             return {"absent": True}
         results = [describe(result) for result in self.build(workload, scale=1.1)()]
-        runs = [self.build(workload) for _ in range(FIRST_CALLS)]
+        count = getattr(self.workloads[workload], "FIRST_CALLS", FIRST_CALLS)
+        runs = [self.build(workload) for _ in range(count)]
         first = min(clock(run, 1) for run in runs)
         self.ready[workload] = runs[-1], repeats(runs[-1])
         return {"results": results, "first": first}

@@ -900,3 +900,16 @@ def test_a_variable_as_condition_may_change_in_its_branch():
 
     assert f(tf.constant(3.0)) == 6
     assert f(tf.constant(3.0)) == 3
+
+
+def make(x):
+    return x + 1.0
+
+
+def around(x):
+    return x * 2.0
+
+
+def test_a_function_may_call_any_name():
+    """Converted code is wrapped in functions with names of their own."""
+    assert float(tf.function(lambda x: make(around(x)))(tf.constant(3.0))) == 7.0

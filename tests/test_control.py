@@ -297,6 +297,8 @@ def test_specs():
     assert tf.TensorSpec.from_spec(spec).name == "x"
     assert tf.TensorSpec((2,)).is_subtype_of(tf.TensorSpec((None,)))
     assert not tf.TensorSpec((None,)).is_subtype_of(tf.TensorSpec((2,)))
+    assert tf.TensorSpec((2,)).is_subtype_of(tf.TensorSpec((2,), name="x"))
+    assert not tf.TensorSpec((2,), name="x").is_subtype_of(tf.TensorSpec((2,)))
     assert tf.TensorSpec((2,)).most_specific_compatible_type(tf.TensorSpec((3,))) == tf.TensorSpec((None,))
 
 

@@ -84,7 +84,13 @@ def test_one_and_three_axes():
     wanted = by_definition(x, filters, (1, 2, 2), [(0, 0)] * 3, (2, 1, 1))
     got = nn.conv3d(x, filters, [1, 1, 2, 2, 1], "VALID", dilations=[1, 2, 1, 1, 1])
     np.testing.assert_allclose(got, wanted, atol=1e-12)
-    np.testing.assert_allclose(nn.convolution(x, filters, (1, 2, 2), dilations=(2, 1, 1)), wanted, atol=1e-12)
+    wanted = by_definition(x, filters, (1, 1, 1), [(0, 0)] * 3, (2, 1, 1))
+    np.testing.assert_allclose(nn.convolution(x, filters, dilations=(2, 1, 1)), wanted, atol=1e-12)
+
+
+def test_the_general_convolution_has_steps_or_gaps():
+    with pytest.raises(ValueError, match=r"strides or the dilations must be 1.*conv3d take both"):
+        nn.convolution(draw(2, 4, 3, 5, 2), draw(2, 1, 3, 2, 2), (1, 2, 2), dilations=(2, 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -792,3 +792,159 @@ def test_rows_that_a_loop_reads_are_scattered_once():
     (backwards,) = [e for e in jaxpr.eqns if e.primitive.name == "scan" and e.params["reverse"]]
     assert "scatter-add" not in primitives(backwards.params["jaxpr"].jaxpr)
     assert "scatter-add" in primitives(jaxpr)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Jacobians row by row
+
+
+def curved(x):
+    scale = tf.reduce_sum(x * x, -1, keepdims=True)
+    return tf.tanh(tf.concat([x[..., 1:], x[..., :1]], -1) * scale) * captured
+
+
+captured = tf.Variable(0.7)
+IN_PIECES = [
+    {"experimental_use_pfor": False},
+    {"parallel_iterations": 2},
+    {"experimental_use_pfor": False, "parallel_iterations": 3},
+]
+
+
+def rows_and_their_gradient(method, options):
+    """A Jacobian, and the gradient of a function of it: by the source, and by a variable."""
+
+    def run(x):
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = curved(x)
+            rows = getattr(tape, method)(y, x, **options)
+            total, first = tf.reduce_sum(rows * rows), rows[0, 0]
+        return rows, *outer.gradient(total, [x, captured]), outer.jacobian(first, x, **options)
+
+    return run
+
+
+@pytest.mark.parametrize("options", IN_PIECES, ids=str)
+@pytest.mark.parametrize(("method", "shape"), [("jacobian", (5,)), ("batch_jacobian", (2, 5))])
+def test_a_jacobian_in_pieces_is_a_loop_with_the_values_of_one_sweep(method, shape, options):
+    x = tf.constant(np.linspace(-1.0, 1.0, int(np.prod(shape))).reshape(shape), tf.float32)
+    expected = rows_and_their_gradient(method, {})(x)
+    for actual, e in zip(tf.function(rows_and_their_gradient(method, options))(x), expected, strict=True):
+        np.testing.assert_allclose(actual, e, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", IN_PIECES, ids=str)
+@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+def test_a_jacobian_in_pieces_is_compiled_once_for_any_number_of_rows(method, options):
+    def size(rows):
+        def run(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = curved(x)
+            return getattr(tape, method)(y, x, **options)
+
+        function = tf.function(run)
+        function(tf.ones((1, rows)))
+        return size_of(function)
+
+    assert size(12) == size(600)
+
+
+def test_a_tape_is_used_up_by_a_jacobian_in_pieces():
+    @tf.function
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            rows = tape.jacobian(x**3, x, experimental_use_pfor=False)
+        with pytest.raises(RuntimeError, match="answers only one call"):
+            tape.gradient(x, x)
+        return rows
+
+    np.testing.assert_allclose(run(tf.constant([1.0, 2.0])), [[3.0, 0.0], [0.0, 12.0]])
+
+
+def test_a_jacobian_in_pieces_of_what_is_not_connected_is_none():
+    @tf.function
+    def run(x, other):
+        with tf.GradientTape() as tape:
+            tape.watch([x, other])
+            y = tf.gather(x, [1, 0, 1]) ** 2
+        first, second = tape.jacobian(y, [x, other], experimental_use_pfor=False)
+        assert second is None
+        return first
+
+    x = tf.constant([1.0, 2.0])
+    np.testing.assert_allclose(run(x, x + 1), [[0.0, 4.0], [2.0, 0.0], [0.0, 4.0]])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# recompute_grad
+
+
+def layers(decorate):
+    """A step whose layers keep much for their gradient."""
+    weights = tf.Variable(np.eye(32, dtype=np.float32))
+
+    def layer(x):
+        for _ in range(4):
+            x = tf.tanh(x @ weights + 0.1) * tf.sin(x)
+        return x
+
+    chosen = decorate(layer)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(4):
+                y = chosen(y)
+        return tape.gradient(y, [weights, x])
+
+    return tf.function(step)
+
+
+def bytes_between(function):
+    """The memory for what a compiled program holds between its inputs and its results."""
+    (program,) = function._programs.values()
+    code = program.executable.graph.code.jaxpr
+    inputs = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in (*code.constvars, *code.invars)]
+    compiled = jax.jit(program.executable._compute).lower(*inputs).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def test_recompute_grad_holds_less():
+    x = tf.constant(np.linspace(-1.0, 1.0, 256 * 32, dtype=np.float32).reshape(256, 32))
+    kept, recomputed = layers(lambda f: f), layers(tf.recompute_grad)
+    for a, b in zip(kept(x), recomputed(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert bytes_between(recomputed) < 0.6 * bytes_between(kept)
+
+
+def test_recompute_grad_of_any_order_and_its_jacobian():
+    scale = tf.Variable(0.5)
+
+    def f(x, n):
+        return tf.tanh(x * scale) * tf.cast(n, x.dtype), tf.reduce_sum(x * x) * scale
+
+    def derivatives(g):
+        def run(x):
+            with tf.GradientTape(persistent=True) as outer:
+                outer.watch(x)
+                with tf.GradientTape(persistent=True) as tape:
+                    tape.watch(x)
+                    y, total = g(x, tf.constant(3))
+                    total += tf.reduce_sum(y * y)
+                first = tape.gradient(total, [x, scale])
+                rows = tape.jacobian(y, x)
+            return [*first, rows, outer.gradient(first[0], [x, scale]), outer.jacobian(first[1], x)]
+
+        return run
+
+    x = tf.constant([0.5, -1.0])
+    expected = tf.nest.flatten(derivatives(f)(x))
+    for g in (tf.recompute_grad(f), f):
+        for actual, e in zip(tf.nest.flatten(tf.function(derivatives(g))(x)), expected, strict=True):
+            np.testing.assert_allclose(actual, e, rtol=1e-5, atol=1e-6)

@@ -751,3 +751,106 @@ def test_the_first_compiled_call_leaves_numpys_random_numbers_alone():
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert float(shown) == np.random.RandomState(0).rand()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Looking at a concrete function
+
+
+def test_the_graph_of_a_concrete_function_lists_its_operations():
+    scale = tf.Variable(2.0, name="scale")
+
+    @tf.function
+    def scaled(points, n=3):
+        scale.assign_add(1.0)
+        return {"a": tf.nn.relu(points * scale + n), "b": [tf.reduce_sum(points)]}
+
+    concrete = scaled.get_concrete_function(Spec((None, 2)))
+    assert scaled.experimental_get_tracing_count() == 0
+    graph = concrete.graph
+    nodes = graph.as_graph_def().node
+    assert [(node.name, node.op, node.input) for node in nodes if node.op != "Const"] == [
+        ("points", "Placeholder", []),
+        ("scale/resource", "Placeholder", []),
+        ("scale/Read", "ReadVariableOp", ["scale/resource"]),
+        ("Add", "AddV2", ["scale/Read", "Const"]),
+        ("Mul", "Mul", ["points", "Add"]),
+        ("Add_1", "AddV2", ["Mul", "Const_1"]),
+        ("Maximum", "Maximum", ["Add_1", "Const_2"]),
+        ("Sum", "Sum", ["points"]),
+        ("Identity", "Identity", ["Maximum"]),
+        ("Identity_1", "Identity", ["Sum"]),
+        ("scale/Assign", "AssignVariableOp", ["Add"]),
+    ]
+    assert [op.name for op in graph.get_operations()] == [node.name for node in nodes]
+    assert str(concrete.inputs) == (
+        "[<tf.Tensor 'points:0' shape=(None, 2) dtype=float32>, <tf.Tensor 'scale/resource:0' shape=() dtype=float32>]"
+    )
+    assert [(t.name, t.shape.as_list(), t.dtype) for t in concrete.outputs] == [
+        ("Identity:0", [None, 2], tf.float32),
+        ("Identity_1:0", [], tf.float32),
+    ]
+    assert concrete.structured_outputs == {"a": Spec((None, 2)), "b": [Spec(())]}
+    assert concrete.output_shapes == {"a": tf.TensorShape([None, 2]), "b": [tf.TensorShape([])]}
+    assert concrete.output_dtypes == {"a": tf.float32, "b": [tf.float32]}
+    assert concrete.captured_inputs == [scale.handle] and graph.variables == (scale,)
+    assert graph.get_tensor_by_name("points:0").consumers() == [
+        graph.get_operation_by_name("Mul"),
+        graph.get_operation_by_name("Sum"),
+    ]
+    assert graph.get_operation_by_name("Const_1").get_attr("value") == 3.0
+    assert 'node {\n  name: "Mul"\n  op: "Mul"\n  input: "points"\n  input: "Add"\n' in str(
+        graph.as_graph_def()
+    )
+    for name in ("nothing", "points:3"):
+        with pytest.raises(KeyError, match=name.partition(":")[0]):
+            graph.get_tensor_by_name(name)
+    assert float(scale) == 2.0
+
+
+def test_a_graph_has_loops_branches_and_what_functions_of_jax_call():
+    @tf.function
+    def run(x):
+        while tf.reduce_sum(x) < 100.0:
+            x = x * 2.0
+        if x[0] > 1.0:
+            x = -x
+        return tf.where(x > 0.0, tf.sort(x), tf.constant([1.0, 2.0]))
+
+    kinds = [op.type for op in run.get_concrete_function(Spec((2,))).graph.get_operations()]
+    assert {"While", "If", "SelectV2"} <= set(kinds) and "Jit" not in kinds and "Pjit" not in kinds
+
+
+def test_signatures_are_printed():
+    scale = tf.Variable(2.0, name="scale")
+
+    @tf.function
+    def scaled(x, n=3, *, flag=None):
+        return x * scale + n
+
+    assert scaled.pretty_printed_concrete_signatures() == ""
+    scaled(tf.ones(3), 4)
+    scaled(tf.ones(2), flag="yes")
+    text = scaled.pretty_printed_concrete_signatures()
+    assert text.splitlines()[:5] == [
+        "scaled(x, n=3, *, flag=None)",
+        "  x: TensorSpec(shape=(3,), dtype=tf.float32, name=None)",
+        "  n: 4",
+        "  flag: None",
+        "  returns: TensorSpec(shape=(3,), dtype=tf.float32, name=None)",
+    ]
+    assert text.count("uses: scale:0, a variable of shape () and dtype float32") == 2
+    assert "flag: 'yes'" in text
+    concrete = scaled.get_concrete_function(Spec((None,)), flag="no")
+    assert "x: TensorSpec(shape=(None,)" in concrete.pretty_printed_signature()
+    assert "returns: TensorSpec(shape=(None,)" in concrete.pretty_printed_signature()
+    assert "flag: 'no'" in concrete.pretty_printed_signature()
+
+
+def test_a_concrete_function_may_run_operation_by_operation():
+    function = tf.function(lambda x: tf.boolean_mask(x, x > 0.0))
+    for spec in (Spec((3,)), Spec((None,))):
+        concrete = function.get_concrete_function(spec)
+        equal(concrete(tf.constant([1.0, -1.0, 2.0])), [1.0, 2.0])
+        assert [op.type for op in concrete.graph.get_operations()] == ["PyFunc"]
+        assert concrete.structured_outputs is None

@@ -1,6 +1,7 @@
 """What cannot be compiled: errors of TensorFlow's classes, which name the line of the user's code and what to do."""
 
 import re
+import traceback
 
 import numpy as np
 import pytest
@@ -21,6 +22,15 @@ def line_of(function):
 def names_the_line(message, function):
     """Does a message name this file, and the line a function of one line is on?"""
     return re.search(rf"test_function_errors\.py, line {line_of(function)}\b", message) is not None
+
+
+def ours(error):
+    """Does an error, with its notes and causes, say nothing of JAX?"""
+    text = ""
+    while error is not None:
+        text += "".join(traceback.format_exception_only(error))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return not re.search(r"jax|\btracer|Tracer|jit", text.replace("jax_", ""), re.IGNORECASE)
 
 
 NotAllowed = tf.errors.OperatorNotAllowedInGraphError
@@ -79,6 +89,7 @@ def test_asking_for_values_while_tracing(name):
     with pytest.raises(kind, match=message) as caught:
         function(X, N)
     assert names_the_line(str(caught.value), python_function)
+    assert ours(caught.value)
     assert tf.executing_eagerly()
     if name != "list index":
         python_function(X, N)  # eagerly there is nothing wrong with it
@@ -176,6 +187,24 @@ def test_a_tensor_that_left_its_function_is_named_with_the_line_that_made_it(nam
     assert isinstance(caught.value, AttributeError) == (name == "numpy()")
     np.testing.assert_array_equal(v, before)
     assert "traced" in repr(kept[0])
+    assert ours(caught.value)
+
+
+def test_a_tape_that_left_its_function():
+    @tf.function
+    def leaves(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.sin(x)
+        kept_tape.append((tape, y, x))
+        return x
+
+    kept_tape = []
+    leaves(X)
+    tape, y, x = kept_tape[0]
+    with pytest.raises(tf.errors.InaccessibleTensorError, match="a tensor of the function leaves") as caught:
+        tape.gradient(y, x)
+    assert ours(caught.value)
 
 
 def test_tensors_without_a_value_have_no_numpy_method():
@@ -241,6 +270,7 @@ def test_errors_are_those_of_eager_code(name):
         with pytest.raises(type(eager.value)) as traced:
             function(X)
         assert str(traced.value) == str(eager.value)
+        assert ours(traced.value)
 
 
 def test_endless_recursion_is_pythons_own_error():
@@ -261,3 +291,41 @@ def test_the_users_error_is_the_first_one(argument):
     with pytest.raises(ValueError, match="the user's own") as caught:
         tf.function(fails)(argument)
     assert caught.value.__context__ is None
+
+
+def test_an_operation_that_needs_values_makes_the_function_run_operation_by_operation(caplog):
+    from gradtape.core.primitive import apply1, primitive
+
+    @primitive(name="needy")
+    def needy(x):
+        return x * float(x[0])
+
+    function = tf.function(lambda x: apply1(needy, x) + 1.0)
+    for _ in range(2):
+        np.testing.assert_allclose(function(tf.constant([2.0, 3.0])), [5.0, 7.0])
+    (record,) = caplog.records
+    assert "needy computes with the values of tensors" in record.getMessage()
+    assert "test_function_errors.py, line" in record.getMessage() and "jax" not in record.getMessage().lower()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tf.while_loop(lambda a: a[0] < 9.0, lambda a: (tf.concat([a, a], 0),), (x,)),
+        lambda x: tf.scan(lambda a, b: tf.stack([a, b]), x),
+        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: x[0]),
+        lambda x: tf.py_function(lambda y: y[:1], [x], tf.TensorSpec((2,))),
+        lambda x: tf.py_function(lambda y: {}["missing"], [x], tf.TensorSpec((2,))),
+        lambda x: tf.debugging.assert_negative(x),
+        lambda x: tf.zeros((10**6, 10**6, 10**6)) + x[0],
+        lambda x: tf.Variable(x) + 1.0,
+        lambda x: {}[x],
+    ],
+    ids=["while", "scan", "cond", "shape", "python", "assert", "memory", "variable", "key"],
+)
+def test_no_error_speaks_of_jax(function):
+    compiled = tf.function(function, autograph=False)
+    with pytest.raises(Exception) as caught:
+        for x in (X, tf.ones(3)):
+            compiled(x)
+    assert ours(caught.value)

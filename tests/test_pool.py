@@ -63,9 +63,16 @@ def test_windows_are_pooled_and_padding_does_not_count(name, reduce, padding, ra
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_windows_may_have_gaps(name, reduce, padding):
     x = draw(2, 7, 6, 2)
-    wanted = by_definition(x, (3, 2), (1, 2), padding, reduce, (2, 3))
-    got = nn.pool(x, (3, 2), name[:3].upper(), (1, 2), padding, dilations=(2, 3))
+    wanted = by_definition(x, (3, 2), (1, 1), padding, reduce, (2, 3))
+    got = nn.pool(x, (3, 2), name[:3].upper(), 1, padding, dilations=(2, 3))
     np.testing.assert_allclose(got, wanted)
+
+
+def test_windows_have_steps_or_gaps():
+    with pytest.raises(
+        ValueError, match=r"strides or the dilations must be 1, and they are \[1, 2\] and \[2, 3\]"
+    ):
+        nn.pool(draw(2, 7, 6, 2), (3, 2), "MAX", (1, 2), dilations=(2, 3))
 
 
 @pytest.mark.parametrize("name", ["max_pool", "avg_pool"])

@@ -1,4 +1,9 @@
-"""Gradients of matrices that are used again and again: their products are put off and done as one."""
+"""Gradients of matrices that are used again and again: their products are put off and done as one.
+
+And of those that are broadcast over a batch: the batch is contracted.
+"""
+
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -123,3 +128,87 @@ def test_no_rows_and_one(count):
     with tf.GradientTape() as tape:
         y = x @ w + x @ w
     assert_array_equal(tape.gradient(y, w), np.full((5, 4), 2.0 * count))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batches that broadcast
+
+BROADCAST = [
+    ((3, 4, 5), (7, 1, 5, 1)),
+    ((7, 1, 4, 5), (3, 5, 2)),
+    ((4, 5), (7, 5, 1)),
+    ((7, 4, 5), (5, 2)),
+    ((2, 1, 3, 4, 5), (6, 1, 5, 1)),
+    ((1, 1, 4, 5), (6, 3, 5, 1)),
+    ((6, 3, 4, 5), (1, 5, 1)),
+    ((6, 1, 1, 5), (1, 3, 5, 8)),
+    ((2, 6, 1, 4, 5), (2, 1, 3, 5, 1)),
+    ((1, 6, 4, 5), (6, 5, 1)),
+    ((2, 3, 1, 1), (1, 1, 4)),
+    ((2, 3, 1, 5), (3, 5, 1)),
+    ((0, 4, 5), (7, 1, 5, 1)),
+    ((3, 4, 0), (7, 1, 0, 1)),
+]
+PRODUCTS = {
+    "matmul": (tf.matmul, lambda jnp: jnp.matmul),
+    "einsum": (
+        lambda x, y: tf.einsum("...ij,...jk->...ik", x, y),
+        lambda jnp: lambda x, y: jnp.einsum("...ij,...jk->...ik", x, y),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("shapes", BROADCAST, ids=str)
+def test_a_broadcast_batch_of_first_and_second_order_and_its_jacobian(shapes, name):
+    jax = pytest.importorskip("jax")
+    product, of_jax = PRODUCTS[name][0], PRODUCTS[name][1](jax.numpy)
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(shape) for shape in shapes]
+    factors = [tf.constant(v) for v in values]
+
+    def derivatives(x, y):
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch([x, y])
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch([x, y])
+                z = product(x, y)
+                total = tf.reduce_sum(tf.sin(z))
+            first = tape.gradient(total, [x, y])
+            square = tf.reduce_sum(tf.sin(first[0])) + tf.reduce_sum(tf.sin(first[1]))
+        return [z, *first, *outer.gradient(square, [x, y]), *tape.jacobian(z, [x, y])]
+
+    def expected(x, y):
+        first = jax.grad(lambda x, y: jax.numpy.sum(jax.numpy.sin(of_jax(x, y))), (0, 1))
+        second = jax.grad(lambda x, y: sum(jax.numpy.sum(jax.numpy.sin(g)) for g in first(x, y)), (0, 1))
+        return [of_jax(x, y), *first(x, y), *second(x, y), *jax.jacobian(of_jax, (0, 1))(x, y)]
+
+    with jax.enable_x64(True):
+        reference = [np.asarray(e) for e in expected(*values)]
+    for ask in (derivatives, tf.function(derivatives)):
+        for actual, e in zip(ask(*factors), reference, strict=True):
+            assert actual.shape == e.shape
+            assert_allclose(actual, e, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda a, x: tf.linalg.matvec(a, x[:, None]),
+        lambda a, x: tf.matmul(a, x[:, None, :, None]),
+        lambda a, x: tf.einsum("...ij,...j->...i", a, x[:, None]),
+    ],
+    ids=["matvec", "matmul", "einsum"],
+)
+def test_the_gradient_of_a_broadcast_matrix_needs_no_product_for_each_row(product):
+    rows, matrices, width = 500, 5, 40
+    a = tf.constant(np.ones((matrices, width, width), np.float32))
+    x = tf.constant(np.ones((rows, width), np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = tf.reduce_sum(product(a, x) ** 2)
+    tracemalloc.start()
+    tape.gradient(y, a)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * rows * matrices * width * width / 4  # bytes: a quarter of all products

@@ -5,6 +5,7 @@ import pytest
 
 import gradtape as tf
 from gradtape import errors
+from gradtape.compiled.output_specs import output_specs
 
 sp = tf.sparse
 
@@ -200,9 +201,22 @@ def test_it_reads_well():
         repr(tf.SparseTensorSpec([2, None], tf.int32)) == "SparseTensorSpec(TensorShape([2, None]), tf.int32)"
     )
     assert tf.SparseTensorSpec([3, None]).is_compatible_with(A)
+    assert not tf.SparseTensorSpec([2, None]).is_compatible_with(A)
+    assert not tf.SparseTensorSpec([3, None]).is_compatible_with(tf.ones((3, 4)))
     assert "dense_shape=tf.Tensor([3 4]" in repr(A)
     with pytest.raises(TypeError, match="takes a SparseTensor, not list"):
         sp.reorder([[1.0]])
+
+
+def test_the_specs_of_results_are_found_where_their_lengths_depend_on_values():
+    def program(inputs):
+        dense = sp.to_dense(inputs[0])
+        return [dense, inputs[0].values, tf.boolean_mask(dense, dense > 0.0)]
+
+    dense, values, chosen = output_specs("program", program, [tf.SparseTensorSpec([None, 3])])
+    assert dense == tf.TensorSpec([None, 3])
+    assert values == tf.TensorSpec([None])
+    assert chosen.shape.rank == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -813,6 +813,12 @@ def test_unary_operators():
 # NumPy and DLPack
 
 
+def test_a_test_may_replace_the_method_numpy_of_one_tensor():
+    x, other = tf.constant(1.0), tf.constant(1.0)
+    x.numpy = lambda: "replaced"
+    assert (x.numpy(), other.numpy(), tf.Tensor.numpy(other)) == ("replaced", 1.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("value", "kind"),
     [(1.5, np.float32), (3, np.int32), (True, np.bool_), (1j, np.complex128), ("a", bytes)],

@@ -218,6 +218,7 @@ if TYPE_CHECKING:
     )
     from .core.replicas import VariableAggregation, VariableSynchronization
     from .data.optional import OptionalSpec
+    from .files.encoding import make_ndarray, make_tensor_proto
     from .initializers import (
         constant_initializer,
         ones_initializer,
@@ -225,6 +226,8 @@ if TYPE_CHECKING:
         random_uniform_initializer,
         zeros_initializer,
     )
+    from .ops.image.augment import extract_volume_patches
+    from .ops.math.saturation import saturate_cast
     from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
     from .ops.strings.texts import as_string
@@ -320,6 +323,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "experimental",
+    "extract_volume_patches",
     "eye",
     "fill",
     "float16",
@@ -364,6 +368,8 @@ __all__ = [
     "logical_or",
     "lookup",
     "losses",
+    "make_ndarray",
+    "make_tensor_proto",
     "map_fn",
     "math",
     "matmul",
@@ -416,6 +422,7 @@ __all__ = [
     "reverse_sequence",
     "roll",
     "round",
+    "saturate_cast",
     "saved_model",
     "scalar_mul",
     "scan",
@@ -510,9 +517,12 @@ closed(
         "io": ".io",
         "keras": ".keras",
         "linalg": ".linalg",
+        "extract_volume_patches": ".ops.image.augment",
         "load_ipython_extension": ".compat",  # for `%load_ext gradtape`
         "lookup": ".lookup",
         "losses": ".losses",
+        "make_ndarray": ".files.encoding",
+        "make_tensor_proto": ".files.encoding",
         "metrics": ".metrics",
         "nn": ".nn",
         "ones_initializer": ".initializers",
@@ -524,6 +534,7 @@ closed(
         "random_normal_initializer": ".initializers",
         "random_uniform_initializer": ".initializers",
         "raw_ops": ".raw_ops",
+        "saturate_cast": ".ops.math.saturation",
         "saved_model": ".saved_model",
         "sets": ".sets",
         "signal": ".signal",

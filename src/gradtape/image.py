@@ -55,6 +55,7 @@ from .ops.image.colour import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
+from .ops.image.glimpses import draw_bounding_boxes, extract_glimpse
 from .ops.image.quality import (
     image_gradients,
     per_image_standardization,
@@ -92,8 +93,10 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
+    "extract_glimpse",
     "extract_jpeg_shape",
     "extract_patches",
     "flip_left_right",

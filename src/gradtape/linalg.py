@@ -1,7 +1,10 @@
 """The public namespace `gradtape.linalg`."""
 
+from typing import TYPE_CHECKING
+
 from .names.missing import closed
 from .ops.array.creation import eye
+from .ops.linalg.banded import banded_triangular_solve, eigh_tridiagonal
 from .ops.linalg.determinants import det, logdet, slogdet
 from .ops.linalg.einsum import einsum, tensordot
 from .ops.linalg.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
@@ -33,9 +36,48 @@ from .ops.linalg.solving import (
 from .ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from .ops.math.clip import global_norm
 
+if TYPE_CHECKING:
+    from .ops.linalg.combined_operators import (
+        LinearOperatorAdjoint,
+        LinearOperatorBlockDiag,
+        LinearOperatorComposition,
+        LinearOperatorInversion,
+        LinearOperatorKronecker,
+    )
+    from .ops.linalg.linear_operator import LinearOperator
+    from .ops.linalg.linear_operators import (
+        LinearOperatorCirculant,
+        LinearOperatorDiag,
+        LinearOperatorFullMatrix,
+        LinearOperatorHouseholder,
+        LinearOperatorIdentity,
+        LinearOperatorLowerTriangular,
+        LinearOperatorLowRankUpdate,
+        LinearOperatorPermutation,
+        LinearOperatorScaledIdentity,
+        LinearOperatorZeros,
+    )
+
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorCirculant",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
+    "banded_triangular_solve",
     "cholesky",
     "cholesky_solve",
     "cross",
@@ -44,6 +86,7 @@ __all__ = [
     "diag_part",
     "eig",
     "eigh",
+    "eigh_tridiagonal",
     "eigvals",
     "eigvalsh",
     "einsum",
@@ -81,4 +124,24 @@ __all__ = [
     "tridiagonal_solve",
 ]
 
-closed(__name__)
+closed(
+    __name__,
+    later={
+        "LinearOperatorAdjoint": "..ops.linalg.linear_operators",
+        "LinearOperatorBlockDiag": "..ops.linalg.linear_operators",
+        "LinearOperatorComposition": "..ops.linalg.linear_operators",
+        "LinearOperatorInversion": "..ops.linalg.linear_operators",
+        "LinearOperatorKronecker": "..ops.linalg.linear_operators",
+        "LinearOperatorCirculant": "..ops.linalg.linear_operators",
+        "LinearOperatorDiag": "..ops.linalg.linear_operators",
+        "LinearOperatorFullMatrix": "..ops.linalg.linear_operators",
+        "LinearOperatorHouseholder": "..ops.linalg.linear_operators",
+        "LinearOperatorIdentity": "..ops.linalg.linear_operators",
+        "LinearOperatorLowRankUpdate": "..ops.linalg.linear_operators",
+        "LinearOperatorLowerTriangular": "..ops.linalg.linear_operators",
+        "LinearOperatorPermutation": "..ops.linalg.linear_operators",
+        "LinearOperatorScaledIdentity": "..ops.linalg.linear_operators",
+        "LinearOperatorZeros": "..ops.linalg.linear_operators",
+        "LinearOperator": "..ops.linalg.linear_operators",
+    },
+)

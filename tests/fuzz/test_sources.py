@@ -22,6 +22,7 @@ from .sources import Source, write
 jax = pytest.importorskip("jax")
 
 COUNT = int(os.environ.get("GRADTAPE_FUZZ_SOURCES", "500"))  # `make fuzz` sets it
+FIRST = int(os.environ.get("GRADTAPE_FUZZ_FIRST", "0"))  # where a run that was stopped goes on
 BATCH = 10  # programs a test
 
 
@@ -109,7 +110,7 @@ def described(source: Source, report: str) -> str:
     return f"seed {source.seed}, made small ({options}):\n\n{small.text}\n{failure(tf, small)}"
 
 
-@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+@pytest.mark.parametrize("first", range(FIRST, COUNT, BATCH))
 def test_a_program_compiled_does_what_it_does_eagerly(first):
     failures = {}
     for seed in range(first, min(first + BATCH, COUNT)):

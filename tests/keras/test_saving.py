@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import layers
+from keras.src.legacy.saving import json_utils
 
 import gradtape as tf
 
@@ -23,6 +24,23 @@ def test_files_of_keras_on_tensorflow_go_on_as_there():
 def test_files_go_on_as_the_models_that_were_saved(ending, tmp_path):
     networks.write_files(tmp_path, [f"mlp{ending}"])
     networks.check_files(tmp_path)
+
+
+class Registered(tf.experimental.ExtensionType):
+    __name__ = "tests.keras.Registered"
+    values: tf.Tensor
+
+
+def test_keras_s_json_knows_shapes_specs_and_values_made_of_tensors():
+    content = {
+        "shapes": [tf.TensorShape(None), tf.TensorShape([3, None]), (1, 2)],
+        "spec": tf.RaggedTensorSpec([None, None], tf.int32),
+        "value": Registered([1.0, 2.0]),
+    }
+    loaded = json_utils.decode(json_utils.Encoder().encode(content))
+    assert bool(loaded.pop("value") == content.pop("value"))
+    assert loaded == content
+    assert [isinstance(shape, tf.TensorShape) for shape in loaded["shapes"]] == [True, True, False]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

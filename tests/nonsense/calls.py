@@ -26,7 +26,8 @@ from gradtape.core.primitive import Primitive
 NAMESPACES = [
     "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "distribute",
-    "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy", "image",
+    "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy",
+    "experimental.numpy.random", "image",
     "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
@@ -251,6 +252,8 @@ OBJECTS = _made_plainly() | OBJECTS
 UNMADE = {
     tf.io.FixedLenFeature,
     tf.io.FixedLenSequenceFeature,
+    tf.io.SparseFeature,
+    tf.io.VarLenFeature,
     tf.DType,
     tf.data.Iterator,
     tf.config.LogicalDevice,

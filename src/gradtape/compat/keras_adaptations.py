@@ -15,6 +15,7 @@ from gradtape import (
     SparseTensor,
     SparseTensorSpec,
     Tensor,
+    TensorShape,
     TensorSpec,
     data,
     distribute,
@@ -164,10 +165,21 @@ def _open_batches(module: ModuleType) -> None:
 
 
 # By the name of the module of Keras.
+def _encode_shapes(json_utils: ModuleType) -> None:
+    """Keras's JSON looks for tuples first, and a TensorShape is a tuple here."""
+    encode_tuple = json_utils._encode_tuple
+
+    def _encode_tuple(x: Any) -> Any:
+        return json_utils.Encoder().default(x) if isinstance(x, TensorShape) else encode_tuple(x)
+
+    json_utils._encode_tuple = _encode_tuple  # type: ignore[attr-defined]
+
+
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.legacy.saving.json_utils": _encode_shapes,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,

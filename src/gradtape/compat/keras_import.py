@@ -16,6 +16,7 @@ _ADAPTED = {
     "keras.src.backend.tensorflow.core",
     "keras.src.backend.tensorflow.layer",
     "keras.src.backend.tensorflow.sparse",
+    "keras.src.legacy.saving.json_utils",
     "keras.src.optimizers",
     "keras.src.trainers.data_adapters",
     "keras.src.trainers.data_adapters.data_adapter_utils",

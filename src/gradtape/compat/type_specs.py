@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gradtape import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 
+from ..ops.extension_types import named_specs
+
 _CLASSES: dict[str, type[TypeSpec]] = {
     "tf.RaggedTensorSpec": RaggedTensorSpec,
     "tf.SparseTensorSpec": SparseTensorSpec,
@@ -20,7 +22,7 @@ def get_name(cls: type[TypeSpec]) -> str:
     >>> get_name(TensorSpec)
     'tf.TensorSpec'
     """
-    for name, own in _CLASSES.items():
+    for name, own in (*_CLASSES.items(), *named_specs.items()):
         if own is cls:
             return name
     raise ValueError(f"TypeSpec {getattr(cls, '__name__', cls)} has not been registered")
@@ -35,8 +37,8 @@ def lookup(name: str) -> type[TypeSpec]:
     >>> lookup("tf.TensorSpec").__name__
     'TensorSpec'
     """
-    if name not in _CLASSES:
-        raise ValueError(
-            f"No TypeSpec has been registered with name {name!r}; the names are {sorted(_CLASSES)}"
-        )
-    return _CLASSES[name]
+    found = _CLASSES.get(name) or named_specs.get(name)
+    if found is None:
+        names = sorted([*_CLASSES, *named_specs])
+        raise ValueError(f"No TypeSpec has been registered with name {name!r}; the names are {names}")
+    return found

@@ -147,6 +147,7 @@ _OWN: dict[str, Any] = {
     "assign": functions.assign,
     "assign_add": functions.assign_add,
     "assign_sub": functions.assign_sub,
+    "batch_gather": functions.batch_gather,
     "nn.ctc_beam_search_decoder": functions.ctc_beam_search_decoder,
     "nn.ctc_loss": functions.ctc_loss,
     "nn.dropout": functions.dropout,

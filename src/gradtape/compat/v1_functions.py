@@ -91,6 +91,16 @@ def assign_sub(
     return ref.assign_sub(value)
 
 
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
+    """`tf.gather`, where all axes of the indices but the last are those of a batch.
+
+    >>> batch_gather([[1, 2], [3, 4]], [[1], [0]]).numpy()
+    array([[2], [3]], dtype=int32)
+    """
+    at = gradtape.convert_to_tensor(indices)
+    return gradtape.gather(params, at, batch_dims=at.ndim - 1)
+
+
 class _InitializerOfDType:
     """An initializer of TensorFlow 2's that has a dtype from the start."""
 

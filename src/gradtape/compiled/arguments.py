@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from ..core import nest
 from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import DTypeError
+from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
 from ..core.tensor import Tensor, array_of, wrap
@@ -50,6 +51,7 @@ class Arguments:
         self._templates: list[Any] = []  # every leaf: `_TENSOR` for a tensor, a spec for a variable
         self._parts: list[Any] = []  # of the cache key: two for each leaf
         self._structure: Any = args, kwargs
+        self._specs: list[TensorSpec] = []  # of the tensors among the leaves, once these are dropped
         self._specialized = specialized
         self._composites: dict[int, CompositeSpec] = {}  # by the place among the leaves of the structure
         for place, leaf in enumerate(nest.flatten(self._structure)):
@@ -124,6 +126,11 @@ class Arguments:
 
         return self._pack([placeholder(leaf) for leaf in self._templates])
 
+    def as_tensors(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of the call as they are, with tensors for NumPy's arrays."""
+        args, kwargs = nest.map_structure(_array_as_tensor, self._structure)
+        return args, kwargs
+
     def specialize_texts(self) -> bool:
         """Make the texts part of the key, if the function that was traced has read one of them."""
         if not any(type(leaf) is Text and leaf.was_read for leaf in self._templates):
@@ -137,6 +144,7 @@ class Arguments:
 
     def forget(self) -> None:
         """Drop tensors and objects: the cache key needs none of them."""
+        self._specs = self._tensor_specs()
         self.leaves = []
         self._templates = [Text(leaf.shape) if type(leaf) is Text else leaf for leaf in self._templates]
         self._structure = nest.map_structure(lambda leaf: None, self._structure)
@@ -145,6 +153,16 @@ class Arguments:
     def is_dead(self) -> bool:
         """Whether an object among them is gone: no call can have these arguments again."""
         return any(type(leaf) is weakref.ref and leaf() is None for leaf in self._templates)
+
+    def _tensor_specs(self) -> list[TensorSpec]:
+        return [TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor]
+
+    def signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with specs for tensors and variables."""
+        tensors = iter(self._specs or self._tensor_specs())
+        templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
+        args, kwargs = nest.pack_sequence_as(self._structure, self._without_components(templates))
+        return args, kwargs
 
     def specs(self) -> Any:
         """The positional and keyword arguments, with specs in place of tensors."""
@@ -169,16 +187,18 @@ class Arguments:
 
     def described(self, names: list[str]) -> list[tuple[str, str]]:
         """Each argument's name and description."""
-        tensors = iter([TensorSpec(t.shape, t.dtype) for t in self.leaves if type(t) is Tensor])
-        templates = iter([next(tensors) if leaf is _TENSOR else _value(leaf) for leaf in self._templates])
-        args, kwargs = nest.pack_sequence_as(self._structure, self._without_components(templates))
+        args, kwargs = self.signature()
         numbered = [names[i] if i < len(names) else f"number {i + 1}" for i in range(len(args))]
         return [(name, _described(value)) for name, value in (*zip(numbered, args), *kwargs.items())]
 
 
+def _array_as_tensor(leaf: Any) -> Any:
+    is_array = isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes))
+    return convert(leaf) if is_array else leaf
+
+
 def _as_leaf(leaf: Any) -> Any:
-    if isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes)):
-        return convert(leaf)
+    leaf = _array_as_tensor(leaf)
     if (
         isinstance(leaf, (Variable, StandIn, CompositeTensor))
         or type(leaf) in _PYTHON
@@ -331,9 +351,46 @@ def example(spec: Any) -> Any:
     return wrap(np.broadcast_to(zero, tuple(spec.shape)))
 
 
+_OPEN = 5040  # stands for an open length in an example: reshapes divide it, and no program has it by chance
+
+
+def closed_lengths(spec: TensorSpec) -> TensorSpec:
+    """A spec with numbers in place of open lengths, to trace a function for an example."""
+    return TensorSpec([_OPEN if n is None else n for n in spec.shape], spec.dtype)
+
+
+def open_lengths(shape: TensorShape) -> TensorShape:
+    """The shape of a result for such an example, with open lengths again."""
+    return shape if shape.rank is None else TensorShape([None if n and n % _OPEN == 0 else n for n in shape])
+
+
 def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
     """The names by which a concrete function takes each leaf that is a spec: the spec's, or the argument's."""
     for name, value in (*zip(names, args), *sorted(kwargs.items())):
         for leaf in nest.flatten(value):
             if isinstance(leaf, SPECS):
                 yield getattr(leaf, "name", None) or name
+
+
+def signature_text(
+    name: str,
+    signature: inspect.Signature | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    outputs: Any,
+    variables: Iterable[Variable],
+) -> str:
+    """The arguments, results and variables of a traced function, one to a line."""
+    names = list(kwargs)
+    try:
+        given = {} if signature is None else dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError:
+        given = {}
+    if not given:
+        given = {f"argument {i + 1}": value for i, value in enumerate(args)} | kwargs
+        names = list(given)
+    shown = str(signature) if signature is not None else f"({', '.join(names)})"
+    lines = [f"{name}{shown}", *[f"  {key}: {value!r}" for key, value in given.items()]]
+    lines.append(f"  returns: {outputs!r}")
+    lines += [f"  uses: {v.name}, a variable of shape {v.shape} and dtype {v.dtype.name}" for v in variables]
+    return "\n".join(lines)

@@ -114,7 +114,7 @@ class Block:
 
     def _set_results(self, structure: Any) -> None:
         """Note what the function returned. Its tensors are dropped: outside of the block they have no value."""
-        found = nest.flatten(structure)
+        found = nest.flatten(structure, expand_composites=True)
         leaves = list(map(_as_result, found))
         self.structure = structure
         self.results = [leaf for leaf in leaves if type(leaf) is Tensor]
@@ -179,7 +179,7 @@ class Block:
         leaves = [next(remaining) if leaf is None else leaf[0] for leaf in self.static_leaves]
         for i, array in self._tensor_arrays.items():
             leaves[i] = array.holding(leaves[i])
-        return nest.pack_sequence_as(self.structure, leaves)
+        return nest.pack_sequence_as(self.structure, leaves, expand_composites=True)
 
     # -- the gradient -------------------------------------------------------------------------------------------------
 
@@ -230,15 +230,25 @@ def write(variables: dict[int, Variable], arrays: list[Any]) -> None:
         variable._put(array)
 
 
-def call(name: str, block: Block, inputs: Tensors) -> Tensors:
+# Calls a function that pulls gradients back, given also its name, these gradients, and what its results are like.
+Puller = Callable[[str, list[Any], Callable[[], Tensors], list[Any]], Tensors]
+
+
+def _at_once(name: str, gradients: list[Any], pull: Callable[[], Tensors], like: list[Any]) -> Tensors:
+    return pull()
+
+
+def call(name: str, block: Block, inputs: Tensors, puller: Puller = _at_once) -> Tensors:
     """The results of a block for these inputs, at this point of the program."""
     state = [wrap(local.here.trace.read(v)._array) for v in block.state.values()]
-    outputs, after = call_with_state(name, block, inputs, state)
+    outputs, after = call_with_state(name, block, inputs, state, puller)
     write(block.written, [t._array for t in after])
     return outputs
 
 
-def call_with_state(name: str, block: Block, inputs: Tensors, state: Tensors) -> tuple[Tensors, Tensors]:
+def call_with_state(
+    name: str, block: Block, inputs: Tensors, state: Tensors, puller: Puller = _at_once
+) -> tuple[Tensors, Tensors]:
     """The results of a block for these inputs and values of its variables, and their values afterwards."""
     results, after, saved = block.evaluate([t._array for t in inputs], [t._array for t in state])
     outputs = [wrap(a) for a in results]
@@ -249,23 +259,13 @@ def call_with_state(name: str, block: Block, inputs: Tensors, state: Tensors) ->
     sources = [(source, key_of(inner)) for source, inner in pairs if key_of(inner) in connected]
 
     def pull(gradients: list[Any], lead: tuple[int, ...]) -> list[Any]:
-        block.recompute(inputs, state, host_results)
-        return block.pull_back(gradients, [(key, t._array) for t, key in sources], lead)
+        def run() -> Tensors:
+            block.recompute(inputs, state, host_results)
+            return block.pull_back(gradients, [(key, t._array) for t, key in sources], lead)
+
+        like = [jax.ShapeDtypeStruct(lead + t._array.shape, t._array.dtype) for t, _ in sources]
+        return puller(name, gradients, run, like)
 
     kept = [*inputs, *state, *host_results, *block.outer_tensors]
     record(name, [t for t, _ in sources], outputs, pull, kept)
     return outputs, [wrap(a) for a in after]
-
-
-def call_recomputing(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The result of a function for these arguments. Its gradient computes everything again, and keeps nothing."""
-    leaves = nest.flatten(args)
-    inputs = [leaf for leaf in leaves if type(leaf) is Tensor]
-
-    def run(*tensors: Tensor) -> Any:
-        remaining = iter(tensors)
-        packed = [next(remaining) if type(leaf) is Tensor else leaf for leaf in leaves]
-        return function(*nest.pack_sequence_as(args, packed), **kwargs)
-
-    block = Block(run, inputs)
-    return block.pack(call(name, block, inputs))

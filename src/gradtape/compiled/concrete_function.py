@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import nest
 from ..core.composite import CompositeTensor
-from ..core.errors import NotCompilableError
-from ..core.primitive import local
+from ..core.errors import NotCompilableError, UnknownShapeError
+from ..core.primitive import local, outside
 from ..core.settings import settings
 from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor
 from ..core.variable import Variable
-from .arguments import SPECS, example, fit_one, leaf_names
+from .arguments import SPECS, closed_lengths, example, fit_one, leaf_names, signature_text
 from .function_warnings import can_compile
+from .placeholders import Specialize
 
 if TYPE_CHECKING:
     from .function import Function
@@ -40,8 +41,18 @@ class ConcreteFunction:
         self._args, self._kwargs = nest.pack_sequence_as((args, kwargs), self._leaves)
         self._names = list(leaf_names(function._names, self._args, self._kwargs))
         self._programs: list[Program] = []
-        if can_compile() and all(map(_is_known, given)):
-            self._find(*self._with([example(leaf) for leaf in given]))
+        if can_compile() and not function._not_compilable and all(map(is_known, given)):
+            self._try(*self._with([example(leaf) for leaf in given]))
+
+    def _try(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]] | None:
+        """`_find`; None if the function runs operation by operation, from now on."""
+        try:
+            return self._find(args, kwargs)
+        except NotCompilableError as error:
+            if self._function._jit_compile and not isinstance(error, UnknownShapeError):
+                raise
+            self._function._give_up(error)
+        return None
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
         program, leaves = self._function._find(args, kwargs)
@@ -67,9 +78,10 @@ class ConcreteFunction:
             for leaf, value in zip(self._leaves, values, strict=True)
         ]
         args, kwargs = self._with(leaves)
-        if local.here.trace is not None or settings.run_functions_eagerly or not can_compile():
-            return self._function(*args, **kwargs)
-        return self._function._run(*self._find(args, kwargs), args, kwargs)
+        found = None
+        if local.here.trace is None and not settings.run_functions_eagerly and can_compile():
+            found = None if self._function._not_compilable else self._try(args, kwargs)
+        return self._function(*args, **kwargs) if found is None else self._function._run(*found, args, kwargs)
 
     def _as_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """The leaves, if the arguments are those of the function; those that are no tensors may be left out."""
@@ -110,7 +122,7 @@ class ConcreteFunction:
         """The function traced at samples of its open lengths; None if it cannot be."""
         from .sampled_function import SampledFunction
 
-        if not can_compile():
+        if not can_compile() or self._function._not_compilable:
             return None
         try:
             return SampledFunction(self._function, self._args, self._kwargs)
@@ -119,10 +131,87 @@ class ConcreteFunction:
 
     @property
     def structured_outputs(self) -> Any:
-        """The structure it returns, with `TensorSpec`s for tensors; None if it cannot be compiled."""
-        if self._programs and all(map(_is_known, self._leaves)):
-            return self._programs[0].outputs
-        return None if self._sampled is None else self._sampled.outputs
+        """The structure it returns, with `TensorSpec`s for tensors; None if only a call can tell."""
+        if self._is_open:
+            return None if self._sampled is None else self._sampled.outputs
+        return None if self._program is None else self._program.outputs
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether a length is open, so that it is looked at for an example."""
+        return not all(map(is_known, self._specs))
+
+    @functools.cached_property
+    def _program(self) -> Program | None:
+        """The program to look at: where lengths are open, one that was traced for an example."""
+        if not can_compile() or self._function._not_compilable:
+            return None
+        if not self._is_open:
+            return self._programs[0] if self._programs else None
+        if any(not isinstance(spec, TensorSpec) or spec.shape.rank is None for spec in self._specs):
+            return None
+        closed = [closed_lengths(leaf) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+        try:
+            with outside():
+                return self._function._example(*self._with([example(leaf) for leaf in closed]))
+        except (NotCompilableError, Specialize):
+            return None
+
+    @functools.cached_property
+    def graph(self) -> Any:
+        """The operations of the function, for looking at: a `GraphView`.
+
+        >>> import gradtape as tf
+        >>> concrete = tf.function(lambda x: tf.exp(x)).get_concrete_function(tf.TensorSpec((2,)))
+        >>> [op.name for op in concrete.graph.get_operations()]
+        ['x', 'Exp', 'Identity']
+        """
+        from .graph_view import GraphView
+
+        program = self._program
+        graph = None if program is None or program.executable is None else program.executable.graph
+        names: list[str] = []
+        if graph is not None:
+            count = len(graph.code.jaxpr.invars)
+            names = self._names if len(self._names) == count else [f"argument_{i}" for i in range(count)]
+        signature = self.structured_input_signature
+        return GraphView(self.name, names, graph, signature, self.structured_outputs, self._is_open)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs in the graph: the tensors among the arguments, and the variables that it reads."""
+        return list(self.graph.inputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The results in the graph."""
+        return list(self.graph.outputs)
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        """The variables that it reads, which are inputs without being arguments."""
+        return [variable.handle for variable in self.graph.variables]
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the results, in their structure."""
+        return nest.map_structure(lambda spec: getattr(spec, "shape", None), self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return nest.map_structure(lambda spec: getattr(spec, "dtype", None), self.structured_outputs)
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The arguments, results and variables, one to a line.
+
+        Args:
+            verbose: accepted; no effect.
+        """
+        signature = self._function._signature
+        return signature_text(
+            self.name, signature, self._args, self._kwargs, self.structured_outputs, self.variables
+        )
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -144,21 +233,6 @@ class ConcreteFunction:
             type(a) is type(b) and (a is b or bool(a == b)) for a, b in zip(mine, others, strict=True)
         )
 
-    def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The parameters and what is returned, on several lines.
-
-        >>> import gradtape as tf
-        >>> double = tf.function(lambda x: 2.0 * x).get_concrete_function(tf.TensorSpec((2,)))
-        >>> print(double.pretty_printed_signature())
-        Input Parameters:
-          x: TensorSpec(shape=(2,), dtype=tf.float32, name=None)
-        Output Type:
-          TensorSpec(shape=(2,), dtype=tf.float32, name=None)
-        """
-        named = [*zip(self._function._names, self._args), *self._kwargs.items()]
-        shown = [f"  {name}: {value}" for name, value in named]
-        return "\n".join(["Input Parameters:", *shown, "Output Type:", f"  {self.structured_outputs}"])
-
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{spec.dtype.name}{list(spec.shape)}" if isinstance(spec, TensorSpec) else str(spec)
@@ -167,7 +241,7 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.name} for ({shown})>"
 
 
-def _is_known(leaf: Any) -> bool:
+def is_known(leaf: Any) -> bool:
     """Return whether a function can be traced for an argument: a value, or a spec of tensors of one shape."""
     return not isinstance(leaf, SPECS) or (isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined())
 

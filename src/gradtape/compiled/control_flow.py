@@ -107,7 +107,7 @@ def _branches(blocks: list[Block], written: dict[int, Variable]) -> list[Callabl
 def _check_branches(name: str, first: Block, other: Block) -> None:
     """Raise unless both branches return the same structure of the same shapes and dtypes."""
     try:
-        nest.assert_same_structure(first.structure, other.structure)
+        nest.assert_same_structure(first.structure, other.structure, expand_composites=True)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name}: the branches must return the same structure: {error}") from None
     a, b = [_described(x) for x in first.specs], [_described(x) for x in other.specs]
@@ -124,6 +124,36 @@ def _check_branches(name: str, first: Block, other: Block) -> None:
 
 def _described(spec: Any) -> str:
     return f"{dtypes.of(spec).name}{list(spec.shape)}"
+
+
+def call_recomputing(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The result of a function for these arguments. Its gradient computes everything again, and keeps nothing.
+
+    The gradient is a branch that is always taken: what XLA finds outside of a branch it would not compute again.
+    """
+    leaves = nest.flatten(args)
+    inputs = [leaf for leaf in leaves if type(leaf) is Tensor]
+
+    def run(*tensors: Tensor) -> Any:
+        remaining = iter(tensors)
+        packed = [next(remaining) if type(leaf) is Tensor else leaf for leaf in leaves]
+        return function(*nest.pack_sequence_as(args, packed), **kwargs)
+
+    block = Block(run, inputs)
+    return block.pack(call(name, block, inputs, _apart))
+
+
+def _apart(name: str, gradients: list[Any], pull: Callable[[], Tensors], like: list[Any]) -> Tensors:
+    """`pull()`, in a branch of its own."""
+    (first, *_) = [g._array for g in gradients if g is not None and g._array.size] or [None]
+    if first is None:
+        return pull()
+    bits = lax.bitcast_convert_type(
+        first.reshape(-1)[0].real, np.dtype(f"int{8 * first.real.dtype.itemsize}")
+    )
+    always = wrap((bits >= 0) | (bits < 0))  # which XLA does not see
+    zeros = lambda: [or_zeros(None, array, ()) for array in like]
+    return list(choose(f"gradient of {name}", always, [zeros, pull]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

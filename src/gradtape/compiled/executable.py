@@ -31,6 +31,7 @@ from .buffers import (
     x64,
 )
 from .function_graph import Code, FunctionGraph
+from .fusion import planned
 from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
 
@@ -85,8 +86,9 @@ class Executable:
         self.pack = self._packer()
         code = graph.code
         self.constants, self.precision = code.constants, code.precision
-        count = len(self.donated) + len(self.donated_arguments)
-        self.compiled = jit(code, self._compute, donate_argnums=tuple(range(count)))
+        self.code, options = planned(code.jaxpr)
+        donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
+        self.compiled = jit(code, self._compute, donate_argnums=donated, compiler_options=options)
         self.is_plain = self.precision is nullcontext and not (graph.random or self.constants)
         self.execute = self._executor(self.donated, self.written[len(self.donated) :])
         self.execute_fast = self._specialized()
@@ -125,12 +127,13 @@ class Executable:
         variables = (*self.donated, *self.read_only)
         counts = [len(self.donated), len(self.donated_arguments), len(self.read_only), len(self.constants)]
         counts += [int(self.graph.random), len(arrays)]
-        donated, arguments, read_only, constants, seed, inputs = split(arrays, counts)
+        donated, arguments, read_only, constants, seeds, inputs = split(arrays, counts)
         pairs = zip(self.donated_arguments, arguments, strict=True)
         for destination, array in sorted(pairs, key=lambda pair: pair[0].position):
             inputs.insert(destination.position, array)
         state = {v._key: a for v, a in zip(variables, donated + read_only, strict=True)}
-        results, written, _ = self.graph.evaluate(state, constants, seed[0] if seed else None, inputs)
+        seed = seeds[0] if seeds else None
+        results, written, _ = self.graph.evaluate(self.code, state, constants, seed, inputs)
         written = without_aliases([written[i] for i in self.order], arrays)
         results = [result for i, result in enumerate(results) if i not in self.aliases]
         results = without_aliases(results, [*arrays, *written])
@@ -264,7 +267,9 @@ def initialize(graph: FunctionGraph, leaves: list[Tensor]) -> None:
     keys = graph.code.variables
 
     def initial(state: Any, constants: Any, seed: Any, inputs: Any) -> list[Any]:
-        return graph.evaluate(dict(zip(keys, state, strict=True)), constants, seed, inputs)[2]
+        return graph.evaluate(graph.code.jaxpr, dict(zip(keys, state, strict=True)), constants, seed, inputs)[
+            2
+        ]
 
     with x64(True):
         state = values_of([graph.reads[k] for k in keys])

@@ -16,13 +16,14 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
+from ..core import nest
 from ..core.errors import NotCompilableError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
-from ..core.tensor import Tensor, device_of
+from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, Arguments, bind, checked_signature, fit
-from .concrete_function import ConcreteFunction
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
+from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
 from .placeholders import Specialize, Text
 
@@ -34,6 +35,8 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _MANY = 5  # traces of one function, at which it warns
+_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most;
+_ELEMENTS = 1 << 20  # and for large tensors the fewer the more elements they have
 
 
 class _Ignored(TypedDict, total=False):
@@ -90,7 +93,9 @@ def function(
         jit_compile: whether a function that calls Python in ways that XLA cannot compile is refused: without the shape
             of the result, or in a loop of unknown length whose gradient is needed. By default such functions run
             operation by operation, and say so once, as do all whose shapes depend on values.
-        reduce_retracing: accepted; XLA compiles for fixed shapes.
+        reduce_retracing: whether to expect tensors of many shapes, as an `input_signature` with open lengths does. XLA
+            compiles for fixed shapes: the function is then compiled for the first shape, and for another one only when
+            that has come often. Until then such calls run operation by operation.
         experimental_implements, experimental_autograph_options, experimental_attributes, experimental_relax_shapes,
             experimental_compile, experimental_follow_type_hints: accepted, and ignored.
 
@@ -104,9 +109,8 @@ def function(
     >>> float(square(tf.constant(3.0)))
     9.0
     """
-    if func is None:
-        return lambda f: Function(f, input_signature, autograph, jit_compile)
-    return Function(func, input_signature, autograph, jit_compile)
+    options = input_signature, autograph, jit_compile, reduce_retracing
+    return (lambda f: Function(f, *options)) if func is None else Function(func, *options)
 
 
 class Function(Generic[P, R]):
@@ -118,6 +122,7 @@ class Function(Generic[P, R]):
         input_signature: Any = None,
         autograph: bool = True,
         jit_compile: bool | None = None,
+        reduce_retracing: bool = False,
     ) -> None:
         if isinstance(python_function, Function):
             python_function = python_function.python_function
@@ -126,6 +131,7 @@ class Function(Generic[P, R]):
         self._python_function = python_function
         self._autograph = autograph
         self._jit_compile = jit_compile
+        self._reduce_retracing = reduce_retracing
         functools.update_wrapper(self, python_function)
         self.__name__ = _name_of(python_function)
         self._input_signature = (
@@ -136,6 +142,7 @@ class Function(Generic[P, R]):
         self._programs: dict[Any, Program] = {}  # by cache key
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile
+        self._rare: dict[Any, int] | None = {} if self._has_open_lengths() else None  # calls, by cache key
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
@@ -198,10 +205,36 @@ class Function(Generic[P, R]):
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
+        if self._rare is not None and self._programs:
+            arguments = self._arguments(args, kwargs)
+            if self._is_rare(arguments):
+                args, kwargs = arguments.as_tensors()
+                return self._python_function(*args, **kwargs)
         program, leaves = self._find(args, kwargs)
         if shortcut is not None and not program.unshaped and list(map(id, tensors)) == list(map(id, leaves)):
             self._shortcuts[shortcut] = program
         return self._run(program, leaves, args, kwargs)
+
+    def _has_open_lengths(self) -> bool:
+        """Return whether tensors of many shapes are to be expected, and need not be compiled for each."""
+        specs = nest.flatten(self._input_signature or ())
+        is_open = self._reduce_retracing or not all(map(is_known, specs))
+        return is_open and not self._jit_compile
+
+    def _is_rare(self, arguments: Arguments) -> bool:
+        """Count a call with shapes that the function is not compiled for; return whether they are still rare.
+
+        Compiling takes as long as some ten to a hundred calls operation by operation: so long one waits, and loses at
+        most as much again. The count follows from the sizes alone, so that two runs of a program are the same.
+        """
+        if self._rare is None or arguments.key in self._programs:
+            return False
+        size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
+        calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
+        if calls <= min(_OFTEN, _ELEMENTS // max(size, 1)):
+            return True
+        del self._rare[arguments.key]
+        return False
 
     def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -249,6 +282,21 @@ class Function(Generic[P, R]):
         self._programs = {key: p for key, p in self._programs.items() if not p.is_dead}
         self._shortcuts = {key: p for key, p in self._shortcuts.items() if not p.is_dead}
         self._programs[arguments.key] = program
+        return program
+
+    def _example(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        """A program to look at, which no call finds."""
+        from .program import Program
+
+        arguments = self._arguments(args, kwargs)
+
+        def run(inputs: list[Tensor]) -> Any:
+            args, kwargs = arguments.with_placeholders(inputs)
+            return self._converted(*args, **kwargs)
+
+        program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
+        program.prepare(program.read(arguments.leaves))
+        self._created_variables |= program.created_variables
         return program
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -313,12 +361,7 @@ class Function(Generic[P, R]):
             reference = weakref.ref(instance, functools.partial(_drop, self._methods, id(instance)))
         except TypeError:  # no weak references to it
             return functools.partial(self.__call__, instance)
-        method: Function[..., Any] = Function(
-            _Method(self._python_function, instance),
-            self._input_signature,
-            self._autograph,
-            self._jit_compile,
-        )
+        method: Function[..., Any] = Function(_Method(self._python_function, instance), *self._options)
         self._methods[id(instance)] = reference, method
         return method
 
@@ -374,20 +417,44 @@ class Function(Generic[P, R]):
         """The concrete functions by number, as TensorFlow names them for Keras."""
         return {f"trace_{i}": each for i, each in enumerate(self._list_all_concrete_functions())}
 
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The signatures that the function was traced for: arguments, results and variables of each.
+
+        Args:
+            verbose: accepted; no effect.
+
+        >>> import gradtape as tf
+        >>> double = tf.function(lambda x: 2.0 * x)
+        >>> _ = double(tf.constant(1.0))
+        >>> print(double.pretty_printed_concrete_signatures())
+        <lambda>(x)
+          x: TensorSpec(shape=(), dtype=tf.float32, name=None)
+          returns: TensorSpec(shape=(), dtype=tf.float32, name=None)
+        """
+        return "\n\n".join(
+            signature_text(
+                self.__name__, self._signature, *p.arguments.signature(), p.outputs, p.variables.values()
+            )
+            for p in self._programs.values()
+            if p.arguments is not None
+        )
+
     def __repr__(self) -> str:
         return f"<tf.function {self.__name__}>"
 
     def __deepcopy__(self, memo: Any) -> Function[P, R]:
-        function = copy.deepcopy(
-            self._python_function, memo
-        )  # a method of an object that is copied: of the copy
-        return Function(function, self._input_signature, self._autograph, self._jit_compile)
+        # A method of an object that is copied is one of the copy.
+        return Function(copy.deepcopy(self._python_function, memo), *self._options)
+
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return self._input_signature, self._autograph, self._jit_compile, self._reduce_retracing
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         name = getattr(self, "__qualname__", "")
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name  # pickled by name
-        return Function, (self._python_function, self._input_signature, self._autograph, self._jit_compile)
+        return Function, (self._python_function, *self._options)
 
 
 def _shortcut(args: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Tensor]]:

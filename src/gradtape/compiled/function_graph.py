@@ -23,7 +23,7 @@ from ..core.indexed_slices import IndexedSlices
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
-from ..core.trace_errors import escape, no_value
+from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_compilable
 from ..core.user_code import keras_folders
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
@@ -94,8 +94,10 @@ class FunctionGraph:
                 raise InvalidArgumentError(
                     str(error)
                 ) from None  # it created variables, and cannot do so again
-            if isinstance(error, jax.errors.UnexpectedTracerError):
+            if is_escape(error):
                 raise escape(error) from None
+            if needs_values(error):
+                raise not_compilable(f"a part of the function {name}") from None
             raise
         for spec in specs[0]:
             afford(f"the function {name}", spec.shape, spec.dtype.itemsize)
@@ -123,9 +125,14 @@ class FunctionGraph:
         part.counts = [count, *self.counts[1:]]
         return part
 
-    def evaluate(self, state: dict[int, Any], constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
-        """The results, the values of written variables, and the initial values of new ones, as JAX's arrays."""
-        out = jax.core.eval_jaxpr(self.code.jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+    def evaluate(
+        self, jaxpr: Any, state: dict[int, Any], constants: Any, seed: Any, inputs: Any
+    ) -> list[list[Any]]:
+        """The results, the values of written variables, and the initial values of new ones, as JAX's arrays.
+
+        `jaxpr` is the graph's own, or one that computes the same.
+        """
+        out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:

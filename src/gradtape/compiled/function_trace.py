@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from .blocks import call_recomputing
-from .control_flow import choose, loop, try_iteration, while_loop
+from .control_flow import call_recomputing, choose, loop, try_iteration, while_loop
 from .python_calls import call_python
 from .trace import Trace
 

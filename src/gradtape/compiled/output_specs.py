@@ -6,6 +6,7 @@ results that differ are open as well. The lengths have many divisors, because op
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -90,10 +91,15 @@ def _traced(name: str, function: Callable[[list[Any]], list[Any]], specs: Any, l
 
 
 def _zeros(spec: Any, length: int) -> list[Tensor]:
-    """The tensors of a value of this spec, with a length in place of the open ones; they take no memory."""
+    """The tensors of a value of this spec, with a length in place of the open ones; zeros take no memory.
+
+    A sparse tensor has as many elements as the length, or fewer if it has no more places, in order.
+    """
     lengths = _lengths(spec.shape, length)
     if isinstance(spec, SparseTensorSpec):
-        return [_zero("int64", (length, len(lengths))), _zero(spec.dtype, (length,))]
+        places = list(itertools.islice(np.ndindex(*lengths), length))
+        indices = np.array(places, np.int64).reshape(len(places), len(lengths))
+        return [wrap(indices), _zero(spec.dtype, (len(places),))]
     return [_zero(spec.dtype, lengths)]
 
 

@@ -22,6 +22,7 @@ from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .buffers import from_device, on_device, store, values_of
 from .executable import Executable, jit, new_seed
+from .fusion import planned
 from .jaxprs import independent_of, needed_for, recomputation, replaced, split, without_aliases
 from .placeholders import ArgumentVariable
 from .records import Recording, Records, as_tensor
@@ -143,17 +144,19 @@ class Gradient:
         self.residuals = [v for v in self.needed if v not in inputs]
         self.recomputation, self.host_results = recomputation(jaxpr, kept)
         outvars = [*values, *state, *self.residuals, *self.host_results]
-        self.forward_code = replaced(jaxpr, outvars=outvars, eqns=forward)
+        self.forward_code, options = planned(replaced(jaxpr, outvars=outvars, eqns=forward))
+        self.forward = jit(code, self._forward, compiler_options=options)
         self.slots_used = [i for i in range(len(self.like)) if i in slots]
         invars = [*self.needed, *[slots[i] for i in self.slots_used]]
-        self.backward_code = replaced(jaxpr, constvars=[], invars=invars, outvars=gradients, eqns=backward)
+        pull_back = replaced(jaxpr, constvars=[], invars=invars, outvars=gradients, eqns=backward)
+        self.backward_code, options = planned(pull_back)
+        self.backward = jit(code, self._backward, compiler_options=options)
+        stacked = jax.vmap(self._backward_dense, in_axes=(None, 0))
+        self.backward_stacked = jit(code, stacked, compiler_options=options)
         if self.program.executable is None:
             alone = replaced(jaxpr, outvars=[*values, *state], eqns=forward)
             graph = self.graph.first_of_pair(self.widths[0], alone)
             self.program.executable = Executable(graph, self.program.pure)
-        self.forward = jit(code, self._forward)
-        self.backward = jit(code, self._backward)
-        self.backward_stacked = jit(code, jax.vmap(self._backward_dense, in_axes=(None, 0)))
 
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.graph.code

@@ -15,7 +15,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from ..core.primitive import Listener, local
 from ..core.tensor import Tensor, array_of, wrap
-from ..core.trace_errors import where
+from ..core.trace_errors import where, without_footer
 from ..engine.arrays import is_traced
 
 if TYPE_CHECKING:
@@ -97,6 +97,9 @@ class Trace:
         here.tapes, here.trace = tapes, self
         try:
             return jax.make_jaxpr(run, return_shape=True)(*map(like, inputs))
+        except BaseException as error:
+            without_footer(error)
+            raise
         finally:
             here.tapes, here.trace = before
             self._unbind()

@@ -36,7 +36,7 @@ class TypeSpec(ABC):
 
     def is_subtype_of(self, other: Any) -> bool:
         """Return whether `other` describes all values that this spec describes."""
-        return type(other) is type(self) and self.most_specific_compatible_type(other) == other
+        return bool(self.most_specific_common_supertype([other]) == other)
 
     def most_specific_compatible_type(self, other: Any) -> Any:
         """The narrowest spec that covers both.
@@ -82,9 +82,37 @@ class TypeSpec(ABC):
 
 
 class CompositeSpec(TypeSpec):
-    """The spec of a value that consists of tensors."""
+    """The spec of a value that consists of tensors. The first of its `_parts` is a shape."""
 
     __slots__ = ()
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether a value, or the spec of one, fits the shape and agrees in all else.
+
+        >>> import gradtape as tf
+        >>> tf.SparseTensorSpec([None, 2]).is_compatible_with(tf.SparseTensor([[0, 1]], [5.0], [3, 2]))
+        True
+        """
+        other = composite_spec(spec_or_value)
+        if other is None or type(other) is not type(self):
+            return False
+        (shape, *rest), (its_shape, *its_rest) = self._parts(), other._parts()
+        return rest == its_rest and bool(shape.is_compatible_with(its_shape))
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """The narrowest spec that covers both: lengths that differ are open.
+
+        Raises:
+            ValueError: if there is none.
+
+        >>> import gradtape as tf
+        >>> tf.SparseTensorSpec([3, 2]).most_specific_compatible_type(tf.SparseTensorSpec([4, 2]))
+        SparseTensorSpec(TensorShape([None, 2]), tf.float32)
+        """
+        shape, *rest = self._parts()
+        if type(other) is not type(self) or list(other._parts()[1:]) != rest:
+            raise ValueError(f"there is nothing that both {self} and {other} are")
+        return self._deserialize((shape.most_specific_compatible_shape(other._parts()[0]), *rest))
 
     @abstractmethod
     def _component_specs(self) -> tuple[TypeSpec, ...]:

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy import asarray, generic, ndarray
 
-from ..engine.arrays import as_array, xp
+from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .facts import NO_FACTS, Facts
+from .settings import settings
 from .tensor import Tensor, wrap
 from .tensor_conversion import convert, scalar
-from .trace_errors import escape, is_escape
+from .trace_errors import escape, is_escape, needs_values, not_compilable
 
 
 class Here:
@@ -430,7 +431,9 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     b = y._array
     dtype = a.dtype
     if b.dtype is not dtype and b.dtype != dtype:
-        raise _dtypes_differ(primitive, [a, b])
+        if settings.promote is None:
+            raise _dtypes_differ(primitive, [a, b])
+        return apply2(primitive, *settings.promote((x, y)))
     here = local.here
     try:
         result = here.run(primitive.forward, a, b)
@@ -504,6 +507,8 @@ def as_tensors(primitive: Primitive, inputs: tuple[Any, ...]) -> tuple[Tensor, .
     """The inputs as tensors: tensors and variables set the dtype, everything else follows it."""
     tensors, others, hint = read_tensors(inputs)
     if others:
+        if settings.promote is not None and len(inputs) == 2:
+            return tuple(settings.promote(inputs))
         if primitive.mixed:
             hint = None
         elif hint is None:
@@ -594,13 +599,16 @@ def recover(
         raise escape(error) from None
     if isinstance(error, OpError):
         raise error
+    if needs_values(error):
+        raise not_compilable(primitive.name) from None
+    cause = None if any(map(is_traced, arrays)) else error  # JAX's own words do not help
     if any(a.dtype.kind == "O" for a in arrays):
-        raise DTypeError(f"{primitive.name} takes numbers, not strings") from error
+        raise DTypeError(f"{primitive.name} takes numbers, not strings") from cause
     if not isinstance(error, (ValueError, TypeError, IndexError, ArithmeticError)):
         raise error
     if isinstance(error, TypeError) and "ufunc" in str(error):
         names = " and ".join(dict.fromkeys(dtypes.of(a).name for a in arrays))
-        raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from error
+        raise DTypeError(f"{primitive.name} does not take {names}: cast to another dtype first") from cause
     shapes = " and ".join(f"{dtypes.of(a).name}{list(a.shape)}" for a in arrays)
     details = "".join(f", {name}={value!r}" for name, value in (attributes or {}).items())
     if isinstance(error, IndexError):
@@ -613,8 +621,8 @@ def recover(
         raise InvalidArgumentError(
             f"{primitive.name}: the shapes {' and '.join(str(list(a.shape)) for a in arrays)} do not broadcast. "
             "Each pair of lengths, counted from the last axis, must be equal, or one of them 1"
-        ) from error
-    raise kind(f"{primitive.name}({shapes}{details}): {error}") from error
+        ) from cause
+    raise kind(f"{primitive.name}({shapes}{details}): {error}") from cause
 
 
 def _broadcast(arrays: list[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -11,6 +12,9 @@ class Settings:
     def __init__(self) -> None:
         self.op_determinism = False  # refuse to draw random numbers without a seed
         self.run_functions_eagerly = False
+        # Under NumPy's behavior, a function from values of several dtypes to tensors of one.
+        self.promote: Callable[[tuple[Any, ...]], list[Any]] | None = None
+        self.prefer_float32 = False  # of NumPy's functions
         # Stored for their getters only.
         self.soft_device_placement = True
         self.log_device_placement = False

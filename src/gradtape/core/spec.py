@@ -81,7 +81,7 @@ class TensorSpec(TypeSpec):
         return (
             isinstance(other, TensorSpec)
             and other._dtype is self._dtype
-            and other._name in (None, self._name)
+            and self._name in (None, other._name)
             and self._shape.most_specific_compatible_shape(other._shape) == other._shape
         )
 
@@ -95,12 +95,6 @@ class TensorSpec(TypeSpec):
             raise ValueError(f"there is nothing that both {self} and {other} are")
         name = self._name if self._name == other._name else None
         return TensorSpec(self._shape.most_specific_compatible_shape(other._shape), self._dtype, name)
-
-    def __hash__(self) -> int:
-        return hash((self._shape, self._dtype))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorSpec) and self._parts() == other._parts()
 
     def _parts(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._name

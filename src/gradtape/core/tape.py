@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy import ndarray
 
-from ..engine.arrays import as_array, xp
+from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes, nest
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
@@ -28,6 +28,7 @@ from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
 from .tensor import Tensor, key_of, next_key, wrap
 from .tensor_conversion import convert
+from .trace_errors import escape, is_escape
 from .types import Gradient
 from .variable import Variable
 
@@ -393,8 +394,8 @@ class GradientTape(Listener):
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
         array = _value(target)
 
-        def seed(start: int, count: int) -> Any:
-            return xp(array).eye(count, array.size, start, array.dtype).reshape(count, *array.shape)
+        def seed(start: Any, count: int) -> Any:
+            return _unit_rows(array, start, count, array.size).reshape(count, *array.shape)
 
         pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
@@ -442,8 +443,8 @@ class GradientTape(Listener):
         inner = array.shape[1:]
         size = int(np.prod(inner, dtype=int))
 
-        def seed(start: int, count: int) -> Any:
-            unit = xp(array).eye(count, size, start, array.dtype).reshape(count, 1, *inner)
+        def seed(start: Any, count: int) -> Any:
+            unit = _unit_rows(array, start, count, size).reshape(count, 1, *inner)
             return xp(array).repeat(unit, array.shape[0], axis=1)
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
@@ -475,12 +476,20 @@ class GradientTape(Listener):
             observer._on_refusal(self, targets, sources, error)
 
     def _sweep_rows(
-        self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[int, int], Any], sources: list[Any]
+        self, target: Any, pieces: list[tuple[int, int]], seed: Callable[[Any, int], Any], sources: list[Any]
     ) -> list[Any]:
         """For each source the gradients for a stack of seeds, stacked in front (None where not connected)."""
         keys = [source._key or key_of(source) for source in sources]
         key = key_of(target)
-        found = [
+        found = []
+        if local.here.trace is not None and len(pieces) > 1 and is_traced(_value(target)):
+            self._end_recording()  # the loop's body has other listeners
+            whole = [piece for piece in pieces if piece[1] == pieces[0][1]]
+            found = [self._sweep_in_loop(key, len(whole), pieces[0][1], seed, keys)]
+            pieces = pieces[len(whole) :]
+            if not pieces:
+                self._consume()
+        found += [
             self._sweep({key: seed(*piece)}, keys, last=i == len(pieces) - 1)
             for i, piece in enumerate(pieces)
         ]
@@ -489,6 +498,21 @@ class GradientTape(Listener):
             parts = [gradients.get(source_key) for gradients in found]
             stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
         return stacks
+
+    def _sweep_in_loop(
+        self, key: int, length: int, rows: int, seed: Callable[[Any, int], Any], keys: list[int]
+    ) -> dict[int, Any]:
+        """The gradients for `length` pieces of `rows` seeds each, by a loop of the @function that is traced now."""
+        connected: list[int] = []
+
+        def step(i: Tensor, *_: Any) -> tuple[list[Tensor], list[Tensor]]:
+            found = self._sweep({key: seed(i._array * rows, rows)}, keys, last=False)
+            connected[:] = [k for k in dict.fromkeys(keys) if found.get(k) is not None]
+            return [], [_as_tensor(_dense(found[k])) for k in connected]
+
+        _, stacks = local.here.trace.loop("jacobian", step, [], [], length)
+        shapes = [(length * rows, *stack.shape[2:]) for stack in stacks]
+        return {k: reshape_(s, shape=shape) for k, s, shape in zip(connected, stacks, shapes, strict=True)}
 
     # -- understanding ------------------------------------------------------------------------------------------------
 
@@ -556,15 +580,8 @@ class GradientTape(Listener):
 
         Computes on arrays, or on tensors if there are listeners. `last`: no other sweep follows for this question.
         """
-        here = local.here
-        if self._recording and self._open_in is here:
-            if self._persistent:
-                warn_once(
-                    "gradient was called on a persistent tape inside its own block: the gradient is recorded too. "
-                    "Call it outside the block unless you want higher orders"
-                )
-            else:
-                self._stop()
+        if self._recording:
+            self._end_recording()
         if self._state == "new":
             raise RuntimeError(
                 "this tape has not recorded anything: compute the target inside `with tape:`, then ask"
@@ -574,28 +591,47 @@ class GradientTape(Listener):
                 "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
                 "Make it with GradientTape(persistent=True) to ask again"
             )
-        records = self._records
+        here, records = local.here, self._records
         if here.trace is not None:  # inside a branch or loop, the records of that block follow
             for listener in here.tapes:
                 records = [*records, *(listener._inside(self) or ())]
         keys = set(wanted)
-        consume = last and not self._persistent
-        if consume:
-            self._state = "used"
         if not keys.issuperset(self._watched):
             records = leading_from(set(keys), records)
-        elif not consume:
+        elif self._persistent or not last:
             records = records.copy()
-        if consume:
-            self._records = []  # the numbers in _known and _watched stay, for `explain`
+        if last:
+            self._consume()
         if here.tapes:
             for observer in observers:
                 observer._on_sweep(records)
             if observers and all(isinstance(listener, Observer) for listener in here.tapes):
                 return sweep_observed(seeds, records, keys)
             return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
-        with np.errstate(all="ignore"):
-            return sweep_arrays(seeds, records, keys)
+        try:
+            with np.errstate(all="ignore"):
+                return sweep_arrays(seeds, records, keys)
+        except TypeError as error:
+            if is_escape(error):
+                raise escape(error) from None
+            raise
+
+    def _end_recording(self) -> None:
+        """Stop recording, if a question is asked inside the block; a persistent tape records the answer."""
+        if self._recording and self._open_in is local.here:
+            if self._persistent:
+                warn_once(
+                    "gradient was called on a persistent tape inside its own block: the gradient is recorded too. "
+                    "Call it outside the block unless you want higher orders"
+                )
+            else:
+                self._stop()
+
+    def _consume(self) -> None:
+        """Drop the records after the only question that a tape answers, unless it is persistent."""
+        if not self._persistent:
+            self._state = "used"
+            self._records = []  # the numbers in _known and _watched stay, for `explain`
 
 
 def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> int:
@@ -741,6 +777,14 @@ def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
         raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
     step = size if at_once is None else at_once
     return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
+
+
+def _unit_rows(array: Any, start: Any, count: int, size: int) -> Any:
+    """The rows of the unit matrix from `start` on, which may be traced, in an array's dtype."""
+    if not is_traced(start):
+        return xp(array).eye(count, size, start, array.dtype)
+    rows = start + np.arange(count)[:, None]
+    return (rows == np.arange(size)).astype(array.dtype)
 
 
 def _as_tensor(value: Any) -> Tensor:

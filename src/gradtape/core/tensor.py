@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -68,18 +69,22 @@ else:
         __slots__ = ()
 
 
-class _IfConcrete(property):
-    """A method that traced tensors lack, so that `hasattr(x, "numpy")` is False, as in TensorFlow."""
+class _IfConcrete:
+    """A method that traced tensors lack, so that `hasattr(x, "numpy")` is False, as in TensorFlow.
+
+    As with any method, an attribute that is set on one tensor goes first.
+    """
 
     def __init__(self, method: Callable[[Any], Any]) -> None:
-        asked = f"tensor.{method.__name__}()"
+        update_wrapper(self, method)
+        self._method, self._asked = method, f"tensor.{method.__name__}()"
 
-        def bound(tensor: Any) -> Callable[..., Any]:
-            if type(tensor._array) is not ndarray:
-                tensor._concrete(asked, NoNumpyError)
-            return MethodType(method, tensor)
-
-        super().__init__(bound, doc=method.__doc__)
+    def __get__(self, tensor: Any, owner: type | None = None) -> Any:
+        if tensor is None:
+            return self
+        if type(tensor._array) is not ndarray:
+            tensor._concrete(self._asked, NoNumpyError)
+        return MethodType(self._method, tensor)
 
     def __call__(self, tensor: Any) -> Any:
         return self.__get__(tensor)()
@@ -168,6 +173,8 @@ class Tensor(Operators):
     def ref(self) -> Reference:
         """A hashable stand-in for this very tensor, to use as a dictionary key; `.deref()` gives the tensor back."""
         return Reference(self)
+
+    experimental_ref = ref
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         value = _read_only(self._concrete("np.asarray(tensor)", NoArrayError), dtype, copy)

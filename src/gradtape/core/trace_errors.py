@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from . import dtypes
-from .errors import InaccessibleTensorError, OperatorNotAllowedInGraphError
+from .errors import InaccessibleTensorError, NotCompilableError, OperatorNotAllowedInGraphError
 from .user_code import user_frame
 
 
@@ -55,19 +55,39 @@ def leaked(array: Any) -> InaccessibleTensorError | None:
     return None
 
 
-def escape(error: Exception) -> InaccessibleTensorError:
+def escape(error: BaseException) -> InaccessibleTensorError:
     """Our error for JAX's about a traced array that has left its function."""
     text = str(error)
     name = re.search(r"when the value leaked was (\S+) at ", text)
     line = re.search(r"value was created on line (.+):(\d+):\d+ ", text)
-    made = f", made in {line[1]}, line {line[2]}" if line else ""
+    made = f", made in {line[1]}, line {line[2]}," if line else ""
     return InaccessibleTensorError(
-        f"a tensor of the function {name[1] if name else ''}{made}, is used outside of it ({where()}), where it has no "
+        f"a tensor of the function {name[1] if name else ''}{made} is used outside of it ({where()}), where it has no "
         "value: it stood for one while the function was traced. Return it from the function (from the branch, or from "
         "the body of the loop), or assign it to a Variable"
     )
 
 
-def is_escape(error: Exception) -> bool:
+def is_escape(error: BaseException) -> bool:
     """Return whether this is JAX's error about a traced array that has left its function."""
     return type(error).__name__ == "UnexpectedTracerError"
+
+
+def needs_values(error: BaseException) -> bool:
+    """Return whether this is JAX's error about a value that is not known while a function is traced."""
+    return type(error).__module__.partition(".")[0] == "jax" and isinstance(error, (TypeError, IndexError))
+
+
+def not_compilable(what: str) -> NotCompilableError:
+    """The error for a part of the library that computes with values."""
+    return NotCompilableError(
+        f"{what} computes with the values of tensors, which are not known while a @function is traced ({where()}): "
+        "call it outside of the function, or through py_function"
+    )
+
+
+def without_footer(error: BaseException) -> None:
+    """Remove JAX's note about its own frames from an error that passed through JAX."""
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        notes[:] = [note for note in notes if "JAX_TRACEBACK_FILTERING" not in note]

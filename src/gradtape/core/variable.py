@@ -16,7 +16,7 @@ from ..engine.arrays import as_array, is_traced, xp
 from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, references
 from . import dtypes
 from .dtypes import DType
-from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OutOfRangeError
 from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
 from .primitive import apply1, local, outside, quietly, rounded
@@ -233,6 +233,81 @@ class Variable(Operators):
     def ref(self) -> Reference:
         """A hashable stand-in for this very variable, to use as a dictionary key."""
         return Reference(self)
+
+    experimental_ref = ref
+
+    @property
+    def initializer(self) -> None:
+        """None: a variable has its value from the start, and nothing needs to be run."""
+        return None
+
+    @property
+    def initial_value(self) -> Any:
+        """TensorFlow keeps it in graphs only: here it raises, as there.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            f"{self._describe()} does not keep its initial value: keep it yourself, or read v.numpy()"
+        )
+
+    def load(self, value: TensorLike, session: Any = None) -> None:
+        """Assign a value; `session` is ignored.
+
+        >>> v = Variable([1.0, 2.0])
+        >>> v.load([3.0, 4.0])
+        >>> v.numpy()
+        array([3., 4.], dtype=float32)
+        """
+        self.assign(value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Add 1, and return the value from before.
+
+        Args:
+            limit: the value that is not exceeded.
+
+        Raises:
+            OutOfRangeError: if the value has reached the limit.
+
+        >>> v = Variable(1)
+        >>> int(v.count_up_to(3)), int(v)
+        (1, 2)
+        """
+        before = self._read()
+        if before._array.dtype.kind not in "iu" or before.ndim:
+            raise InvalidArgumentError(f"count_up_to: {self._describe()} must be one integer")
+        if is_traced(before._array):
+            raise no_value("count_up_to", before._array)
+        if int(before._array) >= limit:
+            raise OutOfRangeError(f"count_up_to: {self._describe()} has reached the limit {limit}")
+        self.assign_add(np.asarray(1, before._array.dtype))
+        return before
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Write rows into each matrix of a batch: the leading axes of the indices are those of the variable.
+
+        Args:
+            sparse_delta: the rows, with their indices of shape (..., rows).
+            use_locking: accepted; no effect.
+
+        >>> v = Variable([[1.0, 2.0], [3.0, 4.0]])
+        >>> v.batch_scatter_update(IndexedSlices([[9.0], [8.0]], [[1], [0]])).numpy()
+        array([[1., 9.], [8., 4.]], dtype=float32)
+        """
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(
+                f"batch_scatter_update takes IndexedSlices(values, indices), not {type(sparse_delta).__name__}"
+            )
+        at = sparse_delta.indices._array
+        if not at.ndim:
+            raise InvalidArgumentError("batch_scatter_update: indices need an axis")
+        lead = np.meshgrid(*(np.arange(n, dtype=at.dtype) for n in at.shape), indexing="ij")[:-1]
+        m = xp(at)
+        return self._scatter("scatter_nd_update", m.stack([*lead, at], -1), sparse_delta._values)
 
     # -- assigning ----------------------------------------------------------------------------------------------------
 

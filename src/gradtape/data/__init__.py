@@ -5,7 +5,7 @@ from . import experimental
 from .dataset import Dataset, TextLineDataset
 from .iterator import Iterator
 from .options import Options, ThreadingOptions
-from .record_dataset import TFRecordDataset
+from .record_dataset import FixedLengthRecordDataset, TFRecordDataset
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
 from .structure import DatasetSpec
@@ -17,6 +17,7 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Dataset",
     "DatasetSpec",
+    "FixedLengthRecordDataset",
     "Iterator",
     "Options",
     "TFRecordDataset",

@@ -149,13 +149,8 @@ def _fits(specs: list[TensorSpec | None], template: Any, own: Any) -> bool:
         return False
     leaves = nest.flatten(own)
     return len(specs) == len(leaves) and all(
-        spec is leaf if spec is None else spec.is_subtype_of(_nameless(leaf))
-        for spec, leaf in zip(specs, leaves)
+        spec is leaf if spec is None else spec.is_subtype_of(leaf) for spec, leaf in zip(specs, leaves)
     )
-
-
-def _nameless(leaf: Any) -> Any:
-    return TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorSpec) else leaf
 
 
 # ---------------------------------------------------------------------------------------------------------------------

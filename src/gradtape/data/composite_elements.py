@@ -28,7 +28,12 @@ def as_numpy(leaf: Any) -> Any:
 
 def count(composite: CompositeTensor) -> int:
     """The number of rows."""
-    length = composite.shape[0] if len(composite.shape) else None  # type: ignore[attr-defined]
+    if not isinstance(composite, (RaggedTensor, SparseTensor)):
+        kind = type(composite).__name__
+        raise TypeError(
+            f"from_tensor_slices: a {kind} has no slices: slice its fields, and map them to a {kind}"
+        )
+    length = composite.shape[0] if len(composite.shape) else None
     if length is None:
         raise InvalidArgumentError(f"from_tensor_slices: {composite!r} has no first axis to slice along")
     return int(length)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
+from ..core.primitive import local
 from ..core.tensor import Tensor, wrap
 from ..core.types import DTypeLike, IntLike, PathLike, ShapeLike, TensorLike
 from ..engine.arrays import cores
@@ -24,7 +25,7 @@ from .iterator import Iterator as DatasetIterator
 from .options import Options
 from .sources import Gather, Numbers
 from .stage import INFINITE, UNKNOWN, Stage, random_stages, resume
-from .structure import Element, Specs, as_element, is_dataset
+from .structure import Element, Specs, as_element, is_dataset, same_state
 from .threads import AUTOTUNE
 
 # For arguments that are structures of one kind of value.
@@ -308,9 +309,27 @@ class Dataset:
         """
         arguments.function("reduce: reduce_func", reduce_func)
         state = as_element(initial_state)
+        if local.here.trace is not None:
+            from .in_function import reduce
+
+            return reduce(self._stage, self.__iter__, state, reduce_func)
         for element in self:
-            state = transform.same_state("reduce", state, reduce_func(state, element))
+            state = same_state("reduce", state, reduce_func(state, element))
         return state
+
+    def _feed(self) -> Any:
+        """The elements, for a loop of a @function."""
+        from .in_function import feed
+
+        return feed(self._stage, self.__iter__)
+
+    def _numbered(self, start: Any) -> Dataset:
+        """`enumerate` in a @function."""
+        return self.enumerate(start)
+
+    def _zipped(self, iterables: tuple[Any, ...]) -> Dataset | None:
+        """`zip` in a @function, if all are datasets."""
+        return Dataset.zip(*iterables) if all(map(is_dataset, iterables)) else None
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The element of a dataset that has just one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import FailedPreconditionError
 from ..core.tensor import Tensor
@@ -27,12 +27,16 @@ from .stage import UNKNOWN as UNKNOWN_CARDINALITY
 from .stage import Session, Stage
 from .threads import AUTOTUNE
 
+if TYPE_CHECKING:
+    from .csv_dataset import CsvDataset, make_csv_dataset
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneOptions",
+    "CsvDataset",
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
@@ -43,6 +47,7 @@ __all__ = [
     "dense_to_ragged_batch",
     "get_single_element",
     "get_structure",
+    "make_csv_dataset",
 ]
 
 
@@ -129,4 +134,4 @@ class _Counted(Stage):
         return self._count
 
 
-closed(__name__)
+closed(__name__, later={"CsvDataset": "..csv_dataset", "make_csv_dataset": "..csv_dataset"})

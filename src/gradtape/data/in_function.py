@@ -1,21 +1,27 @@
 """Iterating inside a @function: the compiled program calls back for each element when it runs.
 
-A loop over a dataset is unrolled: the elements met while tracing tell how many there are, and of which shapes. An
-iterator from outside is not moved by tracing, so its `element_spec` must say the shapes.
+A `for` statement over a dataset or an iterator is a loop of the program: see `compiled.feeds`. An iterator created in
+the function that is moved by `next` is unrolled: the elements met while tracing tell how many there are, and of which
+shapes. An iterator from outside is not moved by tracing, so its `element_spec` must say the shapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
-from ..core import dtypes, nest
-from ..core.errors import InvalidArgumentError
+from ..compiled.feeds import Feed, loop_over
+from ..core import nest
+from ..core.errors import InvalidArgumentError, UnknownShapeError
 from ..core.primitive import outside
-from ..core.spec import TensorSpec
 from ..core.tensor import wrap
 from ..engine import host
-from .structure import spec_of
+from .stage import INFINITE, Session, Stage
+from .structure import is_known, same_state, spec_of
+
+_KINDS = 8  # shapes of elements for which the body of a loop is traced
+_READ = 1000  # elements of a dataset without end that are read to find out their shapes
 
 
 def element(fetch: Callable[[], Any], spec: Any) -> Any:
@@ -35,11 +41,6 @@ def element(fetch: Callable[[], Any], spec: Any) -> Any:
     return nest.pack_sequence_as(spec, [wrap(array) for array in host.call(arrays, kinds, [], pure=False)])
 
 
-def is_known(spec: Any) -> bool:
-    """Return whether compiled code can take such an element: a tensor of numbers, and of known shape."""
-    return isinstance(spec, TensorSpec) and spec.dtype is not dtypes.string and spec.shape.is_fully_defined()
-
-
 def _kind(spec: Any) -> host.Kind:
     if not is_known(spec):
         raise InvalidArgumentError(
@@ -47,6 +48,73 @@ def _kind(spec: Any) -> host.Kind:
             "batch(..., drop_remainder=True), or take the element outside and give it to the function"
         )
     return tuple(spec.shape), spec.dtype.numpy_dtype
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loops
+
+
+def feed(stage: Stage, start: Callable[[], Any]) -> Feed:
+    """The elements of a dataset whose last stage this is; `start` returns an iterator over them."""
+    size = stage.size()
+    count = (lambda: None) if size == INFINITE else (lambda: sum(1 for _ in _read(stage)))
+    return Feed(start, kinds_of(stage), size if size >= 0 else None, count)
+
+
+def kinds_of(stage: Stage) -> list[Any]:
+    """The specs of elements, of known shapes; if the stages do not tell them, all elements are read.
+
+    Raises:
+        UnknownShapeError: if there are many, or compiled code cannot take such elements.
+    """
+    with outside():
+        found = stage.kinds()
+        for i, element in enumerate(_read(stage) if found is None else ()):
+            found = found or []
+            spec = spec_of(element)
+            if spec not in found:
+                found.append(spec)
+            if len(found) > _KINDS or (i == _READ and stage.size() == INFINITE):
+                break
+    if not found or len(found) > _KINDS or not all(is_known(leaf) for leaf in nest.flatten(found)):
+        raise UnknownShapeError(
+            f"a loop over a dataset inside a @function is compiled for each shape of its elements, {_KINDS} at most; "
+            f"the elements are {stage.spec}"
+        )
+    return found
+
+
+def _read(stage: Stage) -> Any:
+    """The elements, as the next loop will see them: what is random is drawn again there."""
+    with outside():
+        yield from stage.open(Session.next(stage))
+
+
+def reduce(stage: Stage, start: Callable[[], Any], state: Any, function: Callable[..., Any]) -> Any:
+    """The last state of a loop over the elements: `Dataset.reduce`."""
+    elements = feed(stage, start)
+    if elements.length == 0:
+        return state
+    if find_spec("malt") is not None:
+        from ..compiled.autograph.conversion import called
+
+        function = called(function)
+
+    def body(element: Any, carry: list[Any]) -> list[Any]:
+        before = nest.pack_sequence_as(state, carry)
+        after = nest.flatten(same_state("reduce", before, function(before, element)))
+        for old, new in zip(carry, after, strict=True):
+            if old.shape != new.shape:
+                raise UnknownShapeError(
+                    f"reduce: the state changed from shape {old.shape} to {new.shape}, and a compiled loop keeps it: "
+                    "start with zeros of that shape"
+                )
+        return after
+
+    ticket = elements.begin()
+    result = loop_over(elements, ticket, body, nest.flatten(state))
+    elements.end(ticket)
+    return nest.pack_sequence_as(state, result)
 
 
 class Loop:
@@ -68,6 +136,18 @@ class Loop:
             return self._now.get_next()
 
         return element(fetch, spec_of(example))
+
+    def feed(self, stage: Stage) -> Feed:
+        """The elements from here on, for a loop over this iterator."""
+        first = not self._traced
+        self._traced += 1
+
+        def start() -> Any:
+            if first:
+                self._now = self._start()
+            return self._now
+
+        return feed(stage, start) if first else Feed(start, kinds_of(stage))
 
     def end(self) -> None:
         """Check that there are no more elements, as there were none while tracing."""

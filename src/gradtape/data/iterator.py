@@ -10,6 +10,7 @@ from ..core.errors import InvalidArgumentError, OutOfRangeError
 from ..core.primitive import local, outside
 from .optional import Optional
 from .stage import Cursor, Session, Stage, resume
+from .structure import is_known
 
 
 class Iterator:
@@ -92,9 +93,20 @@ class Iterator:
     @property
     def _steps_outside(self) -> bool:
         """Whether the shapes of elements are open: a @function takes each element as plain Python then."""
-        from .in_function import is_known
-
         return not all(map(is_known, nest.flatten(self.element_spec)))
+
+    def _feed(self) -> Any:
+        """The elements from here on, for a loop of a @function."""
+        from ..compiled.feeds import Feed
+        from .in_function import kinds_of
+
+        if self._loop is not None:
+            return self._loop.feed(self._stage)
+        return Feed(lambda: self, kinds_of(self._stage))
+
+    def _numbered(self, start: Any) -> Any:
+        """`enumerate` of a loop of a @function."""
+        return _Numbered(self, start)
 
     def _save_state(self) -> dict[str, Any]:
         """The position, as plain numbers and lists."""
@@ -116,6 +128,16 @@ class Iterator:
             self._session, self._cursor, self._given = session, cursor, given
 
         return go
+
+
+class _Numbered:
+    """An iterator's elements, each with a number, for a loop of a @function."""
+
+    def __init__(self, iterator: Iterator, start: Any) -> None:
+        self._iterator, self._start = iterator, start
+
+    def _feed(self) -> Any:
+        return self._iterator._feed().numbered(self._start)
 
 
 def _loop(stage: Stage) -> Any:

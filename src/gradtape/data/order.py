@@ -289,6 +289,10 @@ class Concatenate(Stage):
         sizes = [source.size() for source in self.sources]
         return INFINITE if INFINITE in sizes else UNKNOWN if UNKNOWN in sizes else sum(sizes)
 
+    def several_kinds(self) -> list[Any] | None:
+        first, second = (source.kinds() for source in self.sources)
+        return None if first is None or second is None else [*first, *[k for k in second if k not in first]]
+
     def describe(self) -> Any:
         first, second = (source.spec for source in self.sources)
         try:

@@ -1,4 +1,4 @@
-"""TFRecordDataset: the records of TFRecord files."""
+"""TFRecordDataset and FixedLengthRecordDataset: the records of files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core import dtypes
+from ..core.errors import InvalidArgumentError
 from ..core.spec import TensorSpec
-from ..core.types import TensorLike
+from ..core.types import IntLike, TensorLike
 from ..files.contents import string_tensor
+from ..files.streams import read_fixed
 from ..files.tfrecords import checked_compression, read_records
+from ..ops.array.movement import static_number as whole
 from .checks import texts
 from .dataset import Dataset
 from .stage import Session, Stage
@@ -65,3 +68,71 @@ class TFRecordDataset(Dataset):
         kind = checked_compression("TFRecordDataset", compression_type)
         files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
         super().__init__(Records(files._stage, kind))  # type: ignore[union-attr]
+
+
+class FixedLengthRecords(Stage):
+    """The records of one length of files, one after the other."""
+
+    def __init__(self, filenames: Stage, compression: str, length: int, header: int, footer: int) -> None:
+        super().__init__(filenames)
+        self._compression, self._lengths = compression, (length, header, footer)
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        """The records, as strings."""
+        for names in self.sources[0].open(session):
+            for name in texts("FixedLengthRecordDataset: filenames", names):
+                for record in read_fixed("FixedLengthRecordDataset", name, self._compression, *self._lengths):
+                    yield string_tensor(record)
+
+    def describe(self) -> Any:
+        """The spec of an element."""
+        return TensorSpec((), dtypes.string)
+
+
+class FixedLengthRecordDataset(Dataset):
+    """The records of binary files, all of one length, as strings.
+
+    Args:
+        filenames: one path or many, or a dataset of paths.
+        record_bytes: the length of a record.
+        header_bytes, footer_bytes: bytes to leave out at the beginning and the end of each file.
+        buffer_size, num_parallel_reads: accepted; files are read one after the other.
+        compression_type: "", "GZIP" or "ZLIB".
+
+    Raises:
+        InvalidArgumentError: when a file is reached that is no whole number of records.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
+    >>> _ = path.write_bytes(b"#aabb")
+    >>> [record.numpy() for record in FixedLengthRecordDataset(str(path), 2, header_bytes=1)]
+    [b'aa', b'bb']
+    """
+
+    def __init__(
+        self,
+        filenames: TensorLike | Dataset,
+        record_bytes: IntLike,
+        header_bytes: IntLike | None = None,
+        footer_bytes: IntLike | None = None,
+        buffer_size: IntLike | None = None,
+        compression_type: str | None = None,
+        num_parallel_reads: IntLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        kind = checked_compression("FixedLengthRecordDataset", compression_type)
+        lengths = [
+            whole(f"FixedLengthRecordDataset: {what}", 0 if value is None else value)
+            for what, value in (
+                ("record_bytes", record_bytes),
+                ("header_bytes", header_bytes),
+                ("footer_bytes", footer_bytes),
+            )
+        ]
+        if lengths[0] < 1 or min(lengths) < 0:
+            raise InvalidArgumentError(
+                "FixedLengthRecordDataset: record_bytes must be above 0, header_bytes and footer_bytes not below 0, "
+                f"not {lengths}"
+            )
+        files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
+        super().__init__(FixedLengthRecords(files._stage, kind, *lengths))  # type: ignore[union-attr]

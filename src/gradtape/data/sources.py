@@ -17,7 +17,6 @@ from ..core.composite import CompositeTensor, TypeSpec
 from ..core.errors import (
     DTypeError,
     InvalidArgumentError,
-    NotFoundError,
     OpError,
     ResourceExhaustedError,
     UnimplementedError,
@@ -27,6 +26,8 @@ from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert, convert_to_tensor
+from ..files.contents import string_tensor
+from ..files.streams import read_lines
 from .checks import listed, texts
 from .stage import INFINITE, Cursor, Listed, Session, Stage
 from .structure import as_element, map_specs, packer, spec_of
@@ -259,28 +260,8 @@ class Lines(Stage):
     def elements(self, session: Session) -> Iterator[Any]:
         for name in self.sources[0].open(session):
             for filename in texts("TextLineDataset: filenames", name):
-                yield from self._lines(filename)
-
-    def _lines(self, filename: str) -> Iterator[Any]:
-        try:
-            with self._opened(filename) as file:
-                for line in file:
-                    yield convert(line.removesuffix(b"\n").removesuffix(b"\r"))
-        except FileNotFoundError as error:
-            raise NotFoundError(f"TextLineDataset: there is no file {filename!r}") from error
-
-    def _opened(self, filename: str) -> Any:
-        if self._compression == "GZIP":
-            import gzip
-
-            return gzip.open(filename, "rb")
-        if self._compression == "ZLIB":
-            import io
-            import zlib
-            from pathlib import Path
-
-            return io.BytesIO(zlib.decompress(Path(filename).read_bytes()))
-        return open(filename, "rb")
+                for line in read_lines("TextLineDataset", filename, self._compression):
+                    yield string_tensor(line.removesuffix(b"\n").removesuffix(b"\r"))
 
     def describe(self) -> Any:
         return TensorSpec((), dtypes.string)

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core import nest
 from ..core.errors import InvalidArgumentError
-from .structure import stack
+from ..core.spec import TensorSpec
+from .structure import is_known, stack
 
 INFINITE = -1
 UNKNOWN = -2
@@ -116,6 +118,18 @@ class Stage:
         """Compute `spec`; called once. By default that of the source."""
         return self.sources[0].spec
 
+    def kinds(self) -> list[Any] | None:
+        """Specs of known shapes, of which each element has one, found without reading; None if they are not known."""
+        leaves = nest.flatten(self.spec)
+        if all(map(is_known, leaves)):
+            return [self.spec]
+        return self.several_kinds() if all(isinstance(leaf, TensorSpec) for leaf in leaves) else None
+
+    def several_kinds(self) -> list[Any] | None:
+        """The same for a stage with elements of several shapes. One that has its source's spec has its elements."""
+        passes_on = type(self).describe is Stage.describe and len(self.sources) == 1
+        return self.sources[0].kinds() if passes_on else None
+
     def first(self) -> Any:
         """An example of an element."""
         for element in self.open(Session(self)):
@@ -155,6 +169,11 @@ class Session:
         else:
             for stage, (seed, walk, _) in zip(stages, _fitting(orders, stages)):
                 self._walk[stage] = tuple(seed), walk
+
+    @classmethod
+    def next(cls, root: Stage) -> Session:
+        """The session that the next iterator will have, without taking its place."""
+        return cls(root, [[list(stage.seed), stage.walks, stage.walks] for stage in random_stages(root)])
 
     def _number(self, stage: Random) -> tuple[tuple[int, ...], int]:
         walk = self._walk[stage] = stage.seed, stage.walks

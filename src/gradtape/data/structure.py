@@ -292,3 +292,21 @@ def _example(spec: Any, value: int, length: int) -> Any:
     if any(isinstance(leaf, DatasetSpec) for leaf in nest.flatten(spec)):
         raise ValueError("no example can be made for a dataset")
     return nest.map_structure(filled, spec)
+
+
+def is_known(spec: Any) -> bool:
+    """Return whether compiled code can take such an element: a tensor of numbers, and of known shape."""
+    return isinstance(spec, TensorSpec) and spec.dtype is not dtypes.string and spec.shape.is_fully_defined()
+
+
+def same_state(what: str, before: Any, after: Any) -> Any:
+    """The next state, which must be built like the one before."""
+    state = as_element(after)
+    try:
+        nest.assert_same_structure(before, state)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what}: the state changed its structure: {error}") from None
+    for old, new in zip(nest.flatten(before), nest.flatten(state)):
+        if old.dtype is not new.dtype:
+            raise DTypeError(f"{what}: the state changed from {old.dtype.name} to {new.dtype.name}: cast it")
+    return state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from ..core import dtypes, nest
@@ -16,7 +17,7 @@ from .checks import shape as one_shape
 from .rehearsal import rehearse
 from .sources import slices
 from .stage import INFINITE, UNKNOWN, Cursor, Session, Stage, Stream
-from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, stack
+from .structure import array_of, as_element, batched_spec, infer, map_specs, packer, pad, same_state, stack
 
 Function = Callable[..., Any]
 
@@ -70,6 +71,10 @@ class Map(Stage):
     def describe(self) -> Any:
         return infer(self.made, self.sources[0].spec, self.sources[0].first)
 
+    def several_kinds(self) -> list[Any] | None:
+        kinds = self.sources[0].kinds()
+        return None if kinds is None else [infer(self.made, kind, self.sources[0].first) for kind in kinds]
+
 
 class _MapCursor(Cursor):
     def __init__(self, source: Cursor, function: Function) -> None:
@@ -110,19 +115,6 @@ class Scan(Stage):
     def describe(self) -> Any:
         source = self.sources[0]
         return infer(lambda element: self._step(self._initial, element)[1], source.spec, source.first)
-
-
-def same_state(what: str, before: Any, after: Any) -> Any:
-    """The next state, which must be built like the one before."""
-    state = as_element(after)
-    try:
-        nest.assert_same_structure(before, state)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{what}: the state changed its structure: {error}") from None
-    for old, new in zip(nest.flatten(before), nest.flatten(state)):
-        if old.dtype is not new.dtype:
-            raise DTypeError(f"{what}: the state changed from {old.dtype.name} to {new.dtype.name}: cast it")
-    return state
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -218,6 +210,15 @@ class Batch(Stage):
 
     def describe(self) -> Any:
         return batched_spec(self.sources[0].spec, self.batch_size if self._drop else None)
+
+    def several_kinds(self) -> list[Any] | None:
+        """Whole batches, and the last one if it holds fewer."""
+        kinds, there = self.sources[0].kinds(), self.sources[0].size()
+        if kinds is None or len(kinds) > 1 or there == UNKNOWN:
+            return None
+        whole = there == INFINITE or there >= self.batch_size
+        sizes = [self.batch_size] * whole + [there % self.batch_size] * (there > 0)
+        return [batched_spec(kinds[0], size) for size in sizes if size]
 
 
 class _BatchCursor(Cursor):
@@ -392,6 +393,12 @@ class Zip(Stage):
 
     def describe(self) -> Any:
         return nest.pack_sequence_as(self._template, [source.spec for source in self.sources])
+
+    def several_kinds(self) -> list[Any] | None:
+        kinds = [source.kinds() for source in self.sources]
+        if None in kinds:
+            return None
+        return [nest.pack_sequence_as(self._template, list(parts)) for parts in product(*kinds)]  # type: ignore[arg-type]
 
 
 class _ZipCursor(Cursor):

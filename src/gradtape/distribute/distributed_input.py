@@ -49,6 +49,14 @@ class DistributedDataset:
     def __iter__(self) -> DistributedIterator:
         return DistributedIterator(self._dataset._stage)
 
+    def _feed(self) -> Any:
+        """The elements, for a loop of a @function."""
+        return self._dataset._feed()
+
+    def _numbered(self, start: Any) -> Dataset:
+        """`enumerate` in a @function."""
+        return self._dataset.enumerate(start)
+
     @property
     def element_spec(self) -> Any:
         """The specs of the elements."""

@@ -1,5 +1,7 @@
 """The public namespace `gradtape.dtypes`."""
 
+from typing import TYPE_CHECKING
+
 from ..core.dtypes import (
     DType,
     as_dtype,
@@ -27,6 +29,9 @@ from ..ops.array.movement import cast
 from ..ops.math.complexes import complex
 from . import experimental
 
+if TYPE_CHECKING:
+    from ..ops.math.saturation import saturate_cast
+
 __all__ = [
     "DType",
     "as_dtype",
@@ -46,6 +51,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "saturate_cast",
     "string",
     "uint8",
     "uint16",
@@ -53,4 +59,4 @@ __all__ = [
     "uint64",
 ]
 
-closed(__name__)
+closed(__name__, later={"saturate_cast": "..ops.math.saturation"})

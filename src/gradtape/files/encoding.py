@@ -1,11 +1,9 @@
-"""Numbers in strings: raw bytes, CSV, base64, compressed data, tensors as messages."""
+"""Numbers in strings: raw bytes, base64, compressed data, tensors as messages."""
 
 from __future__ import annotations
 
 import base64
-import csv
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,115 +70,6 @@ def decode_raw(
     if not boolean("decode_raw", "little_endian", little_endian):
         numbers = numbers.byteswap()
     return wrap(numbers.reshape(*array.shape, length // size).copy())
-
-
-def decode_csv(
-    records: TensorLike,
-    record_defaults: Sequence[Any],
-    field_delim: str = ",",
-    use_quote_delim: bool = True,
-    na_value: str = "",
-    select_cols: Sequence[int] | None = None,
-    name: str | None = None,
-) -> list[Tensor]:
-    """The columns of lines of CSV, one tensor each, of the shape of `records`.
-
-    Args:
-        records: a line for each string.
-        record_defaults: for each column a value for where it is empty, whose dtype the column has; a dtype, or an empty
-            list, makes the column required.
-        field_delim: the character between fields.
-        use_quote_delim: whether a field may stand in double quotes, and then contain the delimiter.
-        na_value: a field with this text also counts as empty.
-        select_cols: the numbers of the columns to take, in order; all by default.
-
-    Raises:
-        InvalidArgumentError: if a line has another number of fields, a required one is empty, or one is no number.
-
-    >>> [column.numpy() for column in decode_csv(["1,2.5", "3,"], [0, 0.5])]
-    [array([1, 3], dtype=int32), array([2.5, 0.5], dtype=float32)]
-    """
-    array = strings("decode_csv", "records", records)
-    if len(text("decode_csv", "field_delim", field_delim)) != 1:
-        raise InvalidArgumentError(f"decode_csv: field_delim must be one character, not {field_delim!r}")
-    if not isinstance(record_defaults, (list, tuple)):
-        raise InvalidArgumentError(f"decode_csv: record_defaults must be a list, not {record_defaults!r}")
-    missing = text("decode_csv", "na_value", na_value)
-    quotes = boolean("decode_csv", "use_quote_delim", use_quote_delim)
-    columns = [_Column(i, default) for i, default in enumerate(record_defaults)]
-    chosen = list(range(len(columns)) if select_cols is None else static_shape("decode_csv", select_cols))
-    if len(chosen) != len(columns) or sorted(set(chosen)) != chosen:
-        raise InvalidArgumentError(
-            f"decode_csv: select_cols {chosen} must be in order, one for each of the {len(columns)} record_defaults"
-        )
-    rows = [_fields(line, i, field_delim, quotes) for i, line in enumerate(array.reshape(-1).tolist())]
-    for i, row in enumerate(rows):
-        if (select_cols is None and len(row) != len(columns)) or len(row) <= max(chosen, default=-1):
-            raise InvalidArgumentError(
-                f"decode_csv: record {i} has {len(row)} fields, and {len(columns)} are expected"
-            )
-    return [
-        wrap(column.values([row[at] for row in rows], missing).reshape(array.shape))
-        for column, at in zip(columns, chosen, strict=True)
-    ]
-
-
-def _fields(line: bytes, number: int, delimiter: str, quotes: bool) -> list[str]:
-    text = line.decode("utf-8", "surrogateescape")
-    try:
-        rows = list(
-            csv.reader(
-                [text],
-                delimiter=delimiter,
-                quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
-                strict=quotes,
-            )
-        )
-    except csv.Error as error:
-        raise InvalidArgumentError(f"decode_csv: record {number} is not CSV: {error}") from error
-    return rows[0] if rows and rows[0] else [""]
-
-
-class _Column:
-    """A column of CSV: its dtype, and the value of an empty field."""
-
-    def __init__(self, number: int, default: Any) -> None:
-        self._number = number
-        self._default: Any = None
-        if isinstance(default, (dtypes.DType, type, np.dtype)):
-            self._dtype = dtypes.as_dtype(default)
-        else:
-            array = convert(default)._array
-            self._dtype = dtypes.of(array)
-            if array.size > 1:
-                raise InvalidArgumentError(
-                    f"decode_csv: the default of column {number} must be one value or none"
-                )
-            if array.size:
-                self._default = array.reshape(-1)[0]
-
-    def values(self, fields: list[str], missing: str) -> np.ndarray:
-        out = np.empty(len(fields), self._dtype.numpy_dtype)
-        for i, field in enumerate(fields):
-            if not field or field == missing:
-                if self._default is None:
-                    raise InvalidArgumentError(
-                        f"decode_csv: field {self._number} is required, and empty in record {i}"
-                    )
-                out[i] = self._default
-            else:
-                out[i] = self._value(field, i)
-        return out
-
-    def _value(self, field: str, record: int) -> Any:
-        try:
-            if self._dtype is dtypes.string:
-                return field.encode("utf-8", "surrogateescape")
-            return int(field) if self._dtype.is_integer else float(field)
-        except (ValueError, OverflowError):
-            raise InvalidArgumentError(
-                f"decode_csv: field {self._number} of record {record} is {field!r}, no {self._dtype.name}"
-            ) from None
 
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
@@ -370,3 +259,81 @@ def _from_values(dtype: dtypes.DType, values: list[Any]) -> np.ndarray:
     array = np.empty(len(values), dtype.numpy_dtype)
     array[:] = values
     return array
+
+
+def make_tensor_proto(
+    values: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> Any:
+    """Values as the message TensorProto.
+
+    Args:
+        values: numbers or texts: a value, an array, a tensor, or nested lists.
+        dtype: another dtype than that of the values.
+        shape: another shape; missing elements repeat the last one.
+        verify_shape: whether the values must have the shape themselves.
+        allow_broadcast: whether values of a shape that broadcasts are repeated; must not go with `verify_shape`.
+
+    Raises:
+        ValueError: if the values do not fit the shape, or both checks are asked for.
+
+    >>> make_ndarray(make_tensor_proto([1.0, 2.0]))
+    array([1., 2.], dtype=float32)
+    """
+    if verify_shape and allow_broadcast:
+        raise ValueError("make_tensor_proto: give verify_shape or allow_broadcast, not both")
+    kind = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
+    array = known("make_tensor_proto", "values", convert(values, kind)._array)
+    if shape is None:
+        return tensor_message(array)
+    lengths = static_shape("make_tensor_proto: shape", shape)
+    count = int(np.prod(lengths, dtype=object))
+    if verify_shape and array.shape != lengths:
+        raise TypeError(
+            f"make_tensor_proto: the values have the shape {list(array.shape)}, not {list(lengths)}"
+        )
+    if allow_broadcast and array.ndim:
+        try:
+            afford("make_tensor_proto", lengths, array.dtype.itemsize)
+            return tensor_message(np.broadcast_to(array, lengths))
+        except ValueError:
+            raise ValueError(
+                f"make_tensor_proto: values of shape {list(array.shape)} do not broadcast to {list(lengths)}"
+            ) from None
+    if array.size > count or (count and not array.size):
+        raise ValueError(f"make_tensor_proto: {array.size} values do not fit the shape {list(lengths)}")
+    afford("make_tensor_proto", lengths, array.dtype.itemsize)
+    if array.size == count:
+        return tensor_message(array.reshape(lengths))
+    proto = tensor_message(array.reshape(-1))
+    del proto.tensor_shape.dim[:]
+    for length in lengths:
+        proto.tensor_shape.dim.add(size=length)
+    if array.dtype.kind != "O":
+        proto.tensor_content = b""
+        field = getattr(proto, _FIELDS[dtypes.of(array).name])
+        flat = array.reshape(-1)
+        if array.dtype.kind == "c":
+            flat = np.stack([flat.real, flat.imag], -1).reshape(-1)
+        field.extend((flat.view(np.uint16) if "half" in _FIELDS[dtypes.of(array).name] else flat).tolist())
+    return proto
+
+
+def make_ndarray(tensor: Any) -> np.ndarray:
+    """The array of a TensorProto.
+
+    Args:
+        tensor: the message, of gradtape or of TensorFlow.
+
+    Raises:
+        TypeError: if it is no TensorProto.
+
+    >>> make_ndarray(make_tensor_proto(7))
+    array(7, dtype=int32)
+    """
+    if not hasattr(tensor, "tensor_shape") or not hasattr(tensor, "tensor_content"):
+        raise TypeError(f"make_ndarray: takes a TensorProto, not {type(tensor).__name__}")
+    return message_array("make_ndarray", tensor)

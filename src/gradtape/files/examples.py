@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,40 +14,19 @@ from ..core.shapes import TensorShape
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
+from ..ops.known import afford
+from .composite_features import ragged, sparse, variable_length
 from .contents import one_string, strings
+from .features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+)
 from .messages import message
 
 _LISTS = {"float32": "float_list", "int64": "int64_list", "string": "bytes_list"}
-
-
-class FixedLenFeature(NamedTuple):
-    """A feature of a known shape.
-
-    Args:
-        shape: of the feature in one example.
-        dtype: float32, int64 or string.
-        default_value: for examples that have none; without it they are an error.
-    """
-
-    shape: Any
-    dtype: Any
-    default_value: Any = None
-
-
-class FixedLenSequenceFeature(NamedTuple):
-    """A feature of any number of rows of a known shape.
-
-    Args:
-        shape: of one row.
-        dtype: float32, int64 or string.
-        allow_missing: whether an example may have none.
-        default_value: fills up examples with fewer rows than others of the batch.
-    """
-
-    shape: Any
-    dtype: Any
-    allow_missing: bool = False
-    default_value: Any = None
 
 
 class _Values:
@@ -109,7 +88,8 @@ def parse_example(
 
     Args:
         serialized: a vector of strings, each an Example; or one string.
-        features: what to take, by name: FixedLenFeature, FixedLenSequenceFeature.
+        features: what to take, by name: FixedLenFeature and FixedLenSequenceFeature give tensors, VarLenFeature and
+            SparseFeature sparse ones, RaggedFeature ragged ones.
         example_names: accepted.
 
     Raises:
@@ -120,19 +100,19 @@ def parse_example(
     >>> parse_example([example.SerializeToString()], {"x": FixedLenFeature([2], "float32")})["x"].numpy()
     array([[1., 2.]], dtype=float32)
     """
-    array = strings("parse_example", "serialized", serialized)
-    if array.ndim > 1:
-        raise InvalidArgumentError(
-            f"parse_example: serialized must be a vector, not of shape {list(array.shape)}"
-        )
+    array = _vector("parse_example", serialized)
     examples = _parsed("parse_example", array.reshape(-1).tolist(), "Example")
     values = [_Values("parse_example", e.features.feature, i) for i, e in enumerate(examples)]
-    result = _features("parse_example", values, features)
-    return (
-        {key: wrap(a[0]) for key, a in result.items()}
-        if array.ndim == 0
-        else {k: wrap(a) for k, a in result.items()}
-    )
+    return _features("parse_example", values, features, single=not array.ndim)
+
+
+def _vector(operation: str, serialized: TensorLike) -> np.ndarray:
+    array = strings(operation, "serialized", serialized)
+    if array.ndim > 1:
+        raise InvalidArgumentError(
+            f"{operation}: serialized must be a vector, not of shape {list(array.shape)}"
+        )
+    return array
 
 
 def parse_single_example(
@@ -149,25 +129,57 @@ def parse_single_example(
     return parse_example(serialized, features)
 
 
-def _features(operation: str, values: list[_Values], features: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    if not isinstance(features, Mapping):
+def _features(
+    operation: str, values: list[_Values], features: Mapping[str, Any], single: bool
+) -> dict[str, Any]:
+    """What the descriptions make of a batch of examples; of the only example, if `single`."""
+    if not _mapping(operation, features):
+        raise InvalidArgumentError(f"{operation}: features is empty: say which to take, by name")
+    return {name: _feature(operation, values, name, feature, single) for name, feature in features.items()}
+
+
+def _mapping(operation: str, features: Any) -> Mapping[str, Any]:
+    if features is not None and not isinstance(features, Mapping):
         raise InvalidArgumentError(
             f"{operation}: features must be a dict of features by name, not {features!r}"
         )
-    if not features:
-        raise InvalidArgumentError(f"{operation}: features is empty: say which to take, by name")
-    result = {}
-    for name, feature in features.items():
-        if isinstance(feature, FixedLenFeature):
-            result[name] = _fixed(operation, values, name, feature)
-        elif isinstance(feature, FixedLenSequenceFeature):
-            result[name] = _rows(operation, values, name, feature)
-        else:
-            raise InvalidArgumentError(
-                f"{operation}: the feature {name!r} is described by {feature!r}, which is none of FixedLenFeature "
-                "and FixedLenSequenceFeature"
-            )
-    return result
+    return features or {}
+
+
+def _feature(operation: str, values: list[_Values], name: str, feature: Any, single: bool) -> Any:
+    if isinstance(feature, FixedLenFeature):
+        fixed = _fixed(operation, values, name, feature)
+        return wrap(fixed[0] if single else fixed)
+    if isinstance(feature, FixedLenSequenceFeature):
+        rows = _rows(operation, values, name, feature)
+        return wrap(rows[0] if single else rows)
+    return _composite(operation, values, name, feature, None, single)
+
+
+def _composite(
+    operation: str, values: list[_Values], name: str, feature: Any, groups: list[int] | None, single: bool
+) -> Any:
+    """What a description of a sparse or ragged feature makes of examples, or of the steps of sequences."""
+    if not isinstance(feature, (VarLenFeature, SparseFeature, RaggedFeature)):
+        raise InvalidArgumentError(
+            f"{operation}: the feature {name!r} is described by {feature!r}, which is no FixedLenFeature, "
+            "FixedLenSequenceFeature, VarLenFeature, SparseFeature or RaggedFeature"
+        )
+    dtype = _dtype(operation, name, feature.dtype)
+    if isinstance(feature, VarLenFeature):
+        found = [example.get(name, dtype) for example in values]
+        parts = [np.empty(0, dtype.numpy_dtype) if part is None else part for part in found]
+        return variable_length(parts, dtype, groups, single)
+    get = [example.get for example in values]
+    both = (dtype, dtypes.int64)
+    if isinstance(feature, RaggedFeature):
+        return ragged(operation, get, name, feature, both, groups, single)
+    if groups is not None:
+        raise InvalidArgumentError(
+            f"{operation}: the sequence {name!r} is described by a SparseFeature: take VarLenFeature, RaggedFeature "
+            "or FixedLenSequenceFeature"
+        )
+    return sparse(operation, get, name, feature, both, single)
 
 
 def _lengths(operation: str, name: str, shape: Any) -> tuple[int, ...]:
@@ -234,10 +246,44 @@ def _rows(operation: str, values: list[_Values], name: str, feature: FixedLenSeq
         if feature.default_value is None
         else convert(feature.default_value, dtype.numpy_dtype)._array.item()
     )
+    afford(operation, (len(values), longest, *shape), dtype.numpy_dtype.itemsize)
     out = np.full((len(values), longest, *shape), fill, dtype.numpy_dtype)
     for i, one in enumerate(found):
         out[i, : len(one)] = one
     return out
+
+
+def parse_sequence_example(
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_names: Any = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:
+    """The features of a batch of SequenceExamples: those of the whole, those of each step, and numbers of steps.
+
+    Args:
+        serialized: a vector of strings, each a SequenceExample; or one string.
+        context_features: descriptions by name, as for `parse_example`.
+        sequence_features: FixedLenSequenceFeature, VarLenFeature or RaggedFeature by name.
+        example_names: accepted.
+
+    Returns:
+        Three dicts; in the last, the number of steps of the sequences of each FixedLenSequenceFeature, of which the
+        shorter ones are filled up with 0 or b"".
+
+    Raises:
+        InvalidArgumentError: if a string is no SequenceExample, or a feature does not fit its description.
+
+    >>> steps = {"x": FixedLenSequenceFeature([1], "int64", allow_missing=True)}
+    >>> parse_sequence_example([message("SequenceExample")().SerializeToString()], {}, steps)[2]["x"].numpy()
+    array([0])
+    """
+    operation = "parse_sequence_example"
+    array = _vector(operation, serialized)
+    return _sequences(
+        operation, array.reshape(-1).tolist(), context_features, sequence_features, not array.ndim
+    )
 
 
 def parse_single_sequence_example(
@@ -246,12 +292,12 @@ def parse_single_sequence_example(
     sequence_features: Mapping[str, Any] | None = None,
     example_name: Any = None,
     name: str | None = None,
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The features of a SequenceExample: those of the whole, and those of each step.
 
     Args:
-        context_features: FixedLenFeature by name.
-        sequence_features: FixedLenSequenceFeature by name.
+        context_features: descriptions by name, as for `parse_example`.
+        sequence_features: FixedLenSequenceFeature, VarLenFeature or RaggedFeature by name.
         example_name: accepted.
 
     Raises:
@@ -262,30 +308,66 @@ def parse_single_sequence_example(
     TensorShape([0, 1])
     """
     operation = "parse_single_sequence_example"
-    (example,) = _parsed(operation, [one_string(operation, "serialized", serialized)], "SequenceExample")
-    for given in (context_features or {}, sequence_features or {}):
-        if not isinstance(given, Mapping):
+    content = one_string(operation, "serialized", serialized)
+    return _sequences(operation, [content], context_features, sequence_features, True)[:2]
+
+
+def _sequences(
+    operation: str, serialized: list[bytes], context_features: Any, sequence_features: Any, single: bool
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:
+    examples = _parsed(operation, serialized, "SequenceExample")
+    context: dict[str, Any] = {}
+    if _mapping(operation, context_features):
+        values = [_Values(operation, e.context.feature, i) for i, e in enumerate(examples)]
+        context = _features(operation, values, context_features, single)
+    sequences: dict[str, Any] = {}
+    lengths: dict[str, Tensor] = {}
+    lists = [example.feature_lists.feature_list for example in examples]
+    for key, feature in _mapping(operation, sequence_features).items():
+        if isinstance(feature, FixedLenSequenceFeature):
+            filled, counts = _steps(operation, lists, key, feature)
+            sequences[key] = wrap(filled[0] if single else filled)
+            lengths[key] = wrap(np.array(counts[0] if single else counts, np.int64))
+        else:
+            sequences[key] = _composite_steps(operation, lists, key, feature, single)
+    return context, sequences, lengths
+
+
+def _steps(
+    operation: str, lists: list[Any], name: str, feature: FixedLenSequenceFeature
+) -> tuple[np.ndarray, list[int]]:
+    """The steps of sequences, the shorter ones filled up, and their numbers."""
+    dtype, shape = _dtype(operation, name, feature.dtype), _lengths(operation, name, feature.shape)
+    parts = []
+    for i, found in enumerate(lists):
+        if name not in found and not feature.allow_missing:
             raise InvalidArgumentError(
-                f"{operation}: features must be dicts of features by name, not {given!r}"
+                f"{operation}: example {i} has no sequence {name!r}: allow_missing=True takes none"
             )
-    context, sequences = {}, {}
-    if context_features:
-        values = [_Values(operation, example.context.feature, 0)]
-        context = {k: wrap(a[0]) for k, a in _features(operation, values, context_features).items()}
-    for key, feature in (sequence_features or {}).items():
-        sequences[key] = wrap(_steps(operation, example.feature_lists.feature_list, key, feature))
-    return context, sequences
+        steps = found[name].feature if name in found else []
+        values = [_Values(operation, {name: step}, number) for number, step in enumerate(steps)]
+        parts.append(_fixed(operation, values, name, FixedLenFeature(shape, dtype)))
+    counts = [len(part) for part in parts]
+    filled = (len(parts), max(counts, default=0), *shape)
+    afford(operation, filled, dtype.numpy_dtype.itemsize)
+    out = np.full(filled, b"" if dtype is dtypes.string else 0, dtype.numpy_dtype)
+    for i, part in enumerate(parts):
+        out[i, : len(part)] = part
+    return out, counts
 
 
-def _steps(operation: str, lists: Any, name: str, feature: Any) -> np.ndarray:
-    if not isinstance(feature, FixedLenSequenceFeature):
-        raise InvalidArgumentError(
-            f"{operation}: {name!r} must be a FixedLenSequenceFeature, not {feature!r}"
-        )
-    if name not in lists and not feature.allow_missing:
-        raise InvalidArgumentError(
-            f"{operation}: the example has no sequence {name!r}: allow_missing=True takes none"
-        )
-    steps = lists[name].feature if name in lists else []
-    values: Sequence[_Values] = [_Values(operation, {name: step}, i) for i, step in enumerate(steps)]
-    return _fixed(operation, list(values), name, FixedLenFeature(feature.shape, feature.dtype))
+def _composite_steps(operation: str, lists: list[Any], name: str, feature: Any, single: bool) -> Any:
+    """A sparse or ragged feature of the steps of sequences."""
+    keys = [name]
+    if isinstance(feature, RaggedFeature):
+        keys = [feature.value_key or name, *(p.key for p in feature.partitions if hasattr(p, "key"))]
+    steps: list[_Values] = []
+    counts = []
+    for found in lists:
+        columns = {key: found[key].feature for key in keys if key in found}
+        count = max((len(column) for column in columns.values()), default=0)
+        for number in range(count):
+            at = {key: column[number] for key, column in columns.items() if number < len(column)}
+            steps.append(_Values(operation, at, number))
+        counts.append(count)
+    return _composite(operation, steps, name, feature, counts, single)

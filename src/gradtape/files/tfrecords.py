@@ -15,11 +15,11 @@ from typing import Any
 from ..core.errors import DataLossError, InvalidArgumentError
 from .extras import needed
 from .paths import as_tensorflow_errors, open_file, path_of
+from .streams import BROKEN, decompressed, read
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
 _COMPRESSIONS = ("", "GZIP", "ZLIB")
-_PART = 1 << 20  # bytes read at a time: a declared length is not believed until the bytes are there
 
 
 def _checksum() -> Any:
@@ -175,25 +175,6 @@ class _Deflating:
         self._file.write(self._compressor.flush())
 
 
-class _Inflating:
-    """A file that reads what zlib compressed, no more at a time than is asked for."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._decompressor, self._ready = file, zlib.decompressobj(), b""
-
-    def read(self, size: int) -> bytes:
-        parts: list[bytes] = []
-        missing = size
-        while missing > 0:
-            source = self._decompressor.unconsumed_tail or self._file.read(_PART)
-            part = self._decompressor.decompress(source, missing)
-            if not part and not source:
-                break
-            parts.append(part)
-            missing -= len(part)
-        return b"".join(parts)
-
-
 def read_records(path: Any, compression_type: Any = None) -> Iterator[bytes]:
     """The records of a file, one after the other.
 
@@ -205,9 +186,7 @@ def read_records(path: Any, compression_type: Any = None) -> Iterator[bytes]:
     kind = checked_compression("TFRecord", compression_type)
     masked = _checksum()
     with open_file("TFRecord", name, "rb") as file:
-        stream = (
-            gzip.GzipFile(fileobj=file, mode="rb") if kind == "GZIP" else _Inflating(file) if kind else file
-        )
+        stream = decompressed(file, kind)
         position = 0
         while True:
             try:
@@ -215,8 +194,8 @@ def read_records(path: Any, compression_type: Any = None) -> Iterator[bytes]:
                 if not header:
                     return
                 length = _length(name, position, header, masked)
-                body = _read(stream, length + _CHECKSUM.size)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                body = read(stream, length + _CHECKSUM.size)
+            except BROKEN as error:
                 raise DataLossError(
                     f"{name}: the {kind} stream breaks off after byte {position}: {error}"
                 ) from error
@@ -244,16 +223,3 @@ def _length(name: str, position: int, header: bytes, masked: Any) -> int:
             "compressed in another way, or no TFRecord file"
         )
     return int(length)
-
-
-def _read(stream: Any, size: int) -> bytes:
-    if size <= _PART:
-        return bytes(stream.read(size))
-    parts = []
-    while size > 0:
-        part = stream.read(min(size, _PART))
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

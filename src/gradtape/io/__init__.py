@@ -1,20 +1,26 @@
 """The public namespace `gradtape.io`: files, images, records, examples."""
 
+from ..files.csv_rows import decode_csv
 from ..files.encoding import (
     decode_base64,
     decode_compressed,
-    decode_csv,
     decode_raw,
     encode_base64,
     parse_tensor,
     serialize_tensor,
 )
 from ..files.examples import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
     parse_example,
+    parse_sequence_example,
     parse_single_example,
     parse_single_sequence_example,
+)
+from ..files.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
 )
 from ..files.images import (
     decode_and_crop_jpeg,
@@ -36,8 +42,11 @@ from . import gfile
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
     "TFRecordOptions",
     "TFRecordWriter",
+    "VarLenFeature",
     "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
@@ -56,6 +65,7 @@ __all__ = [
     "is_jpeg",
     "matching_files",
     "parse_example",
+    "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",

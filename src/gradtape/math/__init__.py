@@ -50,6 +50,7 @@ from ..ops.math.special import lbeta
 from ..ops.math.special_functions import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from ..ops.nn.normalization import zero_fraction
 from ..ops.nn.softmax import log_softmax, softmax
+from ..ops.random.quasirandom import sobol_sample
 from . import special
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "sign",
+    "sobol_sample",
     "softmax",
     "special",
     "squared_difference",

@@ -36,6 +36,8 @@ from ..ops.nn.ctc import (
 )
 from ..ops.nn.dropout import dropout
 from ..ops.nn.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
+from ..ops.nn.fractional import fractional_avg_pool, fractional_max_pool
+from ..ops.nn.isotonic import isotonic_regression
 from ..ops.nn.losses import (
     compute_average_loss,
     l2_loss,
@@ -110,8 +112,11 @@ __all__ = [
     "embedding_lookup",
     "embedding_lookup_sparse",
     "experimental",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",

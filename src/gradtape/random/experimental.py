@@ -2,6 +2,7 @@
 
 from ..names.missing import closed
 from ..ops.random.generator import Generator, create_rng_state, get_global_generator, set_global_generator
+from ..ops.random.quasirandom import index_shuffle
 from ..ops.random.stateless import Algorithm, stateless_shuffle
 from ..ops.random.stateless import fold_in as stateless_fold_in
 from ..ops.random.stateless import split as stateless_split
@@ -11,6 +12,7 @@ __all__ = [
     "Generator",
     "create_rng_state",
     "get_global_generator",
+    "index_shuffle",
     "set_global_generator",
     "stateless_fold_in",
     "stateless_shuffle",

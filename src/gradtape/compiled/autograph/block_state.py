@@ -90,7 +90,7 @@ class Flattened:
     def __init__(self, value: Any) -> None:
         self.value = value
         self.missing = is_missing(value)
-        self.leaves: list[Any] = [] if self.missing else nest.flatten(value)
+        self.leaves: list[Any] = [] if self.missing else nest.flatten(value, expand_composites=True)
 
     def carried(self) -> list[Any]:
         """The leaves that are carried."""
@@ -101,7 +101,7 @@ class Flattened:
         if not self.carried():
             return self.value
         leaves = [carried.pop(0) if isinstance(leaf, _CARRIED) else leaf for leaf in self.leaves]
-        return nest.pack_sequence_as(self.value, leaves)
+        return nest.pack_sequence_as(self.value, leaves, expand_composites=True)
 
 
 def tensor_of(leaf: Any, dtype: Any = None) -> Tensor:
@@ -233,7 +233,7 @@ class Branches:
             self._fillings[i] = _zeros_like(b if a.missing else a)
             raise _Retry
         try:
-            nest.assert_same_structure(a.value, b.value)
+            nest.assert_same_structure(a.value, b.value, expand_composites=True)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"{name} is nested differently in {' and in '.join(self._labels)}: {error}"
@@ -360,7 +360,7 @@ class LoopCarry:
             if end.missing:
                 raise ValueError(f"{shown(name)} is deleted in the loop, and a compiled loop needs its value")
             try:
-                nest.assert_same_structure(start.value, end.value)
+                nest.assert_same_structure(start.value, end.value, expand_composites=True)
             except (TypeError, ValueError) as error:
                 raise Unstable(TypeError(f"{shown(name)} changes in the loop: {error}")) from None
             for x, y in zip(start.leaves, end.leaves, strict=True):

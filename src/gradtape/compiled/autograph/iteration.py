@@ -10,11 +10,20 @@ from ...core.primitive import local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...ops.array.movement import cast
+from ..feeds import Feed
 
 
 def is_dense(x: Any) -> bool:
     """Return whether `x` is a variable, or another value that is read as one tensor."""
     return hasattr(type(x), "_read") and not isinstance(x, CompositeTensor)
+
+
+def feed_of(iterable: Any) -> Feed | None:
+    """The elements of a dataset or its iterator, inside a function that is being compiled; None for anything else."""
+    if local.here.trace is None or not hasattr(type(iterable), "_feed"):
+        return None
+    feed: Feed = iterable._feed()
+    return feed
 
 
 class Slices:
@@ -31,12 +40,20 @@ class Slices:
         """The slices of a tensor, inside a function that is being compiled; None for anything else."""
         if isinstance(iterable, Slices):
             return iterable
+        feed = feed_of(iterable)
+        if feed is not None:
+            return cls._stacked(feed) if feed.is_small else None
         if local.here.trace is None or not (isinstance(iterable, Tensor) or is_dense(iterable)):
             return None
         tensor = convert(iterable)
         if not tensor.ndim:
             raise TypeError("a tensor without axes has no slices to go over")
         return cls(tensor._array.shape[0], [tensor], lambda i, rows: rows[0])
+
+    @classmethod
+    def _stacked(cls, feed: Feed) -> Slices:
+        tensors, element = feed.stacked()
+        return cls(feed.length or 0, tensors, lambda i, rows: element(rows))
 
     def numbered(self, start: Any) -> Slices:
         """`enumerate` of the slices."""

@@ -19,6 +19,7 @@ from ...ops.array.movement import cast, gather, reshape
 from ...ops.control.branching import for_loop, while_loop
 from ...ops.control.printing import demand
 from ...ops.math.functions import logical_and, logical_not, logical_or
+from ..feeds import Feed, loop_over
 from .block_state import (
     BlockVariables,
     Branches,
@@ -31,7 +32,7 @@ from .block_state import (
     ldu,
     with_copied_arrays,
 )
-from .iteration import Slices, TracedRange
+from .iteration import Slices, TracedRange, feed_of
 from .python_builtins import is_unknown
 
 _UNROLLED = 3  # iterations to take out of a loop, at most, until its variables keep their shapes and dtypes
@@ -353,6 +354,10 @@ def for_stmt(
     limit = options.get("maximum_iterations")
     if slices is not None:
         return _for_slices(slices if limit is None else slices.first(int(limit)), test, body, variables)
+    feed = feed_of(iterable)
+    if feed is not None:
+        _for_feed(feed, feed.begin(), test, body, variables, limit)
+        return None
     goes_on = test or (lambda: True)
     if isinstance(iterable, TracedRange):
         return _for_range(iterable, goes_on, body, variables, limit)
@@ -435,6 +440,72 @@ def _search(slices: Slices, test: Callable[[], Any], body: Block, variables: Blo
 
     after = while_loop(goes_on, step, [convert(0), *carry.tensors], maximum_iterations=slices.length)
     variables.set(carry.final(after[1:]))
+
+
+def _for_feed(
+    feed: Feed,
+    ticket: Tensor,
+    test: Callable[[], Any] | None,
+    body: Block,
+    variables: BlockVariables,
+    limit: int | None,
+    unrolled: int = 0,
+) -> None:
+    """A `for` over elements that the host gives when the program runs."""
+    goes = True if test is None else test()
+    if (feed.length == 0 or limit == 0) or (not is_unknown(goes) and not goes):
+        return feed.end(ticket)
+    try:
+        _fed_loop(feed, ticket, test, body, variables, limit)
+        return feed.end(ticket)
+    except Unstable as unstable:
+        if unrolled >= _UNROLLED:
+            raise unstable.error from None
+        error = unstable.error
+    # The first iteration creates variables, or makes tensors of numbers: it is taken out of the loop.
+    try:
+        _once_fed(feed, ticket, goes, body, variables)
+    except (TypeError, ValueError):
+        raise error from None
+    rest = None if limit is None else limit - 1
+    return _for_feed(feed.without_first(), ticket, test, body, variables, rest, unrolled + 1)
+
+
+def _fed_loop(
+    feed: Feed,
+    ticket: Tensor,
+    test: Callable[[], Any] | None,
+    body: Block,
+    variables: BlockVariables,
+    limit: int | None,
+) -> None:
+    carry = LoopCarry(variables.names, variables.get())
+
+    def goes_on(tensors: Any) -> Tensor:
+        assert test is not None
+        with variables.holding(with_copied_arrays(carry.values(tensors))):
+            return truth(test())
+
+    def step(element: Any, tensors: Any) -> list[Any]:
+        return _iteration(carry, tensors, lambda: body(element), variables)
+
+    after = loop_over(feed, ticket, step, carry.tensors, None if test is None else goes_on, limit)
+    variables.set(carry.final(after))
+
+
+def _once_fed(feed: Feed, ticket: Tensor, goes: Any, body: Block, variables: BlockVariables) -> None:
+    """An iteration that is taken out of a loop over a feed, for elements of each kind."""
+    if feed.has_next:
+        return _once_if(goes, lambda: body(feed.take(ticket)), variables)
+    number = feed.advance(ticket)
+
+    def of_kind(kind: int) -> None:
+        taken = and_(lambda: goes, lambda: number == kind + 1)
+        _once_if(taken, lambda: body(feed.current(ticket, kind)), variables)
+
+    for kind in range(feed.kinds):
+        of_kind(kind)
+    return None
 
 
 def _for_range(

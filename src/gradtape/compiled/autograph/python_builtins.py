@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ...core.primitive import local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...engine.arrays import is_traced
@@ -39,11 +40,17 @@ def _range(*args: Any) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    if local.here.trace is not None and hasattr(type(iterable), "_numbered"):  # a dataset, or its iterator
+        return iterable._numbered(start)
     slices = Slices.of(iterable)
     return enumerate(iterable, start) if slices is None else slices.numbered(start)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if local.here.trace is not None and iterables and hasattr(type(iterables[0]), "_zipped"):  # datasets
+        zipped = iterables[0]._zipped(iterables)
+        if zipped is not None:
+            return zipped
     slices = [Slices.of(iterable) for iterable in iterables]
     if not slices or None in slices:
         return zip(*iterables, strict=strict)

@@ -285,9 +285,10 @@ class Factory:
         else:
             tree.name = name
             definition = tree
-        # Variables of the enclosing functions are made local to `around`, so that they are free in the function.
+        # Variables of the enclosing functions are made local to `ag__around`, so that they are free in the function.
+        # No name here may be one that the function uses.
         module = ast.parse(
-            "def around():\n    def make(ag__):\n        return ag__converted\n    return make"
+            "def ag__around():\n    def ag__make(ag__):\n        return ag__converted\n    return ag__make"
         )
         around: Any = module.body[0]
         around.body[0].body.insert(0, definition)
@@ -299,7 +300,7 @@ class Factory:
             exec(compile(module, code.co_filename, "exec", flags, dont_inherit=True), namespace)
         except SyntaxError as error:
             raise CannotConvert(f"malt made code of it that is none: {error}") from None
-        self._make: CodeType = namespace["around"]().__code__
+        self._make: CodeType = namespace["ag__around"]().__code__
 
     def function(self, original: FunctionType, ag: Any) -> FunctionType:
         """The converted function, with the globals, closure, defaults and names of the original."""

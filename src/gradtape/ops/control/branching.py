@@ -226,7 +226,7 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         after = body(*state)
         if not isinstance(after, (list, tuple)):
             after = (after,)
-        nest.assert_same_structure(list(values), list(after))
+        nest.assert_same_structure(list(values), list(after), expand_composites=True)
         return type(values)(after) if type(values) in (list, tuple) else after
 
     state = _Carry(lambda state, i: step(state), values)
@@ -267,20 +267,20 @@ def for_loop(body: Callable[..., Any], length: int, state: Any, rows: Sequence[T
 
 
 class _Carry:
-    """The carry of a compiled loop as tensors; a TensorArray is carried as the stack of its elements.
+    """The carry of a compiled loop as tensors: the stack of a TensorArray's elements, a composite tensor's components.
 
     `step(state, i, *slices)` is one iteration, with the slices of `rows` at i.
     """
 
     def __init__(self, step: Callable[..., Any], values: Any, rows: Any = (), length: int = 0) -> None:
         self._structure = values
-        leaves = nest.flatten(values)
+        leaves = _flat(values)
         if any(isinstance(leaf, TensorArray) and not leaf.has_known_shape for leaf in leaves):
             # Trace one iteration to learn the size of each array and the shape of its elements.
             found: list[Any] = []
 
             def iteration(*given: Tensor) -> None:
-                found.extend(nest.flatten(step(self._copies(leaves), *given)))
+                found.extend(_flat(step(self._copies(leaves), *given)))
                 for leaf in found:
                     if isinstance(leaf, TensorArray):
                         leaf.copy()  # marks it as used
@@ -291,24 +291,27 @@ class _Carry:
                 for leaf, after in zip(leaves, found, strict=True)
             ]
         self._leaves = leaves
-        self.tensors = self.flatten(nest.pack_sequence_as(values, leaves))
+        self.tensors = self.flatten(self._packed(leaves))
 
     def _copies(self, leaves: list[Any]) -> Any:
-        return nest.pack_sequence_as(
-            self._structure, [leaf.copy() if isinstance(leaf, TensorArray) else leaf for leaf in leaves]
-        )
+        return self._packed([leaf.copy() if isinstance(leaf, TensorArray) else leaf for leaf in leaves])
+
+    def _packed(self, leaves: list[Any]) -> Any:
+        return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
     def flatten(self, values: Any) -> list[Tensor]:
-        return [
-            v.stack() if isinstance(v, TensorArray) else convert_to_tensor(v) for v in nest.flatten(values)
-        ]
+        return [v.stack() if isinstance(v, TensorArray) else convert_to_tensor(v) for v in _flat(values)]
 
     def pack(self, tensors: list[Tensor]) -> Any:
         leaves = [
             leaf.holding(tensor) if isinstance(leaf, TensorArray) else tensor
             for leaf, tensor in zip(self._leaves, tensors, strict=True)
         ]
-        return nest.pack_sequence_as(self._structure, leaves)
+        return self._packed(leaves)
+
+
+def _flat(values: Any) -> list[Any]:
+    return nest.flatten(values, expand_composites=True)
 
 
 def _tensor(value: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core import nest
-from ...core.composite import CompositeSpec, NotDense
+from ...core.composite import CompositeSpec, CompositeTensor, NotDense
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply, local
 from ...core.spec import TensorSpec
@@ -113,7 +113,63 @@ def map_fn(
             wanted, slices.loop("map_fn", [], lambda total, elem: ([], row(elem)))[1]
         )
     rows = [row(slices[i]) for i in range(slices.count)]
-    return nest.pack_sequence_as(wanted, stacked_results(rows, specs))
+    return nest.pack_sequence_as(wanted, [stacked([row[i] for row in rows], s) for i, s in enumerate(specs)])
+
+
+def map_fn_over(
+    slices_of: Callable[[Any], Sequence[Any]],
+    spec_of: Callable[[Any], CompositeSpec],
+    join: Callable[[list[Any], Any], Any],
+) -> Callable[..., Any]:
+    """`map_fn` for composite tensors of one kind, for `ops.dispatch`.
+
+    Args:
+        slices_of: the slices of such a tensor along its first axis.
+        spec_of: the spec that a result has by default if the argument is such a tensor.
+        join: the tensor made of the results for all slices, given also their spec.
+    """
+
+    def mapped(
+        fn: Callable[..., Any],
+        elems: Any,
+        dtype: Any = None,
+        parallel_iterations: int | None = None,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        infer_shape: bool = True,
+        name: str | None = None,
+        fn_output_signature: Any = None,
+    ) -> Any:
+        function("map_fn", "fn", fn)
+        leaves = [x if isinstance(x, CompositeTensor) else convert_to_tensor(x) for x in nest.flatten(elems)]
+        columns = [slices_of(x) if isinstance(x, CompositeTensor) else x for x in leaves]
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"map_fn: the first axes of elems must agree, and have lengths {lengths}")
+        signature = dtype if fn_output_signature is None else fn_output_signature
+        wanted = elems if signature is None else signature
+        specs: list[Any] = [
+            spec_of(s)
+            if isinstance(s, CompositeTensor)
+            else s
+            if isinstance(s, CompositeSpec)
+            else result_spec(s)
+            for s in (leaves if signature is None else nest.flatten(signature))
+        ]
+        rows = []
+        for slices in zip(*columns, strict=True):
+            result = fn(nest.pack_sequence_as(elems, list(slices)))
+            nest.assert_same_structure(wanted, result)
+            rows.append(
+                [checked_result(r, spec) for r, spec in zip(nest.flatten(result), specs, strict=True)]
+            )
+        results = []
+        for i, spec in enumerate(specs):
+            column = [row[i] for row in rows]
+            results.append(join(column, spec) if isinstance(spec, CompositeSpec) else stacked(column, spec))
+        return nest.pack_sequence_as(wanted, results)
+
+    return mapped
 
 
 def result_spec(given: Any) -> TensorSpec:
@@ -125,8 +181,16 @@ def result_spec(given: Any) -> TensorSpec:
     return TensorSpec(None, given.dtype if isinstance(given, Tensor) else given)
 
 
-def checked_result(result: Any, spec: TensorSpec) -> Tensor:
+def checked_result(result: Any, spec: Any) -> Any:
     """What the function of `map_fn` returned as a tensor; an error if it is not as the spec says."""
+    if isinstance(spec, CompositeSpec):
+        if not isinstance(result, CompositeTensor):
+            result = convert_to_tensor(result, dtype_hint=getattr(spec, "dtype", None))
+        if not spec.is_compatible_with(result):
+            raise ValueError(
+                f"map_fn: fn returned {result!r} where {spec} was expected: see fn_output_signature"
+            )
+        return result
     tensor = convert(result, None, spec.dtype.numpy_dtype)
     if tensor.dtype is not spec.dtype:
         raise InvalidArgumentError(
@@ -138,15 +202,12 @@ def checked_result(result: Any, spec: TensorSpec) -> Tensor:
     return tensor
 
 
-def stacked_results(rows: list[list[Tensor]], specs: list[TensorSpec]) -> list[Tensor]:
-    """The results of `map_fn` for each slice, stacked."""
-    if rows:
-        return [stack(column) for column in zip(*rows, strict=True)]
-    return [wrap(np.zeros((0, *_shape_or_scalar(spec)), spec.dtype.numpy_dtype)) for spec in specs]
-
-
-def _shape_or_scalar(spec: TensorSpec) -> tuple[int, ...]:
-    return tuple(spec.shape) if spec.shape.is_fully_defined() else ()
+def stacked(column: list[Tensor], spec: TensorSpec) -> Tensor:
+    """The results of `map_fn` for all slices, stacked."""
+    if column:
+        return stack(column)
+    shape = tuple(spec.shape) if spec.shape.is_fully_defined() else ()
+    return wrap(np.zeros((0, *shape), spec.dtype.numpy_dtype))
 
 
 def vectorized_map(
@@ -355,4 +416,7 @@ def scan(
     if reverse:
         totals.reverse()
     like = [TensorSpec.from_tensor(convert_to_tensor(t)) for t in nest.flatten(structure)]
-    return nest.pack_sequence_as(structure, stacked_results([nest.flatten(t) for t in totals], like))
+    rows = [nest.flatten(t) for t in totals]
+    return nest.pack_sequence_as(
+        structure, [stacked([row[i] for row in rows], s) for i, s in enumerate(like)]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -249,3 +250,56 @@ def extract_patches(
 def _framed(x: Tensor, reach: int, step: int, rate: int) -> Tensor:
     x = apply(frame_, (x,), {"length": reach, "step": step})
     return x if rate == 1 else apply(getitem, (x,), {"index": Index((..., slice(None, None, rate)))})
+
+
+def extract_volume_patches(
+    input: TensorLike,
+    ksizes: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The patches of a window sliding over a batch of volumes, each patch flat in the last axis.
+
+    Args:
+        input: of shape (batch, planes, rows, columns, channels).
+        ksizes: of the window, as [1, planes, rows, columns, 1].
+        strides: steps of the window, in the same form.
+        padding: 'VALID', or 'SAME', which pads with zeros.
+
+    Raises:
+        InvalidArgumentError: if `ksizes` or `strides` are not of that form, or `input` has not five axes.
+
+    >>> volume = [[[[[1], [2], [3]]]]]
+    >>> extract_volume_patches(volume, [1, 1, 1, 2, 1], [1, 1, 1, 1, 1], "VALID").numpy()[0, 0, 0]
+    array([[1, 2], [2, 3]], dtype=int32)
+    """
+    x = convert(input)
+    if x.ndim != 5:
+        raise InvalidArgumentError(
+            f"extract_volume_patches: input must have 5 axes, not the shape {list(x.shape)}"
+        )
+    choice("extract_volume_patches", "padding", padding, ("SAME", "VALID"))
+    size, step = (_three(what, value) for what, value in (("ksizes", ksizes), ("strides", strides)))
+    if padding == "SAME":
+        old = x._array.shape[1:4]
+        missing = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in zip(old, step, size, strict=True)]
+        if any(missing):
+            x = pad(x, [[0, 0], *[[m // 2, m - m // 2] for m in missing], [0, 0]])
+    for length, by in zip(size, step, strict=True):  # (batch, axis, ..., channels, windows so far)
+        ahead = tuple(range(x.ndim))
+        x = permute(x, (0, *ahead[2:], 1))
+        x = apply(frame_, (x,), {"length": length, "step": by})
+    # (batch, channels, planes, plane in window, rows, row in window, columns, column in window)
+    x = permute(x, (0, 2, 4, 6, 3, 5, 7, 1))
+    shape = x._array.shape
+    return reshape(x, (*shape[:4], int(np.prod(shape[4:]))))
+
+
+def _three(what: str, value: Any) -> tuple[int, int, int]:
+    numbers = static_shape("extract_volume_patches", value)
+    if len(numbers) != 5 or numbers[0] != 1 or numbers[4] != 1 or min(numbers) < 1:
+        raise InvalidArgumentError(
+            f"extract_volume_patches: {what} must be [1, planes, rows, columns, 1], not {list(numbers)}"
+        )
+    return numbers[1], numbers[2], numbers[3]

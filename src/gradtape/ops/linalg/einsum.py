@@ -21,7 +21,7 @@ from ...core.structural import broadcast_to_, reshape_
 from ...core.tensor import Tensor
 from ...core.types import TensorLike
 from ...engine.arrays import xp
-from ..array.movement import broadcast_to, static_shape, together, transpose
+from ..array.movement import reshape, static_shape, together, transpose
 from ..known import known
 from ..math.reduction import one_axis
 from .matrix import array_of
@@ -280,7 +280,7 @@ def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
     numbers(einsum_, [xs[0]._array], None)
     subscripts, output, shapes = _fitted(equation, tuple([x._array.shape for x in xs]))
     if shapes is not None:
-        xs = [x if x._array.shape == s else broadcast_to(x, s) for x, s in zip(xs, shapes, strict=True)]
+        xs = [x if x._array.shape == s else reshape(x, s) for x, s in zip(xs, shapes, strict=True)]
     return apply(einsum_, tuple(xs), {"inputs": subscripts, "output": output})
 
 
@@ -288,7 +288,10 @@ def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
 def _fitted(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[str, ...], str, list[tuple[int, ...]] | None]:
-    """The subscripts of each operand and of the output; and the shapes to broadcast to, where there is a '...'."""
+    """The subscripts of each operand and of the output; and the shapes to reshape to, where there is a '...'.
+
+    An axis of length 1 under '...' that another operand has is left out, and so contracted in the gradient.
+    """
     subscripts, output, dots = _parse(equation, tuple([len(shape) for shape in shapes]))
     sizes: dict[str, int] = {}
     for s, shape in zip(subscripts, shapes, strict=True):
@@ -300,7 +303,13 @@ def _fitted(
                         f"einsum: {equation!r} with {what} of lengths {sizes[c]} and {n}"
                     )
                 sizes[c] = n if sizes[c] == 1 else sizes[c]
-    return subscripts, output, [tuple([sizes[c] for c in s]) for s in subscripts] if dots else None
+    if not dots:
+        return subscripts, output, None
+    kept = tuple(
+        "".join([c for c, n in zip(s, shape, strict=True) if n == sizes[c]])
+        for s, shape in zip(subscripts, shapes, strict=True)
+    )
+    return kept, output, [tuple([sizes[c] for c in s]) for s in kept]
 
 
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str, str]:

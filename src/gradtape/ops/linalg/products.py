@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -12,12 +13,16 @@ from ...core.deferred_products import Products
 from ...core.dtypes import HALF
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply1, apply2, numbers, primitive, rounded
-from ...core.structural import conj, reshape_, unbroadcast
+from ...core.structural import conj, reshape_, transpose_, unbroadcast
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, TensorLike
 from ..array.movement import cast, reshape, together
 from ..math.elementwise import install
 from .matrix import swap_last
+
+# The cost of one more product of small matrices, and of copying a number of a factor into another order. The unit: to
+# write a number, and to sum it.
+_CALL, _COPY = 64, 4
 
 
 @primitive(multilinear=True, check_dtype=numbers, name="matmul")
@@ -45,7 +50,11 @@ def _unbatch(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
 
 
 def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
-    if _few_rows(g, y, x_shape):
+    if len(out_shape) > 2:
+        plan = _contraction(x_shape, tuple(y.shape), out_shape)
+        if plan is not None:
+            return _contracted(g, y, x_shape, out_shape, plan)
+    elif _few_rows(g, y, x_shape):
         return Products(g.T, y.T)
     return _unbatch(matmul_(g, swap_last(y)), x_shape, out_shape)
 
@@ -54,9 +63,66 @@ def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, .
     if len(y_shape) == 2 and len(out_shape) > 2:
         # One large product, and no sum over the batch.
         x, g, out_shape = _rows(x), _rows(g, g.ndim - len(out_shape)), out_shape[-2:]
-    if _few_rows(g, x, y_shape):
+    if len(out_shape) > 2:
+        # The transpose of the product is that of the transposes, in the other order.
+        shapes = [(*shape[:-2], shape[-1], shape[-2]) for shape in (y_shape, tuple(x.shape), out_shape)]
+        plan = _contraction(*shapes)
+        if plan is not None:
+            return swap_last(_contracted(swap_last(g), swap_last(x), shapes[0], shapes[2], plan))
+    elif _few_rows(g, x, y_shape):
         return Products(x, g)
     return _unbatch(matmul_(swap_last(x), g), y_shape, out_shape)
+
+
+@functools.lru_cache(maxsize=1000)
+def _contraction(
+    x_shape: tuple[int, ...], y_shape: tuple[int, ...], out_shape: tuple[int, ...]
+) -> tuple[list[int], list[int], list[int]] | None:
+    """The axes of the batch that both factors have, that only x has, and that only y has: the last are summed for x.
+
+    None if nothing is to be summed, or if it takes less to multiply all matrices, and to sum the products.
+    """
+    rank = len(out_shape) - 2
+    first = (1,) * (len(out_shape) - len(x_shape)) + x_shape
+    second = (1,) * (len(out_shape) - len(y_shape)) + y_shape
+    axes = [i for i in range(rank) if out_shape[i] != 1]
+    shared = [i for i in axes if first[i] == second[i]]
+    rows = [i for i in axes if second[i] == 1]
+    summed = [i for i in axes if first[i] == 1]
+    matrices = math.prod(out_shape[:-2])
+    products = matrices * (x_shape[-2] * x_shape[-1] + _CALL)
+    worthwhile = products > _COPY * (math.prod(out_shape) + math.prod(y_shape))
+    return (shared, rows, summed) if summed and worthwhile else None
+
+
+def _contracted(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...], plan: Any) -> Any:
+    """The gradient of a factor x that was broadcast: the axes that are summed are contracted with the last one.
+
+    That is one product of matrices: those of g have the rows of x, those of y its columns.
+    """
+    shared, rows, summed = plan
+    lead, rank, missing = g.ndim - len(out_shape), len(out_shape), len(out_shape) - y.ndim
+    front = tuple(g.shape)[:lead]
+    batch = tuple([out_shape[i] for i in shared])
+    inner = math.prod([out_shape[i] for i in summed]) * out_shape[-1]
+    order = _order_of([*shared, *rows, rank - 2, *summed, rank - 1], rank)
+    left = transpose_(g, perm=(*range(lead), *[lead + i for i in order]))
+    count = math.prod([out_shape[i] for i in rows]) * out_shape[-2]
+    left = reshape_(left, shape=(*front, *batch, count, inner))
+    order = _order_of([i - missing for i in (*shared, *summed, rank - 1, rank - 2)], y.ndim)
+    right = reshape_(transpose_(y, perm=order), shape=(*batch, inner, x_shape[-1]))
+    kept = [*shared, *rows]
+    product = reshape_(
+        matmul_(left, right), shape=(*front, *[out_shape[i] for i in kept], out_shape[-2], x_shape[-1])
+    )
+    back = [lead + kept.index(i) for i in sorted(kept)]
+    product = transpose_(product, perm=(*range(lead), *back, lead + len(kept), lead + len(kept) + 1))
+    return reshape_(product, shape=(*front, *x_shape))
+
+
+def _order_of(last: list[int], rank: int) -> tuple[int, ...]:
+    """All axes: first those that have length 1, then the given ones."""
+    return (*[i for i in range(rank) if i not in last], *last)
 
 
 def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:

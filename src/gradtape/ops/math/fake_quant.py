@@ -90,9 +90,8 @@ def fake_quant_with_min_max_args(
     array([-6.4,  0. ,  0.8], dtype=float32)
     """
     operation = "fake_quant_with_min_max_args"
-    return _quantized(
-        operation, inputs, *_numbers(operation, min, max), **_attributes(operation, num_bits, narrow_range)
-    )
+    ends = _numbers(operation, min, max)
+    return apply(fake_quant, *_arguments(operation, inputs, *ends, num_bits, narrow_range))
 
 
 def fake_quant_with_min_max_vars(
@@ -120,9 +119,7 @@ def fake_quant_with_min_max_vars(
     array([0.33333334, 1.        ], dtype=float32)
     """
     operation = "fake_quant_with_min_max_vars"
-    x, low, high = _tensors(operation, inputs, min, max)
-    _check_ends(operation, low, high, ())
-    return _quantized(operation, x, low, high, **_attributes(operation, num_bits, narrow_range))
+    return apply(fake_quant, *_arguments(operation, inputs, min, max, num_bits, narrow_range))
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -150,9 +147,9 @@ def fake_quant_with_min_max_vars_per_channel(
     array([[0.33333334, 0.        ]], dtype=float32)
     """
     operation = "fake_quant_with_min_max_vars_per_channel"
-    x, low, high = _tensors(operation, inputs, min, max)
-    _check_ends(operation, low, high, _channels(operation, x))
-    return _quantized(operation, x, low, high, **_attributes(operation, num_bits, narrow_range))
+    return apply(
+        fake_quant, *_arguments(operation, inputs, min, max, num_bits, narrow_range, per_channel=True)
+    )
 
 
 def fake_quant_with_min_max_args_gradient(
@@ -179,7 +176,7 @@ def fake_quant_with_min_max_args_gradient(
     """
     operation = "fake_quant_with_min_max_args_gradient"
     ends = _numbers(operation, min, max)
-    return _pulled(operation, gradients, inputs, *ends, **_attributes(operation, num_bits, narrow_range))[0]
+    return _pulled(operation, gradients, *_arguments(operation, inputs, *ends, num_bits, narrow_range))[0]
 
 
 def fake_quant_with_min_max_vars_gradient(
@@ -205,10 +202,8 @@ def fake_quant_with_min_max_vars_gradient(
     [[1.0, 0.0], 0.0, 2.0]
     """
     operation = "fake_quant_with_min_max_vars_gradient"
-    low, high = _tensors(operation, min, max)
-    _check_ends(operation, low, high, ())
-    attributes = _attributes(operation, num_bits, narrow_range)
-    by_input, below, above = _pulled(operation, gradients, inputs, low, high, **attributes)
+    tensors, attributes = _arguments(operation, inputs, min, max, num_bits, narrow_range)
+    by_input, below, above = _pulled(operation, gradients, tensors, attributes)
     return by_input, reduce_sum(below), reduce_sum(above)
 
 
@@ -235,29 +230,48 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     array([2.], dtype=float32)
     """
     operation = "fake_quant_with_min_max_vars_per_channel_gradient"
-    x, low, high = _tensors(operation, inputs, min, max)
-    _check_ends(operation, low, high, _channels(operation, x))
-    attributes = _attributes(operation, num_bits, narrow_range)
-    by_input, below, above = _pulled(operation, gradients, x, low, high, **attributes)
-    front = tuple(range(x.ndim - 1))
+    tensors, attributes = _arguments(operation, inputs, min, max, num_bits, narrow_range, per_channel=True)
+    by_input, below, above = _pulled(operation, gradients, tensors, attributes)
+    front = tuple(range(by_input.ndim - 1))
     return by_input, reduce_sum(below, front), reduce_sum(above, front)
 
 
-def _quantized(operation: str, inputs: TensorLike, low: Tensor, high: Tensor, **attributes: Any) -> Tensor:
-    return apply(fake_quant, (*_tensors(operation, inputs), low, high), attributes)
+def _arguments(
+    operation: str,
+    inputs: TensorLike,
+    low: TensorLike,
+    high: TensorLike,
+    num_bits: int,
+    narrow_range: bool,
+    per_channel: bool = False,
+) -> tuple[tuple[Tensor, ...], dict[str, Any]]:
+    """The tensors and the attributes of the primitives."""
+    x, *ends = _tensors(operation, inputs, low, high)
+    if per_channel and not x.ndim:
+        raise InvalidArgumentError(f"{operation}: inputs must have at least one axis")
+    shape = x._array.shape[-1:] if per_channel else ()
+    for what, end in zip(("min", "max"), ends, strict=True):
+        if end._array.shape != shape:
+            raise InvalidArgumentError(
+                f"{operation}: {what} must have the shape {list(shape)}, not {list(end._array.shape)}"
+            )
+    bits = integer(operation, "num_bits", num_bits)
+    if not 2 <= bits <= 16:
+        raise InvalidArgumentError(f"{operation}: num_bits must lie from 2 to 16, not {bits}")
+    return (x, *ends), {"bits": bits, "narrow": boolean(operation, "narrow_range", narrow_range)}
 
 
 def _pulled(
-    operation: str, gradients: TensorLike, inputs: TensorLike, low: Tensor, high: Tensor, **attributes: Any
+    operation: str, gradients: TensorLike, tensors: tuple[Tensor, ...], attributes: dict[str, Any]
 ) -> list[Tensor]:
     """The gradient's parts inside, below and above the range."""
-    g, x = _tensors(operation, gradients, inputs)
+    (g,), x = _tensors(operation, gradients), tensors[0]
     if g._array.shape != x._array.shape:
         raise InvalidArgumentError(
             f"{operation}: gradients of shape {g.shape} and inputs of shape {x.shape} must have the same shape"
         )
     regions = ("inside", "below", "above")
-    return [g * apply(fake_quant_region, (x, low, high), {**attributes, "region": r}) for r in regions]
+    return [g * apply(fake_quant_region, tensors, {**attributes, "region": r}) for r in regions]
 
 
 def _tensors(operation: str, *values: TensorLike) -> list[Tensor]:
@@ -268,30 +282,9 @@ def _tensors(operation: str, *values: TensorLike) -> list[Tensor]:
     return tensors
 
 
-def _numbers(operation: str, low: float, high: float) -> list[Tensor]:
+def _numbers(operation: str, low: float, high: float) -> tuple[Tensor, Tensor]:
     """`min` and `max` of the functions that take plain numbers."""
-    ends = [number(operation, what, value) for what, value in (("min", low), ("max", high))]
-    if not ends[0] < ends[1]:
-        raise InvalidArgumentError(f"{operation}: min must be less than max, not {ends[0]} and {ends[1]}")
-    return [convert_to_tensor(np.float32(end)) for end in ends]
-
-
-def _channels(operation: str, x: Tensor) -> tuple[int, ...]:
-    if not x.ndim:
-        raise InvalidArgumentError(f"{operation}: inputs must have at least one axis")
-    return tuple(x._array.shape[-1:])
-
-
-def _check_ends(operation: str, low: Tensor, high: Tensor, shape: tuple[int, ...]) -> None:
-    for what, end in (("min", low), ("max", high)):
-        if end._array.shape != shape:
-            raise InvalidArgumentError(
-                f"{operation}: {what} must have the shape {list(shape)}, not {list(end._array.shape)}"
-            )
-
-
-def _attributes(operation: str, num_bits: int, narrow_range: bool) -> dict[str, Any]:
-    bits = integer(operation, "num_bits", num_bits)
-    if not 2 <= bits <= 16:
-        raise InvalidArgumentError(f"{operation}: num_bits must lie from 2 to 16, not {bits}")
-    return {"bits": bits, "narrow": boolean(operation, "narrow_range", narrow_range)}
+    least, most = number(operation, "min", low), number(operation, "max", high)
+    if not least < most:
+        raise InvalidArgumentError(f"{operation}: min must be less than max, not {least} and {most}")
+    return convert_to_tensor(np.float32(least)), convert_to_tensor(np.float32(most))

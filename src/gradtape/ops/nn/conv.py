@@ -11,7 +11,7 @@ from ...core.types import ShapeLike, TensorLike
 from ..array.movement import static_shape, together
 from ..known import afford
 from .convolve import convolve, deconvolve
-from .windows import Lengths, Padding, Windows, channels_come_first, spatial_rank, windows_of
+from .windows import Lengths, Padding, Windows, channels_come_first, check_not_both, spatial_rank, windows_of
 
 
 def _inputs(
@@ -150,16 +150,18 @@ def convolution(
         strides: steps of the window, one for all axes or one for each; 1 by default.
         padding: "VALID", "SAME" (with zeros, so that strides of 1 keep the shape), or [before, after] for every axis.
         data_format: "NCW", "NCHW" or "NCDHW" if the channels stand in front of space.
-        dilations: steps between the elements of a window, given as `strides` are.
+        dilations: steps between the elements of a window, given as `strides` are; 1 if a stride is not.
 
     Raises:
         InvalidArgumentError: if the shapes do not match, or the window does not fit.
         UnimplementedError: if batch or channels have a stride or dilation other than 1.
+        ValueError: if both strides and dilations are greater than 1; `conv1d`, `conv2d` and `conv3d` take both.
 
     >>> convolution([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]]).numpy()
     array([[[21.],
             [32.]]], dtype=float32)
     """
+    check_not_both("convolution", strides, dilations, "tf.nn.conv1d, conv2d and conv3d take both")
     return _convolution("convolution", None, input, filters, strides, padding, data_format, dilations)
 
 

@@ -29,6 +29,7 @@ from .windows import (
     Windows,
     accumulate,
     channels_come_first,
+    check_not_both,
     spatial_rank,
     taps,
     windows_of,
@@ -459,15 +460,17 @@ def pool(
         window_shape: lengths of the window, one for all axes or one for each.
         pooling_type: "MAX" or "AVG".
         strides, padding, data_format: those of `max_pool`; strides are 1 by default.
-        dilations: steps between the elements of a window, given as `strides` are.
+        dilations: steps between the elements of a window, given as `strides` are; 1 if a stride is not.
 
     Raises:
         InvalidArgumentError: if `pooling_type` is another, the shapes do not match, or the window does not fit.
+        ValueError: if both strides and dilations are greater than 1.
 
     >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
     array([2.], dtype=float32)
     """
     kind = _max if choice("pool", "pooling_type", pooling_type, ("MAX", "AVG")) == "MAX" else _average
+    check_not_both("pool", strides, dilations, "pool with dilations, and take every n-th of the results")
     return kind("pool", None, input, window_shape, strides, padding, data_format, dilations)
 
 

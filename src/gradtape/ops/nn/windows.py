@@ -154,6 +154,16 @@ def numbers_of(name: str, what: str, value: Any) -> tuple[int, ...]:
         raise DTypeError(f"{name}: {what} must be an integer or a list of integers, not {value!r}") from None
 
 
+def check_not_both(name: str, strides: Lengths | None, dilations: Lengths | None, instead: str) -> None:
+    """Refuse strides together with dilations, as TensorFlow's functions for any number of axes do."""
+    steps, gaps = numbers_of(name, "strides", strides), numbers_of(name, "dilations", dilations)
+    if max(steps, default=1) > 1 and max(gaps, default=1) > 1:
+        raise ValueError(
+            f"{name}: either the strides or the dilations must be 1, and they are {list(steps)} and {list(gaps)}: "
+            f"{instead}"
+        )
+
+
 def padding_of(name: str, padding: Any) -> Any:
     """The argument `padding`: a name, or [before, after] for every axis as tuples."""
     if isinstance(padding, str):

@@ -25,7 +25,8 @@ from ..math.clip import clip_by_value
 from ..nn import activations
 from ..nn.dropout import dropout, stateless_dropout
 from ..nn.losses import sigmoid_cross_entropy_with_logits
-from .ragged_tensor import RaggedTensor, convert_ragged, count_of, levels, ragged
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, convert_ragged, levels, ragged
 from .row_partition import (
     check_same,
     columns_of_values,

@@ -20,7 +20,8 @@ from ..math.functions import where
 from ..nn.embedding import embedding_lookup
 from .broadcasting_rows import apply_elementwise
 from .padding_rows import places_of_values
-from .ragged_tensor import RaggedTensor, axis_of, convert_ragged, count_of, ragged
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, axis_of, convert_ragged, ragged
 from .row_partition import check_same, decided, lengths_of, splits_of_lengths, uniform_splits
 from .row_selection import one_row, rows_at
 

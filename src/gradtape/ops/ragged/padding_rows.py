@@ -17,7 +17,8 @@ from ...engine.arrays import is_traced, xp
 from ..array.movement import broadcast_to, concat, expand_dims, gather, reshape
 from ..known import afford, known, static_number
 from ..sparse.sparse_tensor import SparseTensor, checked, in_order
-from .ragged_tensor import RaggedTensor, count_of, levels, ragged
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, levels, ragged
 from .row_partition import (
     columns_of_values,
     decided,

@@ -10,7 +10,8 @@ from ...core.types import DTypeLike
 from ...engine.arrays import is_traced
 from ..array.shape import shape
 from ..dispatch import extend
-from .ragged_tensor import RaggedTensor, axis_of, count_of, levels
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, axis_of, levels
 from .row_partition import lengths_of, number
 
 

@@ -12,34 +12,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...core import dtypes
-from ...core.composite import CompositeSpec, CompositeTensor
+from ...core.composite import CompositeSpec
 from ...core.dtypes import DType
-from ...core.errors import InvalidArgumentError
 from ...core.shapes import TensorShape
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
-from ...engine.arrays import is_traced, xp
+from ...engine.arrays import is_traced
 from ..array.movement import reshape
 from ..control.printing import rows_as_text
 from ..known import static_number
+from .ragged_constructors import MADE, RaggedConstructors, as_values, count_of
 from .row_partition import (
-    check_splits,
     decided,
     lengths_of,
     number,
-    partition,
     rows_of_values,
-    splits_of_lengths,
-    splits_of_rowids,
-    uniform_splits,
 )
 
-_ONE = object()  # only this file makes ragged tensors
 
-
-class RaggedTensor(CompositeTensor):
+class RaggedTensor(RaggedConstructors):
     """A tensor whose rows differ in length. `tf.ragged.constant` and the methods named `from_...` make one.
 
     >>> x = RaggedTensor.from_row_splits([1, 2, 3, 4], [0, 2, 2, 4])
@@ -51,214 +44,6 @@ class RaggedTensor(CompositeTensor):
 
     _dense_by = "x.to_tensor()"
     __array_priority__ = 200  # NumPy's operators and those of tensors defer to ours
-
-    _values: Any  # a tensor, or a ragged tensor
-    _splits: Any  # the array of the row splits
-    _width: int | None  # the length of all rows, if they are known to have one
-
-    def __init__(self, values: Any, splits: Any, width: int | None = None, _made: Any = None) -> None:
-        if _made is not _ONE:
-            raise ValueError(
-                "a RaggedTensor is not made by calling RaggedTensor(...): use RaggedTensor.from_row_splits(...) or "
-                "another of its methods"
-            )
-        self._values, self._splits, self._width = values, splits, width
-
-    # -- making one ---------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_row_splits(
-        cls, values: Any, row_splits: TensorLike, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Rows that end where the next one begins.
-
-        Args:
-            values: the values of all rows, joined: a tensor, or a ragged tensor.
-            row_splits: [0, end of the first row, ...].
-            validate: whether the splits are checked.
-
-        Raises:
-            InvalidArgumentError: if the splits do not divide the values.
-
-        >>> RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 3])
-        <tf.RaggedTensor [[1, 2], [3]]>
-        """
-        return _made(
-            "from_row_splits", values, partition("from_row_splits", "row_splits", row_splits), validate
-        )
-
-    @classmethod
-    def from_row_lengths(
-        cls, values: Any, row_lengths: TensorLike, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Rows of given lengths.
-
-        Raises:
-            InvalidArgumentError: if the lengths do not add up to the number of values.
-
-        >>> RaggedTensor.from_row_lengths([1, 2, 3], [2, 0, 1])
-        <tf.RaggedTensor [[1, 2], [], [3]]>
-        """
-        lengths = partition("from_row_lengths", "row_lengths", row_lengths)
-        return _made("from_row_lengths", values, splits_of_lengths(lengths), validate)
-
-    @classmethod
-    def from_value_rowids(
-        cls,
-        values: Any,
-        value_rowids: TensorLike,
-        nrows: TensorLike | None = None,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> RaggedTensor:
-        """Values each of which says its row.
-
-        Args:
-            value_rowids: the row of each value, in order.
-            nrows: the number of rows; by default up to the last that has a value.
-
-        Raises:
-            InvalidArgumentError: if the rows are not in order.
-
-        >>> RaggedTensor.from_value_rowids([1, 2, 3], [0, 0, 2], nrows=4)
-        <tf.RaggedTensor [[1, 2], [], [3], []]>
-        """
-        count = None if nrows is None else static_number("from_value_rowids: nrows", nrows)
-        rowids = partition("from_value_rowids", "value_rowids", value_rowids)
-        return _made(
-            "from_value_rowids", values, splits_of_rowids("from_value_rowids", rowids, count), validate
-        )
-
-    @classmethod
-    def from_row_starts(
-        cls, values: Any, row_starts: TensorLike, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Rows that begin at given places.
-
-        Raises:
-            InvalidArgumentError: if the places do not divide the values.
-
-        >>> RaggedTensor.from_row_starts([1, 2, 3], [0, 2, 2])
-        <tf.RaggedTensor [[1, 2], [], [3]]>
-        """
-        values = as_values("from_row_starts", values)
-        starts = partition("from_row_starts", "row_starts", row_starts)
-        m = xp(starts)
-        splits = m.concatenate([starts, m.asarray([count_of(values)], starts.dtype)])
-        return _made("from_row_starts", values, splits, validate)
-
-    @classmethod
-    def from_row_limits(
-        cls, values: Any, row_limits: TensorLike, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Rows that end at given places.
-
-        Raises:
-            InvalidArgumentError: if the places do not divide the values.
-
-        >>> RaggedTensor.from_row_limits([1, 2, 3], [2, 2, 3])
-        <tf.RaggedTensor [[1, 2], [], [3]]>
-        """
-        limits = partition("from_row_limits", "row_limits", row_limits)
-        m = xp(limits)
-        return _made("from_row_limits", values, m.concatenate([m.zeros(1, limits.dtype), limits]), validate)
-
-    @classmethod
-    def from_uniform_row_length(
-        cls,
-        values: Any,
-        uniform_row_length: TensorLike,
-        nrows: TensorLike | None = None,
-        validate: bool = True,
-        name: str | None = None,
-    ) -> RaggedTensor:
-        """Rows of one length.
-
-        Args:
-            uniform_row_length: the length.
-            nrows: the number of rows; needed if the length is 0.
-
-        Raises:
-            ValueError: if the values are not so many.
-
-        >>> RaggedTensor.from_uniform_row_length(RaggedTensor.from_row_lengths([1, 2, 3], [2, 1]), 2).shape
-        TensorShape([1, 2, None])
-        """
-        values = as_values("from_uniform_row_length", values)
-        length = static_number("from_uniform_row_length: uniform_row_length", uniform_row_length)
-        if length < 0:
-            raise ValueError(f"from_uniform_row_length: a length must be 0 or more, not {length}")
-        count = count_of(values)
-        given = None if nrows is None else static_number("from_uniform_row_length: nrows", nrows)
-        rows = given if given is not None else count // length if length else 0
-        if rows * length != count:
-            raise ValueError(
-                f"from_uniform_row_length: {rows} rows of length {length} do not hold {count} values"
-            )
-        dtype = values._splits.dtype if isinstance(values, RaggedTensor) else np.int64
-        return RaggedTensor(values, uniform_splits(rows, length, dtype), length, _ONE)
-
-    @classmethod
-    def from_nested_row_splits(
-        cls,
-        flat_values: Any,
-        nested_row_splits: Sequence[TensorLike],
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """Rows of rows, given the splits of each level, the outermost first.
-
-        >>> RaggedTensor.from_nested_row_splits([1, 2, 3], [[0, 1, 2], [0, 2, 3]])
-        <tf.RaggedTensor [[[1, 2]],
-         [[3]]]>
-        """
-        result = as_values("from_nested_row_splits", flat_values)
-        for splits in reversed(_levels("from_nested_row_splits", nested_row_splits)):
-            result = cls.from_row_splits(result, splits, validate=validate)
-        return result
-
-    @classmethod
-    def from_nested_row_lengths(
-        cls,
-        flat_values: Any,
-        nested_row_lengths: Sequence[TensorLike],
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """Rows of rows, given the lengths of each level, the outermost first.
-
-        >>> RaggedTensor.from_nested_row_lengths([1, 2, 3], [[1, 1], [2, 1]]).to_list()
-        [[[1, 2]], [[3]]]
-        """
-        result = as_values("from_nested_row_lengths", flat_values)
-        for lengths in reversed(_levels("from_nested_row_lengths", nested_row_lengths)):
-            result = cls.from_row_lengths(result, lengths, validate=validate)
-        return result
-
-    @classmethod
-    def from_nested_value_rowids(
-        cls,
-        flat_values: Any,
-        nested_value_rowids: Sequence[TensorLike],
-        nested_nrows: Sequence[TensorLike] | None = None,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """Rows of rows, given the row of each value at each level, the outermost first.
-
-        >>> RaggedTensor.from_nested_value_rowids([1, 2, 3], [[0, 1], [0, 0, 1]]).to_list()
-        [[[1, 2]], [[3]]]
-        """
-        result = as_values("from_nested_value_rowids", flat_values)
-        levels = _levels("from_nested_value_rowids", nested_value_rowids)
-        counts = [None] * len(levels) if nested_nrows is None else list(nested_nrows)
-        if len(counts) != len(levels):
-            raise ValueError(
-                f"from_nested_value_rowids: {len(counts)} nested_nrows for {len(levels)} nested_value_rowids"
-            )
-        for rowids, nrows in zip(reversed(levels), reversed(counts), strict=True):
-            result = cls.from_value_rowids(result, rowids, nrows, validate=validate)
-        return result
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
@@ -388,7 +173,7 @@ class RaggedTensor(CompositeTensor):
             raise ValueError(
                 f"with_values: {count_of(values)} values do not fit rows with {count_of(self._values)}"
             )
-        return RaggedTensor(values, self._splits, self._width, _ONE)
+        return RaggedTensor(values, self._splits, self._width, MADE)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
         """Other innermost values in the same rows.
@@ -413,7 +198,7 @@ class RaggedTensor(CompositeTensor):
         inner = self._values
         if isinstance(inner, RaggedTensor):
             inner = inner.with_row_splits_dtype(wanted)
-        return RaggedTensor(inner, self._splits.astype(wanted.numpy_dtype), self._width, _ONE)
+        return RaggedTensor(inner, self._splits.astype(wanted.numpy_dtype), self._width, MADE)
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """The tensor with the axes from `outer_axis` to `inner_axis` joined into one.
@@ -545,42 +330,14 @@ def _shown(x: Any) -> str:
 # Making ragged tensors, for the files of this room
 
 
-def _made(operation: str, values: Any, splits: Any, validate: bool = True) -> RaggedTensor:
-    inner = as_values(operation, values)
-    if isinstance(inner, RaggedTensor) and inner._splits.dtype != splits.dtype:
-        raise ValueError(
-            f"{operation}: the splits of one tensor are all int32 or all int64: see with_row_splits_dtype"
-        )
-    if validate:
-        check_splits(operation, splits, count_of(inner))
-    return RaggedTensor(inner, splits, None, _ONE)
-
-
 def ragged(values: Any, splits: Any, width: int | None = None) -> RaggedTensor:
     """A ragged tensor of values and an array of splits that are known to fit; `width` if all rows have one length."""
-    return RaggedTensor(values, splits, width, _ONE)
-
-
-def as_values(operation: str, values: Any) -> Any:
-    """Values that can be divided into rows: a ragged tensor, or a tensor with an axis."""
-    if isinstance(values, RaggedTensor):
-        return values
-    tensor = convert_to_tensor(values)
-    if not tensor.ndim:
-        raise InvalidArgumentError(
-            f"{operation}: values must have an axis to divide into rows, and this is a scalar"
-        )
-    return tensor
+    return RaggedTensor(values, splits, width, MADE)
 
 
 def convert_ragged(value: Any, hint: Any = None) -> Any:
     """A ragged tensor as it is, anything else as a tensor."""
     return value if isinstance(value, RaggedTensor) else convert_to_tensor(value, dtype_hint=hint)
-
-
-def count_of(values: Any) -> int:
-    """The number of values: the length of the first axis."""
-    return len(values._splits) - 1 if isinstance(values, RaggedTensor) else values._array.shape[0]
 
 
 def levels(x: Any) -> list[RaggedTensor]:
@@ -642,12 +399,6 @@ def _merged(x: Any, outer: int, inner: int) -> Any:
         merged = _merged(x._values, 0, inner - 1)
         return ragged(merged, x._splits * size, None if x._width is None else x._width * size)
     return _merged(x._values, 0, inner - 1)
-
-
-def _levels(operation: str, value: Any) -> list[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{operation}: a list with one entry for each level is needed, not {value!r}")
-    return list(value)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -743,26 +494,9 @@ class RaggedTensorSpec(CompositeSpec):
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Return whether a ragged tensor, or the spec of one, has this shape, dtype and number of levels."""
-        other = spec_or_value._type_spec if isinstance(spec_or_value, RaggedTensor) else spec_or_value
-        if not self._ragged_rank and isinstance(other, (Tensor, TensorSpec)):
-            return self._dtype is other.dtype and self._shape.is_compatible_with(other.shape)
-        return (
-            isinstance(other, RaggedTensorSpec)
-            and self._dtype is other._dtype
-            and self._ragged_rank == other._ragged_rank
-            and self._row_splits_dtype is other._row_splits_dtype
-            and self._shape.is_compatible_with(other._shape)
-        )
-
-    def most_specific_compatible_type(self, other: Any) -> RaggedTensorSpec:
-        """The narrowest spec that covers both.
-
-        Raises:
-            ValueError: if there is none.
-        """
-        if not isinstance(other, RaggedTensorSpec) or self._parts()[1:] != other._parts()[1:]:
-            raise ValueError(f"there is nothing that both {self} and {other} are")
-        return RaggedTensorSpec(self._shape.most_specific_compatible_shape(other._shape), *self._parts()[1:])
+        if not self._ragged_rank and isinstance(spec_or_value, (Tensor, TensorSpec)):
+            return TensorSpec(self._shape, self._dtype).is_compatible_with(spec_or_value)
+        return super().is_compatible_with(spec_or_value)
 
     def _parts(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype, self._flat_values_spec

@@ -16,7 +16,8 @@ from ...core.types import Axis, DTypeLike, TensorLike
 from ..array.scatter import dynamic_partition
 from ..known import known, static_number
 from .joining_rows import stacked
-from .ragged_tensor import RaggedTensor, convert_ragged, count_of, levels, ragged
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, convert_ragged, levels, ragged
 from .row_partition import (
     check_same,
     columns_of_values,

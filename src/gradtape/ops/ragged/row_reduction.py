@@ -23,7 +23,8 @@ from ..scalars import boolean
 from ..sparse import sums
 from ..sparse.sparse_tensor import SparseTensor
 from .padding_rows import places_of_values
-from .ragged_tensor import RaggedTensor, axis_of, count_of, ragged
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, axis_of, ragged
 from .row_partition import columns_of_values, decided, lengths_of, rows_of_values, splits_of_lengths
 
 _Segments = Callable[[Any, Any, int], Any]

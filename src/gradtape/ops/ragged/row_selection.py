@@ -18,14 +18,8 @@ from ..array.movement import gather, reshape, split
 from ..array.scatter import dynamic_partition, gather_nd
 from ..dispatch import extend
 from ..known import static_number, static_shape
-from .ragged_tensor import (
-    RaggedTensor,
-    axis_of,
-    convert_ragged,
-    count_of,
-    levels,
-    ragged,
-)
+from .ragged_constructors import count_of
+from .ragged_tensor import RaggedTensor, axis_of, convert_ragged, levels, ragged
 from .row_partition import (
     check_same,
     decided,

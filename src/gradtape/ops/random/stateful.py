@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.draws import drawn
 from ...core.dtypes import as_dtype
-from ...core.primitive import local
+from ...core.primitive import local, outside
 from ...core.settings import settings
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
@@ -110,7 +110,8 @@ def _reserve_for(operation: str, seed: Any, dtype: Any) -> Reserve:
 def seed_pair(operation: str, seed: TensorLike | None) -> tuple[int, ...]:
     """The pair of seeds for a dataset's random step: the same each time for a given seed, else the next one."""
     if seed is None:
-        return _seeds.reserve(operation, None, None, 1)
+        with outside():  # a dataset is not part of the @function that makes it
+            return _seeds.reserve(operation, None, None, 1)
     return _seeds.pair(static_number(f"{operation}: seed", seed))
 
 

@@ -173,24 +173,6 @@ class SparseTensorSpec(CompositeSpec):
         """The class of what it describes."""
         return SparseTensor
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Return whether a sparse tensor, or the spec of one, has this shape and dtype."""
-        return (
-            isinstance(spec_or_value, (SparseTensor, SparseTensorSpec))
-            and self.dtype is spec_or_value.dtype
-            and self.shape.is_compatible_with(spec_or_value.shape)
-        )
-
-    def most_specific_compatible_type(self, other: Any) -> SparseTensorSpec:
-        """The narrowest spec that covers both.
-
-        Raises:
-            ValueError: if there is none.
-        """
-        if not isinstance(other, SparseTensorSpec) or other.dtype is not self.dtype:
-            raise ValueError(f"there is nothing that both {self} and {other} are")
-        return SparseTensorSpec(self.shape.most_specific_compatible_shape(other.shape), self.dtype)
-
     def _parts(self) -> tuple[Any, ...]:
         return self.shape, self.dtype
 

@@ -120,6 +120,30 @@ def _parts(content: bytes, codec: str) -> Iterator[tuple[str, int, bool]]:
             at += bad
 
 
+def _decoded(
+    operation: str,
+    input: Any,
+    encoding: Any,
+    errors: Any,
+    replacement: Any,
+    replace_control: Any = False,
+    codes: bool = False,
+) -> tuple[Any, Any]:
+    """The characters of strings, as strings or as codes, and the place of each in bytes, in the same rows."""
+    characters_of = _characters(operation, encoding, errors, replacement, replace_control)
+    codec = ENCODINGS.get(encoding, encoding)
+    places: list[int] = []
+
+    def cut(content: bytes) -> list[Any]:
+        found = characters_of(content)
+        places.extend([at for _, at in found])
+        return [ord(c) if codes else c.encode(codec) for c, _ in found]
+
+    pieces = _cut_up(operation, input, cut, np.int32 if codes else object)
+    offsets = wrap(np.array(places, np.int64))
+    return pieces, pieces.with_flat_values(offsets) if isinstance(pieces, RaggedTensor) else offsets
+
+
 def unicode_decode(
     input: Any,
     input_encoding: str,
@@ -143,8 +167,8 @@ def unicode_decode(
     >>> unicode_decode(["ab", "c"], "UTF-8")
     <tf.RaggedTensor [[97, 98], [99]]>
     """
-    cut = _characters("unicode_decode", input_encoding, errors, replacement_char, replace_control_characters)
-    return _cut_up("unicode_decode", input, lambda content: [ord(c) for c, _ in cut(content)], np.int32)
+    options = input_encoding, errors, replacement_char, replace_control_characters
+    return _decoded("unicode_decode", input, *options, codes=True)[0]
 
 
 def unicode_decode_with_offsets(
@@ -160,10 +184,8 @@ def unicode_decode_with_offsets(
     >>> unicode_decode_with_offsets(["ab"], "UTF-8")[1]
     <tf.RaggedTensor [[0, 1]]>
     """
-    operation = "unicode_decode_with_offsets"
-    cut = _characters(operation, input_encoding, errors, replacement_char, replace_control_characters)
-    codes = _cut_up(operation, input, lambda content: [ord(c) for c, _ in cut(content)], np.int32)
-    return codes, _cut_up(operation, input, lambda content: [at for _, at in cut(content)], np.int64)
+    options = input_encoding, errors, replacement_char, replace_control_characters
+    return _decoded("unicode_decode_with_offsets", input, *options, codes=True)
 
 
 def unicode_split(
@@ -180,9 +202,7 @@ def unicode_split(
     >>> unicode_split(["ab", "c"], "UTF-8")
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
     """
-    cut = _characters("unicode_split", input_encoding, errors, replacement_char)
-    codec = ENCODINGS.get(input_encoding, input_encoding)
-    return _cut_up("unicode_split", input, lambda content: [c.encode(codec) for c, _ in cut(content)])
+    return _decoded("unicode_split", input, input_encoding, errors, replacement_char)[0]
 
 
 def unicode_split_with_offsets(
@@ -197,11 +217,7 @@ def unicode_split_with_offsets(
     >>> unicode_split_with_offsets(["ab"], "UTF-8")[1]
     <tf.RaggedTensor [[0, 1]]>
     """
-    operation = "unicode_split_with_offsets"
-    cut = _characters(operation, input_encoding, errors, replacement_char)
-    codec = ENCODINGS.get(input_encoding, input_encoding)
-    pieces = _cut_up(operation, input, lambda content: [c.encode(codec) for c, _ in cut(content)])
-    return pieces, _cut_up(operation, input, lambda content: [at for _, at in cut(content)], np.int64)
+    return _decoded("unicode_split_with_offsets", input, input_encoding, errors, replacement_char)
 
 
 def unicode_encode(

@@ -1,0 +1,191 @@
+"""How programs are compiled: values that many kernels would compute again are stored, and code grows in proportion."""
+
+import re
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+jax = pytest.importorskip("jax")
+
+from gradtape.compiled.fusion import planned  # noqa: E402  (needs JAX)
+
+STEPS = 12
+
+
+def gradient_of(function):
+    """The function's gradient with respect to its first argument, as users write it."""
+
+    def step(x, *rest):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, *rest)
+        return tape.gradient(y, x)
+
+    return step
+
+
+def recurrence(weights, series):
+    """A cell with a state that no product computes, unrolled."""
+    h = c = tf.zeros((4, 8))
+    for x in tf.unstack(series):
+        i, new = tf.split(tf.concat([x, h], 1) @ weights, 2, axis=1)
+        c = 0.9 * c + tf.sigmoid(i) * tf.tanh(new)
+        h = tf.tanh(c) * tf.sigmoid(i)
+    return tf.reduce_sum(h * h)
+
+
+def pendulum(state, steps=STEPS):
+    """Explicit Euler on an angle and a velocity, as numbers, unrolled."""
+    angle, velocity = state[0], state[1]
+    for _ in range(steps):
+        angle, velocity = angle + 0.05 * velocity, velocity - 0.05 * tf.sin(angle)
+    return angle * angle + velocity * velocity
+
+
+def runge_kutta(state, steps=STEPS):
+    """RK4 on the same as a vector, whose elements are taken out and put together again."""
+
+    def slopes(y):
+        return tf.stack([y[1], -tf.sin(y[0])])
+
+    y, h = state, 0.05
+    for _ in range(steps):
+        k1 = slopes(y)
+        k2 = slopes(y + h / 2 * k1)
+        k3 = slopes(y + h / 2 * k2)
+        y += h / 6 * (k1 + 2 * k2 + 2 * k3 + slopes(y + h * k3))
+    return tf.reduce_sum(y * y)
+
+
+def mlp(weights, x):
+    return tf.reduce_mean(tf.nn.relu(x @ weights) ** 2)
+
+
+def recurrence_inputs(steps=STEPS):
+    rng = np.random.default_rng(0)
+    weights = tf.constant(rng.normal(size=(16, 16)).astype("float32") / 4)
+    return weights, tf.constant(rng.normal(size=(steps, 4, 8)).astype("float32"))
+
+
+def compiled(function, *inputs):
+    """The executable of a function for these inputs."""
+    made = tf.function(function)
+    made(*inputs)
+    (program,) = made._programs.values()
+    return program.executable
+
+
+def barriers(jaxpr):
+    return sum(eqn.primitive.name == "optimization_barrier" for eqn in jaxpr.eqns)
+
+
+def fused_operations(executable, inputs):
+    """The number of operations in XLA's kernels."""
+    _, options = planned(executable.graph.code.jaxpr)
+    arrays = [*executable.constants, *[np.asarray(x) for x in inputs]]
+    lowered = jax.jit(executable._compute).lower(*arrays)
+    text = lowered.compile(compiler_options=options).as_text()
+    kernels = [part for part in text.split("\n\n") if re.match(r"%(fused|wrapped)", part.strip())]
+    assert kernels
+    return sum(part.count("\n") for part in kernels)
+
+
+def test_the_state_of_an_unrolled_recurrence_is_computed_once():
+    executable = compiled(gradient_of(recurrence), *recurrence_inputs())
+    assert barriers(executable.graph.code.jaxpr) == 0
+    assert STEPS <= barriers(executable.code) + 2 <= 4 * STEPS
+
+
+@pytest.mark.parametrize("program", ["recurrence", "runge_kutta"])
+def test_code_grows_in_proportion_to_the_steps(program):
+    counts = []
+    for steps in (10, 20, 40):
+        if program == "recurrence":
+            function, inputs = gradient_of(recurrence), recurrence_inputs(steps)
+        else:
+            function = gradient_of(lambda state, steps=steps: runge_kutta(state, steps))
+            inputs = [tf.constant([1.0, 0.5])]
+        counts.append(fused_operations(compiled(function, *inputs), inputs))
+    first, second = counts[1] - counts[0], counts[2] - counts[1]
+    assert first > 0
+    assert second < 2.7 * first, counts  # 2 if in proportion, 4 if by the square
+
+
+@pytest.mark.parametrize("program", [recurrence, pendulum, runge_kutta])
+def test_compiled_values_and_gradients_are_the_eager_ones(program):
+    inputs = recurrence_inputs() if program is recurrence else [tf.constant([1.0, 0.5])]
+    step = gradient_of(program)
+    np.testing.assert_allclose(tf.function(step)(*inputs), step(*inputs), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_barriers_in_the_gradient_of_a_call_under_a_tape(order):
+    function = recurrence if order == 1 else lambda *inputs: tf.reduce_sum(gradient_of(recurrence)(*inputs))
+    inputs = recurrence_inputs(5)
+    results = [gradient_of(f)(*inputs) for f in (function, tf.function(function))]
+    np.testing.assert_allclose(*results, rtol=2e-4, atol=1e-5)
+
+
+def test_jacobians_pass_barriers():
+    def states(weights, series):
+        return recurrence(weights, series) * tf.constant([1.0, 2.0])
+
+    weights, series = recurrence_inputs(6)
+    results = []
+    for f in (states, tf.function(states)):
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            y = f(weights, series)
+        results.append(tape.jacobian(y, weights))
+    np.testing.assert_allclose(*results, rtol=2e-5, atol=1e-6)
+
+
+def test_elementwise_programs_are_one_kernel_by_the_code_generator_that_computes_values_once():
+    state = tf.constant([1.0, 0.5])
+    executable = compiled(gradient_of(pendulum), state)
+    code, options = planned(executable.graph.code.jaxpr)
+    assert options == {"xla_cpu_use_fusion_emitters": False}
+    assert barriers(code) == 0
+    np.testing.assert_allclose(
+        tf.function(gradient_of(pendulum))(state), gradient_of(pendulum)(state), rtol=1e-5
+    )
+
+
+def test_a_network_is_compiled_as_xla_does():
+    rng = np.random.default_rng(0)
+    inputs = [tf.constant(rng.normal(size=s).astype("float32")) for s in ((8, 8), (4, 8))]
+    jaxpr = compiled(gradient_of(mlp), *inputs).graph.code.jaxpr
+    code, options = planned(jaxpr)
+    assert code is jaxpr
+    assert options is None
+
+
+def test_code_with_barriers_of_its_own_stays_as_it_is():
+    def own(x):
+        for _ in range(30):
+            x = jax.lax.optimization_barrier(jax.numpy.sin(x) @ x + jax.numpy.cos(x))
+        return x
+
+    jaxpr = jax.make_jaxpr(own)(np.eye(3, dtype="float32")).jaxpr
+    assert planned(jaxpr)[0] is jaxpr
+
+
+def test_every_step_of_a_trajectory_is_computed_from_the_one_before():
+    @tf.function
+    def trajectory(y):
+        states = []
+        for _ in range(30):
+            y = y + 0.1 * tf.sin(y)
+            states.append(y)
+        return states
+
+    start = tf.constant([1.0, 0.0])
+    states = trajectory(start)
+    (program,) = trajectory._programs.values()
+    assert barriers(program.executable.code) >= 10
+    y = start
+    for state in states:
+        y = y + 0.1 * tf.sin(y)
+        np.testing.assert_allclose(state, y, rtol=1e-5, atol=1e-6)
