@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 
 import numpy as np
 import pytest
@@ -212,7 +213,7 @@ def test_of_several_updates_for_one_place_the_last_wins():
 
 SHAPE = "the shape of the result depends on the values"
 KNOWN = "must be known while a @function is traced"
-REFUSED = {
+NOT_COMPILED = {
     "boolean_mask": (lambda v: tf.boolean_mask(v.x, v.mask), f"boolean_mask: {SHAPE}.*where"),
     "x[mask]": (lambda v: v.x[v.mask], f"x\\[mask\\]: {SHAPE}.*where"),
     "where": (lambda v: tf.where(v.mask), f"where: {SHAPE}.*where\\(condition, x, y\\)"),
@@ -250,27 +251,42 @@ REFUSED = {
         lambda v: tf.math.unsorted_segment_sum(v.x[0], v.n, v.i),
         f"num_segments {KNOWN}",
     ),
+    "py_function": (
+        lambda v: tf.py_function(lambda x: x, [v.x], tf.float32),
+        "py_function: inside a @function the shape of a result must be known: Tout=TensorSpec",
+    ),
+}
+REFUSED = {
     "float": (lambda v: float(v.half), "float\\(tensor\\) needs the value .* not known while a @function"),
     "bool": (lambda v: not v.half, "bool\\(tensor\\), which `if`, .* Choose with cond"),
     "int": (lambda v: list(range(v.i)), "int\\(tensor\\), which range\\(\\)"),
     "numpy()": (lambda v: v.x.numpy(), "tensor.numpy\\(\\) needs the value"),
     "np.asarray": (lambda v: np.asarray(v.x), "np.asarray\\(tensor\\) needs the value"),
-    "py_function": (
-        lambda v: tf.py_function(lambda x: x, [v.x], tf.float32),
-        "py_function: inside a @function the shape of a result must be known: Tout=TensorSpec",
-    ),
 }
 
 
 NOT_KNOWN = (tf.errors.InvalidArgumentError, TypeError, AttributeError, NotImplementedError)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_needs_values_says_so(name):
-    case, message = REFUSED[name]
+def concrete(case):
+    """The case as a concrete function of the inputs."""
     traced = tf.function(lambda values: [case(Values(values))], autograph=False)
+    return traced.get_concrete_function({name: tf.constant(value) for name, value in INPUTS.items()})
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_asks_for_values_says_so(name):
+    case, message = REFUSED[name]
     with pytest.raises(NOT_KNOWN, match=message):
-        traced.get_concrete_function({name: tf.constant(value) for name, value in INPUTS.items()})
+        concrete(case)
+
+
+@pytest.mark.parametrize("name", NOT_COMPILED)
+def test_what_xla_cannot_compile_is_logged(name, caplog):
+    case, message = NOT_COMPILED[name]
+    with caplog.at_level("WARNING", "gradtape"):
+        concrete(case)
+    assert re.search(f"operation by operation: .*{message}", caplog.text)
 
 
 def test_what_is_known_is_fine():

@@ -425,7 +425,7 @@ def test_retracing_names_the_model_and_what_helps_there(caplog):
     model = keras.Sequential(
         [keras.Input((None, 4)), layers.GlobalAveragePooling1D(), layers.Dense(1)], name="net"
     )
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", jit_compile=True)  # for each length at once
     with caplog.at_level(logging.WARNING, "gradtape"):
         for length in range(2, 8):
             model.train_on_batch(np.ones((2, length, 4), "float32"), Y)

@@ -132,9 +132,9 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """The structure it returns, with `TensorSpec`s for tensors; None if only a call can tell."""
-        if self._is_open:
-            return None if self._sampled is None else self._sampled.outputs
-        return None if self._program is None else self._program.outputs
+        if self._is_open and self._sampled is not None:
+            return self._sampled.outputs
+        return self._programs[0].outputs if self._programs else None
 
     @property
     def _is_open(self) -> bool:
