@@ -948,3 +948,20 @@ def test_recompute_grad_of_any_order_and_its_jacobian():
     for g in (tf.recompute_grad(f), f):
         for actual, e in zip(tf.nest.flatten(tf.function(derivatives(g))(x)), expected, strict=True):
             np.testing.assert_allclose(actual, e, rtol=1e-5, atol=1e-6)
+
+
+def test_elements_gathered_from_a_tensor_array_have_a_dense_gradient():
+    @tf.function
+    def gathered(xs):
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            rows = tf.TensorArray(tf.float32, size=3).unstack(xs).gather([0, 1, 1])
+        return tape.gradient(rows, xs)
+
+    xs = tf.ones((3, 2))
+    with tf.GradientTape() as tape:
+        tape.watch(xs)
+        rows = tf.function(lambda xs: tf.TensorArray(tf.float32, size=3).unstack(xs).gather([0, 1, 1]))(xs)
+    for gradient in (gathered(xs), tape.gradient(rows, xs)):
+        assert type(gradient) is tf.Tensor
+        assert gradient.numpy().tolist() == [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]

@@ -328,8 +328,9 @@ class TensorArray:
         array([2., 2.], dtype=float32)
         """
         self._used = True
-        if self._whole is not None:
-            return gather(self._whole, indices)
+        if self._whole is not None:  # along an axis that is not the first, so that the gradient is dense
+            rows = gather(expand_dims(self._whole, 0), indices, axis=1)
+            return reshape(rows, rows._array.shape[1:])
         places = static_shape("TensorArray.gather", indices)
         return self._stacked([self._at(self._place("reading", i)) for i in places])
 
