@@ -105,7 +105,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     trail = Trail(evidence)
     history = history_of(tape)
     events = {} if history is None else {k: e for e in history.witness.events for k in e.outputs}
-    likes = infer(tape, events)
+    likes = infer(tape.watched_variables(), evidence.records, events)
     given = nest.flatten([] if target is None else target)
     by = None if sources is None else nest.flatten(sources)
     named = {original(thing)._key: thing for thing in (*tape.watched_variables(), *(by or ()), *given)}
@@ -113,7 +113,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     targets = [original(t) for t in given]
     for thing in map(original, named.values()):
         likes.setdefault(thing._key, (thing._array.dtype, thing._array.shape))
-    shown = _events(evidence, trail, targets, by)
+    shown = shown_events(evidence, trail, targets, by)
     trial = try_sweep(evidence, targets or _last(evidence, likes))
     ends = {t._key for t in targets}
     picture = _boxes(shown, trail, likes, names, ends, trial)
@@ -136,7 +136,9 @@ def _last(evidence: Evidence, likes: dict[int, Any]) -> list[Any]:
     return [tensor]
 
 
-def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: list[Any] | None) -> list[Event]:
+def shown_events(
+    evidence: Evidence, trail: Trail, targets: list[Any], sources: list[Any] | None
+) -> list[Event]:
     """The operations to show, in the order they happened."""
     if targets:
         found = _leading_to([t._key for t in targets], trail)
@@ -257,10 +259,11 @@ def _source(key: int, likes: dict[int, Any], names: dict[int, str], trail: Trail
 # Folding
 
 
-def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int]]:
+def fold(marks: list[Any], offsets: list[list[int]] | None = None) -> list[tuple[int, int, int]]:
     """Find stretches of operations that repeat three times or more: start, length, and count of each.
 
-    Two operations are alike if their marks are, and if their inputs lie equally far back, or are the same.
+    Two operations are alike if their marks are, and, where offsets are given, if their inputs lie
+    equally far back, or are the same.
     """
     folds = []
     start, n = 0, len(marks)
@@ -278,7 +281,7 @@ def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int
     return folds
 
 
-def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int) -> int:
+def _repeats(marks: list[Any], offsets: list[list[int]] | None, start: int, period: int) -> int:
     n, count = len(marks), 1
     while start + (count + 1) * period <= n:
         first = start + period if count > 1 else start  # the first stretch may begin from elsewhere
@@ -286,7 +289,9 @@ def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int
         for j in range(period):
             if marks[here + j] != marks[first + j]:
                 return count
-            if count > 1 and _uses(offsets, here + j, period + j) != _uses(offsets, first + j, period + j):
+            if offsets is None or count == 1:
+                continue
+            if _uses(offsets, here + j, period + j) != _uses(offsets, first + j, period + j):
                 return count
         count += 1
     return count
