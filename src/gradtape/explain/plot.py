@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass, field
 from html import escape
@@ -27,6 +28,8 @@ from .summary import infer
 
 _HEIGHT = 36.0
 _TOP = 54.0
+_LINE = 14.0  # height of a line of the legend
+_SMALL = 6.2  # width of a character in it
 _MARGIN = 24.0
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _STYLE = """
@@ -62,7 +65,7 @@ class Box:
     @property
     def width(self) -> float:
         """The width that the text needs."""
-        return max(7.4 * len(self.text), 6.2 * len(self.below)) + 18
+        return max(7.4 * len(self.text), _SMALL * len(self.below)) + 18
 
 
 @dataclass(slots=True)
@@ -315,13 +318,19 @@ def draw(picture: Picture) -> str:
     right = max((spot.x + spot.width / 2 for spot in spots), default=0.0)
     bottom = max((spot.y for spot in spots), default=0.0)
     right += 30 if picture.groups else 0  # for how often
-    width, height = max(right + 2 * _MARGIN, 420), bottom + _HEIGHT + _TOP + _MARGIN
+    width = max(right + 2 * _MARGIN, 420)
+    legend = textwrap.wrap(_legend(picture), int((width - 2 * _MARGIN) / _SMALL))
+    top = _TOP + _LINE * max(0, len(legend) - 1)
+    height = bottom + _HEIGHT + top + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}"><style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>',
         f'<text class="head" x="{_MARGIN}" y="22">{escape(picture.head)}</text>',
-        f'<text class="head small" x="{_MARGIN}" y="38">{escape(_legend(picture))}</text>',
-        f'<g transform="translate({_MARGIN} {_TOP})">',
+        *[
+            f'<text class="head small" x="{_MARGIN}" y="{38 + _LINE * i:.0f}">{escape(line)}</text>'
+            for i, line in enumerate(legend)
+        ],
+        f'<g transform="translate({_MARGIN} {top:.0f})">',
     ]
     parts += [_group(members, times, spots, picture) for members, times in picture.groups]
     low, high = _range(picture)
