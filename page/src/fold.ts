@@ -75,26 +75,25 @@ export class Folding {
     return shared[0] ?? -1;
   }
 
-  /** Open groups, the outermost and smallest first, as long as the screen is not full. */
+  /** Open groups, one level after the other, as long as the screen is not full. */
   private openSome(): void {
     const children = new Map<number, number>();
     const count = (parent: number) => children.set(parent, (children.get(parent) ?? 0) + 1);
     this.home.forEach(count);
     this.parents.forEach(count);
+    const many = (group: number) => this.tape.groups[group]!.kind === "repeat" && this.sizes[group]! > ENOUGH;
     let shown = children.get(-1) ?? 0;
-    const waiting = this.tape.groups.map((_, i) => i).sort((a, b) => this.sizes[a]! - this.sizes[b]!);
-    for (let changed = true; changed; ) {
-      changed = false;
-      for (const group of waiting) {
-        const parent = this.parents[group]!;
-        const more = (children.get(group) ?? 0) - 1;
-        if (this.open.has(group) || (parent >= 0 && !this.open.has(parent)) || shown + more > ENOUGH) continue;
-        if (this.tape.groups[group]!.kind === "repeat" && this.sizes[group]! > ENOUGH) continue;
-        this.open.add(group);
-        shown += more;
-        changed = true;
-      }
+    for (let level = this.inside([-1]); level.length; level = this.inside(level)) {
+      level = level.filter((group) => !many(group));
+      for (const group of level) shown += (children.get(group) ?? 0) - 1;
+      if (shown > ENOUGH) return;
+      for (const group of level) this.open.add(group);
     }
+  }
+
+  private inside(groups: number[]): number[] {
+    const around = new Set(groups);
+    return this.parents.flatMap((parent, group) => (around.has(parent) ? [group] : []));
   }
 
   /** Open all groups around a node. */

@@ -137,8 +137,8 @@ export class GraphView {
     const button = svg(
       "g",
       { class: "cluster-title", tabindex: 0, role: "button", "aria-label": `close ${label}`, click: close, keydown: onEnter(close) },
-      svg("rect", { x: x + 4, y: y + 2, width: 7 * Math.min(label.length, 40) + 26, height: 17, rx: 4 }),
-      svg("text", { x: x + 10, y: y + 15 }, `▾ ${shortened(label, 40)}`),
+      svg("rect", { x: x + 10, y: y - 9, width: 7 * Math.min(label.length, 40) + 26, height: 17, rx: 4 }),
+      svg("text", { x: x + 16, y: y + 4 }, `▾ ${shortened(label, 40)}`),
     );
     return svg(
       "g",
@@ -270,6 +270,13 @@ export class GraphView {
     const inside =
       x - w > area.scrollLeft && x + w < area.scrollLeft + area.clientWidth && y - h > area.scrollTop && y + h < area.scrollTop + area.clientHeight;
     if (!inside) area.scrollTo({ left: x - area.clientWidth / 2, top: y - area.clientHeight / 2 });
+  }
+
+  /** Scroll to where the computation begins. */
+  scrollToTop(): void {
+    const first = [...this.visible.boxes.values()].find((box) => box.node < 0 || this.tape.nodes[box.node]!.op);
+    const spot = first && this.placed.get(first.id);
+    if (spot) this.area.scrollTo({ left: spot.x * this.zoom - this.area.clientWidth / 2, top: spot.y * this.zoom - 180 });
   }
 
   focusOn(node: number): void {

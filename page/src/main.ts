@@ -95,6 +95,7 @@ function choose(number: number): void {
   }
   graph.draw(look);
   graph.fit();
+  graph.scrollToTop();
   code.begin();
   show();
 }

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from . import programs
-from .browser import browser, session_browser  # noqa: F401  (fixtures)
+from . import page_programs as programs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PROGRAMS = ("network", "used_twice", "second_order", "roots", "compiled", "hostile")
@@ -25,7 +24,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def seen(browser, pages):  # noqa: F811
+def seen(browser, pages):
     """A function that opens the page of a program."""
     return lambda name, **screen: browser.open(pages[name][0], **screen)
 
@@ -185,7 +184,7 @@ def test_a_compiled_function_is_opened(seen):
 
 def test_texts_are_texts(seen):
     page = seen("hostile")
-    assert page.run("document.title").startswith("programs.py")
+    assert page.run("document.title").startswith("page_programs.py")
     assert page.run("document.querySelectorAll('img').length") == 0
     assert (
         page.run("performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:')).length")
@@ -309,7 +308,7 @@ for _ in range(12):
 """
 
 
-def test_every_tape_of_a_program(browser, tmp_path):  # noqa: F811
+def test_every_tape_of_a_program(browser, tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
     command = [sys.executable, "-m", "gradtape", "run", "--view", "--out", "train.html", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -4,11 +4,7 @@ import shutil
 
 import pytest
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs the extra `browser`")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("needs Debian's chromium and chromium-driver", allow_module_level=True)
-
 OPTIONS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--force-device-scale-factor=1",
@@ -19,6 +15,10 @@ class Browser:
     """The browser of all tests; each looks at pages of its own."""
 
     def __init__(self, folder):
+        webdriver = pytest.importorskip("selenium.webdriver", reason="needs the extra `browser`")
+        if CHROMIUM is None or DRIVER is None:
+            pytest.skip("needs Debian's chromium and chromium-driver")
+        self.webdriver = webdriver
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
         for option in (*OPTIONS, f"--user-data-dir={folder}"):
@@ -56,11 +56,10 @@ class Browser:
 
     def press(self, key, times=1):
         """Press a key, such as "Right", wherever the focus is."""
-        code = getattr(
-            webdriver.Keys, {"Right": "ARROW_RIGHT", "Left": "ARROW_LEFT"}.get(key, key.upper()), key
-        )
+        arrows = {"Right": "ARROW_RIGHT", "Left": "ARROW_LEFT"}
+        code = getattr(self.webdriver.Keys, arrows.get(key, key.upper()), key)
         for _ in range(times):
-            webdriver.ActionChains(self.driver).send_keys(code).perform()
+            self.webdriver.ActionChains(self.driver).send_keys(code).perform()
 
     def run(self, script):
         """The value of a piece of JavaScript."""
