@@ -10,6 +10,7 @@ from sys import getrefcount
 from typing import Any
 
 import jax
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core.errors import ResourceExhaustedError
 from ..core.tensor import Tensor, array_of, device_of
@@ -34,6 +35,7 @@ from .function_graph import Code, FunctionGraph
 from .fusion import planned
 from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
+from .spmd import mesh_of, placed
 
 # Runs the program on arrays. A snapshot has arrays of variables, by key, to use instead of what they hold now.
 Execute = Callable[..., Any]
@@ -43,13 +45,31 @@ _IN_PLACE = (
 )  # elements: smaller variables of a program that may lack memory are copied, to survive a failure
 
 
-def jit(code: Code, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _on_mesh(compiled: Callable[..., Any], mesh: Any) -> Callable[..., Any]:
+    """A compiled function that puts arguments from elsewhere on the devices of its mesh."""
+    devices = frozenset(mesh.devices.flat)
+    return lambda *arguments: compiled(*jax.tree.map(lambda a: placed(a, mesh, devices), arguments))
+
+
+def jit(
+    code: Code, function: Callable[..., Any], written: bool = False, **options: Any
+) -> Callable[..., Any]:
     """Compile a function; where it calls Python, it raises what that raises, and says so if memory is lacking.
+
+    `written` says whether it returns the values of variables, and then its results.
 
     (JAX gives an array at once, before XLA has computed it; reading one for which there was no memory ends the
     process.)
     """
-    compiled = jax.jit(function, **options)
+    mesh = mesh_of(code.jaxpr)
+    if mesh is not None and written:
+        same = NamedSharding(
+            mesh, PartitionSpec()
+        )  # else XLA may choose otherwise, and the next call compile anew
+        options["out_shardings"] = (same, None)
+    compiled: Callable[..., Any] = jax.jit(function, **options)
+    if mesh is not None:
+        compiled = _on_mesh(compiled, mesh)
     if not calls_python(code.jaxpr) and not is_large(code.jaxpr):
         return compiled
 
@@ -88,7 +108,9 @@ class Executable:
         self.constants, self.precision = code.constants, code.precision
         self.code, options = planned(code.jaxpr)
         donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
-        self.compiled = jit(code, self._compute, donate_argnums=donated, compiler_options=options)
+        self.compiled = jit(
+            code, self._compute, bool(self.written), donate_argnums=donated, compiler_options=options
+        )
         self.is_plain = self.precision is nullcontext and not (graph.random or self.constants)
         self.execute = self._executor(self.donated, self.written[len(self.donated) :])
         self.execute_fast = self._specialized()

@@ -1,4 +1,4 @@
-"""The public namespace `gradtape.distribute`: strategies, which say on which devices a step runs. One device, so far.
+"""The public namespace `gradtape.distribute`: strategies, which say on which devices a step runs.
 
 May import `data` and the rooms above it.
 """
@@ -8,12 +8,12 @@ from . import experimental
 from .distributed_input import (
     DistributedDataset,
     DistributedIterator,
-    DistributedValues,
     InputContext,
     InputOptions,
     InputReplicationMode,
     RunOptions,
 )
+from .per_replica import DistributedValues
 from .reductions import (
     CrossDeviceOps,
     HierarchicalCopyAllReduce,

@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from ..core.errors import UnimplementedError
 from ..core.scopes import device
 from ..engine.devices import list_logical_devices
+from .meshes import mesh_of_devices
+from .mirrored import MirroredExtended
 from .reductions import CrossDeviceOps
 from .strategy import Strategy, StrategyExtended
 
@@ -33,20 +35,35 @@ def _full_name(given: Any) -> str:
     return f"/job:localhost/replica:0/task:0/device:{match[1].upper()}:{match[2] or 0}"
 
 
-def _one_device(kind: str, devices: Any) -> str:
-    """The one device of a list of names; by default of all accelerators, or else the CPU."""
+def _names(kind: str, devices: Any) -> list[str]:
+    """The devices of a list of names, in full; by default all accelerators, or else the CPUs.
+
+    Raises:
+        ValueError: if it is no such list, or names a device twice.
+    """
     if devices is None:
         accelerators = [d for d in list_logical_devices() if d.device_type != "CPU"]
         devices = [d.name for d in accelerators or list_logical_devices("CPU")]
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise ValueError(f"{kind}: devices must be a list of names, such as ['/cpu:0'], not {devices!r}")
     names = [_full_name(name) for name in devices] or [_full_name("/cpu:0")]
-    if len(names) > 1:
-        raise UnimplementedError(
-            f"{kind}: gradtape computes on one device, and these are {len(names)}; {_LATER}. "
-            f"With devices=[{devices[0]!r}] it runs with one replica"
-        )
-    return names[0]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{kind}: devices must be different ones, and these are {names}")
+    there = {d.name.rpartition("/device:")[2] for d in list_logical_devices()}
+    for name in names if len(names) > 1 else ():
+        if name.rpartition("/device:")[2] not in there:
+            raise ValueError(
+                f"{kind}: there is no device {name}: tf.config.list_logical_devices() shows {sorted(there)}. "
+                "tf.config.set_logical_device_configuration makes several CPUs of one"
+            )
+    return names
+
+
+def _extended(strategy: Strategy, names: list[str]) -> StrategyExtended:
+    """What a strategy does on one device, or on several."""
+    if len(names) == 1:
+        return StrategyExtended(strategy, names)
+    return MirroredExtended(strategy, names, lambda: mesh_of_devices(names), len(names))
 
 
 class OneDeviceStrategy(Strategy):
@@ -67,15 +84,14 @@ class OneDeviceStrategy(Strategy):
 
 
 class MirroredStrategy(Strategy):
-    """A strategy with a replica, and a copy of each variable, on each of several devices: one device, so far.
+    """A strategy with a replica, and a copy of each variable, on each of several devices of this machine.
 
     Args:
-        devices: their names; by default all accelerators, or else the CPU.
-        cross_device_ops: how values of several devices are combined.
+        devices: their names; by default all accelerators, or else the CPUs.
+        cross_device_ops: accepted; XLA combines values of several devices.
 
     Raises:
         ValueError: if a name is that of no device.
-        UnimplementedError: if there is more than one.
 
     >>> MirroredStrategy(["/cpu:0"]).num_replicas_in_sync
     1
@@ -88,7 +104,7 @@ class MirroredStrategy(Strategy):
             raise ValueError(
                 f"MirroredStrategy: cross_device_ops must be tf.distribute.CrossDeviceOps, not {cross_device_ops!r}"
             )
-        super().__init__(StrategyExtended(self, [_one_device("MirroredStrategy", devices)]))
+        super().__init__(_extended(self, _names("MirroredStrategy", devices)))
 
 
 class CommunicationImplementation(enum.Enum):
@@ -159,19 +175,18 @@ class MultiWorkerMirroredStrategy(Strategy):
                 "MultiWorkerMirroredStrategy: communication_options must be "
                 f"tf.distribute.experimental.CommunicationOptions, not {communication_options!r}"
             )
-        super().__init__(StrategyExtended(self, [_one_device("MultiWorkerMirroredStrategy", None)]))
+        super().__init__(_extended(self, _names("MultiWorkerMirroredStrategy", None)))
 
 
 class CentralStorageStrategy(Strategy):
-    """A strategy whose variables are in one place, and whose replicas are on several devices: one device, so far.
+    """A strategy with replicas on several devices. Variables are on each of them, as with MirroredStrategy.
 
     Args:
-        compute_devices: the names of the devices; by default all accelerators, or else the CPU.
-        parameter_device: the device that holds the variables.
+        compute_devices: the names of the devices; by default all accelerators, or else the CPUs.
+        parameter_device: accepted; no effect.
 
     Raises:
         ValueError: if a name is that of no device.
-        UnimplementedError: if there is more than one.
 
     >>> CentralStorageStrategy(["/cpu:0"]).num_replicas_in_sync
     1
@@ -182,7 +197,7 @@ class CentralStorageStrategy(Strategy):
     ) -> None:
         if parameter_device is not None:
             _full_name(parameter_device)
-        super().__init__(StrategyExtended(self, [_one_device("CentralStorageStrategy", compute_devices)]))
+        super().__init__(_extended(self, _names("CentralStorageStrategy", compute_devices)))
 
 
 class TPUStrategy(Strategy):

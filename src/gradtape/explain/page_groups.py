@@ -13,6 +13,7 @@ from .plot import fold
 
 Scope = tuple[str, str, int]  # kind, label, and the line of the call
 
+_FEW = 9  # operations that are not worth folding
 _MOST = 40  # members of a group, so that the layout of one takes no time
 
 
@@ -59,6 +60,8 @@ def _folded(members: list[Any], marks: list[Any]) -> list[Any]:
     found: list[Any] = []
     done = 0
     for start, period, count in fold(of):
+        if _count(members[start : start + period * count]) < _FEW:
+            continue
         found += members[done:start]
         done = start + period * count
         turns: list[Any] = members[start:done]
