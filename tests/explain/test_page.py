@@ -251,6 +251,30 @@ def test_ten_thousand_operations_fit(tmp_path):
     assert any("every" in note for note in data["notes"])
 
 
+def test_of_too_many_operations_the_first_and_the_last_are_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradtape.explain.page_data._OPERATIONS", 20)
+    x = tf.Variable(0.5)
+    with tf.GradientTape(persistent=True) as tape:
+        y = x
+        for _ in range(50):
+            y = tf.sin(y) + x
+    data = shown(tape, y, x, tmp_path)
+    assert len([one for one in data["nodes"] if one["op"]]) == 20
+    assert any("80 operations in the middle are left out" in note for note in data["notes"])
+    assert gradient_of(data, 0).astype(np.float32) == tape.gradient(y, x).numpy()
+
+
+def test_a_page_that_would_be_too_large_says_what_it_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradtape.explain.page._MOST", 8_000)
+    x = tf.Variable(RNG.normal(size=(30, 30)), dtype=tf.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.reduce_sum(tf.exp(tf.sin(x)))
+    page = tape.show(y, x, path=tmp_path / "tape.json")
+    assert len(page.json) < 20_000
+    assert any("Samples of elements were left out" in note for note in page.data["notes"])
+    assert '"heat":' not in page.json
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The file
 
@@ -300,4 +324,4 @@ def test_a_page_opens_in_the_browser(monkeypatch):
     with tf.GradientTape() as tape:
         y = x * x
     page = tape.show(y, x)
-    assert opened[0].startswith("file:///") and repr(page) == "<page of 1 tape, 1 operations>"
+    assert opened[0].startswith("file:///") and repr(page) == "<page of 1 tape, 1 operation>"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html as html_module
 import json
+import linecache
+import os
 import sys
 import tempfile
 import webbrowser
@@ -22,10 +24,15 @@ from ..core.tensor import Tensor
 from ..core.user_code import user_frame
 from ..core.variable import Variable
 from .evidence import Evidence, name_in
-from .page_data import Collector, Data, source_files
+from .page_data import Collector, Data
 
 VERSION = 1  # of the data
 _MOST = 4_500_000  # bytes of data: the file stays under 5 MB
+# What is left out of a file that would be larger, one after the other: its name, and the parts of pictures.
+_TOO_MUCH = {
+    "Samples of elements": ("values", "heat", "histogram", "text"),
+    "The smallest, largest and mean elements": ("low", "high", "mean"),
+}
 
 
 class Page:
@@ -67,7 +74,7 @@ class Page:
     def __repr__(self) -> str:
         tapes = self.data["tapes"]
         count = sum(bool(node["op"]) for tape in tapes for node in tape["nodes"])
-        return f"<page of {len(tapes)} tape{'s' * (len(tapes) != 1)}, {count} operations>"
+        return f"<page of {len(tapes)} tape{'s' * (len(tapes) != 1)}, {count} operation{'s' * (count != 1)}>"
 
 
 def open_file(path: Path) -> None:
@@ -112,15 +119,16 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
         "version": VERSION,
         "gradtape": sys.modules["gradtape"].__version__,
         "title": Path(next(iter(files), "tape")).name,
-        "files": source_files(files),
+        "files": _source_files(files),
         "types": _share_types([tape for tape, _ in tapes], list(files)),
         "tapes": [tape for tape, _ in tapes],
         "notes": notes,
     }
-    if _size(data) > _MOST:
-        notes.append("Samples of elements were left out, because the file would be too large with them.")
-        for tape in data["tapes"]:
-            _without_elements(tape, data["types"])
+    for words, parts in _TOO_MUCH.items():
+        if _size(data) > _MOST:
+            notes.append(f"{words} were left out, because the file would be too large with them.")
+            for tape in data["tapes"]:
+                _leave_out(parts, tape, data["types"])
     left_out = 0
     while len(data["tapes"]) > 1 and _size(data) > _MOST:
         keep = max(1, len(data["tapes"]) // 2)
@@ -131,6 +139,20 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
             f"The last {left_out} tapes were left out, because the file would be too large with them."
         )
     return data
+
+
+def _source_files(files: dict[str, set[int]]) -> list[Data]:
+    """The program's files, as far as lines of them are shown: a large file by the lines around those."""
+    found = []
+    for file, lines in files.items():
+        text = [line.rstrip("\n") for line in linecache.getlines(file)]
+        first = 1
+        if len(text) > 1500:
+            first, last = max(1, min(lines) - 100), max(lines) + 100
+            text = text[first - 1 : min(last, first + 1499)]
+        path = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
+        found.append({"file": file, "path": path, "first": first, "lines": text})
+    return found
 
 
 def _size(data: Data) -> int:
@@ -162,10 +184,11 @@ def _share_types(tapes: list[Data], files: list[str]) -> list[Any]:
     return [[dtype, list(shape)] for dtype, shape in types]
 
 
-def _without_elements(tape: Data, types: list[Any]) -> None:
+def _leave_out(parts: tuple[str, ...], tape: Data, types: list[Any]) -> None:
+    """Leave parts out of the pictures of a tape's values, but not of scalars."""
     for picture in _pictures(tape):
         if any(n != 1 for n in types[picture["type"]][1]):
-            for part in ("values", "heat", "histogram", "text"):
+            for part in parts:
                 picture.pop(part, None)
 
 

@@ -6,8 +6,6 @@ side, and changes nothing.
 
 from __future__ import annotations
 
-import linecache
-import os
 from collections import Counter
 from types import FrameType
 from typing import Any
@@ -27,7 +25,7 @@ from .layers import kind_of
 from .not_finite import bad, describe
 from .observed_sweep import Trial, probe, size_of
 from .origins import Event, Origin
-from .page_groups import Group, Scope, grouped
+from .page_groups import Group, grouped, scopes_of
 from .plot import shown_events
 from .reasons import Reason, facts_of, public_name
 from .replay import inputs_of, kept_values, replay
@@ -37,6 +35,7 @@ from .summary import infer
 from .value_picture import Picture, picture_of
 
 _DETAILED = 600  # operations whose elements are shown; of more, the statistics
+_OPERATIONS = 12_000  # that a page shows; of more, the first and the last
 _JACOBIAN = 4096  # elements of a Jacobian that is shown
 _INSIDE = 400  # operations of a compiled function that are listed
 
@@ -76,6 +75,10 @@ class Collector:
         events = shown_events(evidence, self.trail, self.targets, None)
         # What has nothing to do with the sources is a constant, however it was computed.
         self.events = [event for event in events if self.reached.intersection(event.inputs)] or events
+        self.left_out = max(0, len(self.events) - _OPERATIONS)
+        if self.left_out:
+            half = _OPERATIONS // 2
+            self.events = self.events[:half] + self.events[-half:]
         seen = {} if self.history is None else {k: e for e in self.history.witness.events for k in e.outputs}
         self.likes = infer(variables, evidence.records, seen)
         self.pictures: dict[int, Picture] = (self.history and self.history.witness.pictures) or {}
@@ -353,7 +356,7 @@ class Collector:
     def _groups(self) -> list[Data]:
         """The tree of groups, as a list in which each names its parent; nodes name their group."""
         numbers = [i for i, node in enumerate(self.nodes) if node["op"]]
-        paths = [_scopes(event) for event in self.events]
+        paths = [scopes_of(event) for event in self.events]
         groups: list[Data] = []
 
         def note(members: list[Any], parent: int) -> None:
@@ -378,6 +381,10 @@ class Collector:
             notes.append(
                 f"Elements are shown for every {self._every}th of the {len(self.events):,} operations; of the others, "
                 "the smallest, largest and mean element."
+            )
+        if self.left_out:
+            notes.append(
+                f"{self.left_out:,} operations in the middle are left out. The gradients are those of the whole."
             )
         unknown = sum("unknown" in (out.get("value") or {}) for node in self.nodes for out in node["outs"])
         if unknown:
@@ -450,22 +457,6 @@ def _rounded(matrix: Any) -> list[Any]:
     return [number(x, 9) for x in matrix.ravel().tolist()]
 
 
-def _scopes(event: Event) -> tuple[Scope, ...]:
-    """The layers, or the calls of functions, that an operation ran in."""
-    scopes: list[Scope] = []
-    if event.sweep:
-        scopes.append(("sweep", event.sweep, 0))
-    if event.where is None:
-        return tuple(scopes)
-    if event.where.layer:
-        path, _, kind = event.where.layer.partition(" (")
-        *outer, last = path.split("/")
-        scopes += [("layer", label, 0) for label in (*outer, f"{last} ({kind}" if kind else last)]
-    else:
-        scopes += [("function", name, line) for name, line in event.where.calls]
-    return tuple(scopes)
-
-
 def _likeness(node: Data) -> Any:
     value = node["outs"][0].get("value") or {}
     return kind_of(node.get("layer", "")), node["op"], tuple(value.get("shape", ())), len(node["inputs"])
@@ -492,17 +483,3 @@ def _inside(plan: Any) -> Data:
     if len(operations) > _INSIDE:
         note += f" The first {_INSIDE} of {len(operations)} are listed."
     return {"name": plan.name, "operations": listed, "note": note}
-
-
-def source_files(files: dict[str, set[int]]) -> list[Data]:
-    """The program's files, as far as lines of them are shown: a large file by the lines around those."""
-    found = []
-    for file, lines in files.items():
-        text = [line.rstrip("\n") for line in linecache.getlines(file)]
-        first = 1
-        if len(text) > 1500:
-            first, last = max(1, min(lines) - 100), max(lines) + 100
-            text = text[first - 1 : min(last, first + 1499)]
-        path = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
-        found.append({"file": file, "path": path, "first": first, "lines": text})
-    return found

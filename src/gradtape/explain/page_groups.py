@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from .origins import Event
 from .plot import fold
 
 Scope = tuple[str, str, int]  # kind, label, and the line of the call
@@ -105,3 +106,19 @@ def _label(members: list[Any]) -> str:
 
 def _count(members: list[Any]) -> int:
     return sum(len(one.operations) if isinstance(one, Group) else 1 for one in members)
+
+
+def scopes_of(event: Event) -> tuple[Scope, ...]:
+    """The layers, or the calls of functions, that an operation ran in."""
+    scopes: list[Scope] = []
+    if event.sweep:
+        scopes.append(("sweep", event.sweep, 0))
+    if event.where is None:
+        return tuple(scopes)
+    if event.where.layer:
+        path, _, kind = event.where.layer.partition(" (")
+        *outer, last = path.split("/")
+        scopes += [("layer", label, 0) for label in (*outer, f"{last} ({kind}" if kind else last)]
+    else:
+        scopes += [("function", name, line) for name, line in event.where.calls]
+    return tuple(scopes)
