@@ -44,6 +44,7 @@ def test_all_tapes_of_a_script_and_the_recording_again(tmp_path):
     labels = [tape["label"] for tape in data["tapes"]]
     assert labels == [*[f"tape {i}" for i in (*range(1, 11), 20, 40)], "inner 1", "outer 1"]
     assert any("14 of the 47" in note for note in data["notes"])
+    assert any("into one program" in note for note in data["notes"])
     gradients = [
         tape["nodes"][tape["sources"][0]["node"]]["outs"][0]["gradient"]["values"][0]
         for tape in data["tapes"]

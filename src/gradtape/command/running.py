@@ -62,11 +62,11 @@ def run(program: list[str], options: argparse.Namespace) -> int:
         error = raised
         _show(error)
     report = session.report(error) if hasattr(session, "report") else None
-    _tell(error, report, as_json=options.json)
     if report is not None and report.page is not None:
         from .looking import deliver
 
         deliver(report.page, options.out)
+    _tell(error, report, as_json=options.json)
     if isinstance(error, KeyboardInterrupt):
         sys.excepthook = lambda *_: None  # it has been shown
     if isinstance(error, (SystemExit, KeyboardInterrupt)):

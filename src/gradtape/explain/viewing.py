@@ -5,6 +5,7 @@ Of a loop, the first ten answers are noted, then the 20th, the 40th and so on, a
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -45,6 +46,11 @@ class Viewer(Observer):
         count = self._asked.total()
         if count > len(self._noted):
             notes.append(f"{len(self._noted)} of the {count:,} answers of tapes are shown.")
+        if "gradtape.compiled.function" in sys.modules:
+            notes.append(
+                "Under --view each @tf.function runs operation by operation, so that its values can be shown. Without "
+                "it, XLA compiles all that one call computes, gradients and updates inside included, into one program."
+            )
         return Page(document(self._noted, notes))
 
     def _on_sweep(self, tape: GradientTape, seeds: dict[int, Any], records: list[Any]) -> None:
