@@ -42,6 +42,11 @@ test-page: $(VENV)/.installed-dev $(VENV)/.installed-browser page/node_modules/.
 	cmp build/page.html src/gradtape/explain/page.html
 	$(VENV)/bin/pytest -n 0 tests/page
 
+docs: .venv-docs/.installed-docs ## build the site in site/: guides, tutorials, API reference; and check its links
+	.venv-docs/bin/python docs/make_site.py
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	.venv-docs/bin/python docs/check_links.py site
+
 # The programs are compiled without XLA's optimizations, in half the time: what is tested is the trace and its gradients. `make test`
 # compiles as users do.
 fuzz: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
@@ -80,6 +85,10 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
+.venv-docs/.installed-docs: pyproject.toml constraints.txt | .venv-docs/.made
+	.venv-docs/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 # torch goes in by itself, so that no other package has a say in which of its builds is chosen.
 .venv-bench/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
 	$*/bin/python $(PIP_INSTALL) torch==2.13.0
@@ -102,7 +111,7 @@ KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplot
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)
 	@touch $@
 
-$(VENV)/.made .venv-bench/.made .venv-keras/.made:
+$(VENV)/.made .venv-bench/.made .venv-docs/.made .venv-keras/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }

@@ -138,9 +138,12 @@ def test_boxes_do_not_overlap_and_lines_lead_down():
 
 
 def test_the_header_stays_in_the_frame(tmp_path):
-    x = tf.Variable([0.0, 1e-9])
-    with tf.GradientTape() as tape:
-        y = tf.reduce_sum(tf.stop_gradient(x) * tf.sqrt(x) * tf.nn.relu(-x))
+    x = tf.Variable([0.0, 1.0])
+    with tf.debugging.trace_origins(), tf.GradientTape() as tape:
+        y = tf.stop_gradient(x) * tf.sqrt(x)
+        for _ in range(4):
+            y = tf.nn.relu(-y)
+        y = tf.reduce_sum(y)
     tape.plot(tmp_path / "tape.svg", y, x)
     picture = (tmp_path / "tape.svg").read_text()
     width = float(re.search(r'width="(\d+)"', picture)[1])

@@ -243,7 +243,8 @@ class Collector:
 
     def _sweep(self) -> tuple[Trial, list[Data], dict[int, Any]]:
         """Run the sweep on the side; returns the norms, the steps, and all gradients by key."""
-        trial, marks, steps = Trial(), Marks(self.seeds), []
+        trial, marks = Trial(), Marks(self.seeds)
+        steps: list[Data] = []
         shared = {
             k for k, count in Counter(k for r in self.evidence.records for k in r[2]).items() if count > 1
         }
