@@ -273,7 +273,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -297,7 +297,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -338,6 +338,15 @@ class Function(Generic[P, R]):
         from .autograph.conversion import called
 
         return function.converted(called) if isinstance(function, _Method) else called(function)
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in a trace; under a tape if it calls `tf.gradients`."""
+        from .graph_tape import GraphTape
+
+        if GraphTape not in self._specialized:
+            return self._converted(*args, **kwargs)
+        with GraphTape():
+            return self._converted(*args, **kwargs)
 
     def _warn_of_retracing(self, arguments: Arguments) -> None:
         """Warn, once, if the function is traced again and again; name the argument that changes."""
