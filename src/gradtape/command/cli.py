@@ -41,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(check(options.paths, as_json=options.json))
     if not program or program in (["-m"], ["-c"]):
         run_parser.error("name a script, a notebook, -m module or -c code to run")
+    if options.processes is not None or options.hosts is not None:
+        from .launching import launch
+
+        sys.exit(launch(given, program, options, run_parser.error))
     from .running import run
 
     sys.exit(run(program, options))
@@ -55,6 +59,8 @@ def split_program(given: list[str]) -> tuple[list[str], list[str]]:
     for i, word in enumerate(given[1:], start=1):
         if word == "--":
             return given[:i], given[i + 1 :]
+        if given[i - 1] in ("--processes", "--hosts"):
+            continue
         if not word.startswith("-") or word in ("-m", "-c"):
             return given[:i], given[i:]
     return given, []
@@ -86,6 +92,18 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     run.add_argument(
         "--json", action="store_true", help="end with a line of JSON on stderr: exit code, error, report"
     )
+    run.add_argument(
+        "--processes",
+        type=int,
+        metavar="N",
+        help="start N processes of a cluster on this machine (tf.distribute.MultiWorkerMirroredStrategy)",
+    )
+    run.add_argument(
+        "--hosts",
+        metavar="HOST[:PORT],...",
+        help="print the command for each machine of a cluster, with N processes on each",
+    )
+    run.add_argument("--ssh", action="store_true", help="with --hosts: run the commands over ssh")
     check = commands.add_parser(
         "check",
         help="list the names a script uses that gradtape does not have",
