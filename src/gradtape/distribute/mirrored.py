@@ -101,7 +101,15 @@ class MirroredExtended(StrategyExtended):
 
         if isinstance(fn, Function):
             fn = fn.python_function
+        args, kwargs = nest.map_structure(self._of_all_processes, (args, kwargs))
         return run_in_threads(self._strategy, fn, args, kwargs)
+
+    def _of_all_processes(self, value: Any) -> Any:
+        """Values of which this process has those of all replicas."""
+        if not isinstance(value, PerReplica) or len(value.values) == self._count:
+            return value
+        rows = self._across_processes(lambda rows: rows, array_of(value.stacked))
+        return PerReplica([rows[i] for i in range(self._count)])
 
     def _compiled(self, fn: Callable[..., Any]) -> Any:
         """The compiled function that runs `fn` in every replica; its own from call to call."""
@@ -182,10 +190,11 @@ class MirroredExtended(StrategyExtended):
         from jax.sharding import NamedSharding, PartitionSpec
 
         from ..compiled.buffers import from_device
+        from ..compiled.spmd import between_processes
 
         same = NamedSharding(self._mesh, PartitionSpec())
-        with jax.enable_x64(True):
-            return from_device(jax.jit(function, out_shardings=same)(array))
+        with jax.enable_x64(True), between_processes():
+            return from_device(jax.block_until_ready(jax.jit(function, out_shardings=same)(array)))
 
     def _along_axis(self, op: ReduceOp, value: Any, axis: Axes) -> Any:
         """The sum over all rows of all replicas; for the mean, divided by how many there are, as TensorFlow does."""
@@ -268,11 +277,11 @@ class MirroredExtended(StrategyExtended):
             tensors = [convert_to_tensor(v) for v in values]
         except (TypeError, ValueError):
             return PerReplica(values)
-        first = array_of(tensors[0])
-        if first.dtype.kind == "O" or any(
-            array_of(t).shape != first.shape or array_of(t).dtype != first.dtype for t in tensors
-        ):
+        if not _are_alike(tensors):
             return PerReplica(tensors)
+        if len(tensors) > len(self._devices):  # of all processes: each has them all
+            own = self._first_replica()
+            tensors = tensors[own : own + len(self._devices)]
         return self._stack([t._array for t in tensors])
 
     def _stack(self, arrays: Sequence[Any]) -> PerReplica:
@@ -283,14 +292,15 @@ class MirroredExtended(StrategyExtended):
 
     def rows_divide_by(self) -> int:
         """The number of replicas among which a batch of a distributed dataset is divided."""
-        return len(self._devices)
+        return self._count
 
     def divided(self, value: Any, rows: int) -> PerReplica:
         """A part of a batch, of so many rows, divided among the replicas."""
         count = self.rows_divide_by()
         if rows % count == 0 and rows and type(value) is Tensor and value._array.dtype.kind != "O":
-            array = value._array
-            return self._stack(array.reshape(count, rows // count, *array.shape[1:]))
+            array = value._array.reshape(count, rows // count, *value._array.shape[1:])
+            own = self._first_replica()
+            return self._stack(array[own : own + len(self._devices)])
         parts = shares(rows, count)
         return PerReplica([value[at : at + n] for at, n in zip(starts(parts), parts, strict=True)])
 
@@ -339,6 +349,14 @@ def _identity(fn: Any) -> Any:
         with contextlib.suppress(ValueError):  # a cell that is still empty
             return fn.__code__, tuple(id(cell.cell_contents) for cell in fn.__closure__)
     return id(fn)
+
+
+def _are_alike(tensors: list[Tensor]) -> bool:
+    """Return whether tensors are numbers of one shape and dtype."""
+    first = array_of(tensors[0])
+    return first.dtype.kind != "O" and all(
+        array_of(t).shape == first.shape and array_of(t).dtype == first.dtype for t in tensors
+    )
 
 
 def _sum(tensors: list[Tensor]) -> Tensor:
