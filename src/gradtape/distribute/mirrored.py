@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import types
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
@@ -30,8 +29,6 @@ from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
 from .strategy import StrategyExtended
 
-_FUNCTIONS = 64  # functions that `run` was given outside of a @function, and that stay compiled
-
 
 class MirroredExtended(StrategyExtended):
     """Several replicas, each on a device of a mesh. A program that is traced is one for all devices.
@@ -49,7 +46,8 @@ class MirroredExtended(StrategyExtended):
         super().__init__(container_strategy, devices)
         self._make_mesh = mesh
         self._count = count
-        self._functions: OrderedDict[Any, Any] = OrderedDict()  # compiled, by what `run` was given
+        # The programs of @functions that `run` is given.
+        self._functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.cached_property
     def _mesh(self) -> Any:
@@ -82,13 +80,17 @@ class MirroredExtended(StrategyExtended):
             args: its arguments.
             kwargs: its arguments by name.
         """
+        from ..compiled.function import Function
+
         check_call("Strategy.run", "fn", fn, args, kwargs)
         check_across_replicas("Strategy.run", self._strategy)
         given = tuple(args), dict(kwargs or {})
         if local.here.trace is not None:
             return self._run_in_program(fn, *given)
         uneven = any(isinstance(leaf, PerReplica) and not leaf.is_stacked for leaf in nest.flatten(given))
-        return self._run_in_threads(fn, *given) if uneven else self._compiled(fn)(*given)
+        if uneven or not isinstance(fn, Function):  # plain Python runs anew in each call
+            return self._run_in_threads(fn, *given)
+        return self._compiled(fn)(*given)
 
     def _run_in_program(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         from ..compiled.autograph.conversion import called
@@ -112,24 +114,22 @@ class MirroredExtended(StrategyExtended):
         return PerReplica([rows[i] for i in range(self._count)])
 
     def _compiled(self, fn: Callable[..., Any]) -> Any:
-        """The compiled function that runs `fn` in every replica; its own from call to call."""
+        """The compiled program that runs a @function in every replica; the same from call to call."""
         from ..compiled.function import Function
 
-        key = _identity(fn)
-        found = self._functions.pop(key, None)
+        found = self._functions.get(fn)
         if found is None:
+            reference = ref(fn)
 
             def run(args: Any, kwargs: Any) -> Any:
+                fn: Any = reference()
                 if local.here.trace is None:  # it cannot be compiled, or is not to be
                     return self._run_in_threads(fn, args, kwargs)
                 return self._run_in_program(fn, args, kwargs)
 
             run.__name__ = getattr(fn, "__name__", "run")
-            found = fn, Function(run, autograph=False)
-        self._functions[key] = found
-        if len(self._functions) > _FUNCTIONS:
-            self._functions.popitem(last=False)
-        return found[1]
+            found = self._functions[fn] = Function(run, autograph=False)
+        return found
 
     def update(
         self,
@@ -277,7 +277,7 @@ class MirroredExtended(StrategyExtended):
             tensors = [convert_to_tensor(v) for v in values]
         except (TypeError, ValueError):
             return PerReplica(values)
-        if not _are_alike(tensors):
+        if local.here.tapes or not _are_alike(tensors):  # tapes know them one by one
             return PerReplica(tensors)
         if len(tensors) > len(self._devices):  # of all processes: each has them all
             own = self._first_replica()
@@ -332,23 +332,6 @@ class MirroredExtended(StrategyExtended):
         first = self._first_replica()
         made = [value_fn(ValueContext(first + i, self._count)) for i in range(len(self._devices))]
         return regroup(made, self.per_replica)
-
-
-def _identity(fn: Any) -> Any:
-    """A key that is equal for the same function: also for methods, and functions that are made anew in each turn."""
-    if isinstance(fn, functools.partial):
-        return _identity(fn.func), tuple(map(id, fn.args)), tuple((k, id(v)) for k, v in fn.keywords.items())
-    if isinstance(fn, types.MethodType):
-        return id(fn.__self__), _identity(fn.__func__)
-    if (
-        isinstance(fn, types.FunctionType)
-        and fn.__closure__
-        and not fn.__kwdefaults__
-        and not fn.__defaults__
-    ):
-        with contextlib.suppress(ValueError):  # a cell that is still empty
-            return fn.__code__, tuple(id(cell.cell_contents) for cell in fn.__closure__)
-    return id(fn)
 
 
 def _are_alike(tensors: list[Tensor]) -> bool:
