@@ -216,6 +216,7 @@ if TYPE_CHECKING:
         train,
         types,
     )
+    from .compiled.graph_tape import gradients, hessians
     from .core.replicas import VariableAggregation, VariableSynchronization
     from .data.optional import OptionalSpec
     from .files.encoding import make_ndarray, make_tensor_proto
@@ -342,11 +343,13 @@ __all__ = [
     "get_logger",
     "get_static_value",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
     "guarantee_const",
     "half",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
@@ -518,6 +521,8 @@ closed(
         "distribute": ".distribute",
         "experimental": ".experimental",
         "fingerprint": ".ops.strings.distance",
+        "gradients": ".compiled.graph_tape",
+        "hessians": ".compiled.graph_tape",
         "image": ".image",
         "initializers": ".initializers",
         "io": ".io",

@@ -50,6 +50,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         run_parser.error("--out names the file for --view")
     if not program or program in (["-m"], ["-c"]):
         run_parser.error("name a script, a notebook, -m module or -c code to run")
+    if options.processes is not None or options.hosts is not None:
+        from .launching import launch
+
+        sys.exit(launch(given, program, options, run_parser.error))
     from .running import run
 
     sys.exit(run(program, options))
@@ -62,7 +66,7 @@ def split_program(given: list[str]) -> tuple[list[str], list[str]]:
     (['run', '--nan'], ['train.py', '--json'])
     """
     for i, word in enumerate(given[1:], start=1):
-        if given[i - 1] == "--out":
+        if given[i - 1] in ("--out", "--processes", "--hosts"):
             continue
         if word == "--":
             return given[:i], given[i + 1 :]
@@ -105,6 +109,18 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     run.add_argument(
         "--json", action="store_true", help="end with a line of JSON on stderr: exit code, error, report"
     )
+    run.add_argument(
+        "--processes",
+        type=int,
+        metavar="N",
+        help="start N processes of a cluster on this machine (tf.distribute.MultiWorkerMirroredStrategy)",
+    )
+    run.add_argument(
+        "--hosts",
+        metavar="HOST[:PORT],...",
+        help="print the command for each machine of a cluster, with N processes on each",
+    )
+    run.add_argument("--ssh", action="store_true", help="with --hosts: run the commands over ssh")
     view = commands.add_parser(
         "view", help="open a page or a recording of tapes", description=_VIEW, allow_abbrev=False
     )

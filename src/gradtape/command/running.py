@@ -24,6 +24,7 @@ from typing import Any
 
 from .. import compat
 from ..core.settings import settings
+from .launching import end_with_the_command
 from .notebooks import Cell, NotANotebook, read_cells
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -51,6 +52,7 @@ def run(program: list[str], options: argparse.Namespace) -> int:
         SystemExit, KeyboardInterrupt: if the program ends by one, as without gradtape.
     """
     error: BaseException | None = None
+    end_with_the_command()
     session = _session(options)
     try:
         with session:

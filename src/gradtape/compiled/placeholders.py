@@ -19,10 +19,10 @@ from ..core.variable import Variable
 class Specialize(BaseException):
     """Raised by a function that asks which variable, or which text, an argument is: trace it for that one alone.
 
-    No `except Exception` of the user's catches it.
+    With `GraphTape`: trace it under such a tape. No `except Exception` of the user's catches it.
     """
 
-    def __init__(self, kind: type[Variable | Text]) -> None:
+    def __init__(self, kind: type[Any]) -> None:
         super().__init__(kind)
         self.kind = kind
 

@@ -6,7 +6,8 @@ have an axis in front for the devices; variables and all else from around are th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,9 @@ from .jaxprs import inner_code, split
 from .records import Tensors, record
 
 AXIS = "replica"  # the axis of a mesh along which replicas lie
+failures: list[
+    Callable[[Exception], Exception]
+] = []  # from JAX's error to one that names the process that is gone
 _SUM = VariableAggregation.SUM
 _MEAN = VariableAggregation.MEAN
 
@@ -216,6 +220,19 @@ def _dropped(tensor: Tensor, depth: int) -> Tensor:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Programs that contain such a part
+
+
+@contextlib.contextmanager
+def between_processes() -> Iterator[None]:
+    """A block that exchanges values with other processes: if one is gone, the error says which."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        for describe in failures:
+            found = describe(error)
+            if found is not error:
+                raise found from None
+        raise
 
 
 def mesh_of(jaxpr: Any) -> Any:

@@ -275,6 +275,41 @@ class Variable(Operators):
             f"{self._describe()} does not keep its initial value: keep it yourself, or read v.numpy()"
         )
 
+    class SaveSliceInfo:
+        """Which part of a larger variable this one is, for checkpoints of partitioned variables.
+
+        Args:
+            full_name, full_shape: of the larger variable.
+            var_offset: where the part begins, along each axis.
+            var_shape: the shape of the part.
+            save_slice_info_def, import_scope: accepted; there are no graphs that hold them.
+
+        >>> Variable.SaveSliceInfo("w", [4, 2], [0, 0], [2, 2]).spec
+        '4 2 0,2:0,2'
+        """
+
+        def __init__(
+            self,
+            full_name: str | None = None,
+            full_shape: Any = None,
+            var_offset: Any = None,
+            var_shape: Any = None,
+            save_slice_info_def: Any = None,
+            import_scope: Any = None,
+        ) -> None:
+            self.full_name = full_name
+            self.full_shape = full_shape
+            self.var_offset = var_offset
+            self.var_shape = var_shape
+            self.var_full_name = full_name if import_scope is None else f"{import_scope}/{full_name}"
+
+        @property
+        def spec(self) -> str:
+            """The larger shape, and for each axis the beginning and the length of the part."""
+            whole = " ".join(str(n) for n in self.full_shape)
+            ranges = ":".join(f"{begin},{size}" for begin, size in zip(self.var_offset, self.var_shape))
+            return f"{whole} {ranges}"
+
     def load(self, value: TensorLike, session: Any = None) -> None:
         """Assign a value; `session` is ignored.
 

@@ -4,7 +4,7 @@ May import `data` and the rooms above it.
 """
 
 from ..names.missing import closed
-from . import experimental
+from . import cluster_resolver, experimental
 from .distributed_input import (
     DistributedDataset,
     DistributedIterator,
@@ -60,6 +60,7 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

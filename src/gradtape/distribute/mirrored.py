@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import types
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
@@ -30,8 +29,6 @@ from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
 from .strategy import StrategyExtended
 
-_FUNCTIONS = 64  # functions that `run` was given outside of a @function, and that stay compiled
-
 
 class MirroredExtended(StrategyExtended):
     """Several replicas, each on a device of a mesh. A program that is traced is one for all devices.
@@ -49,7 +46,8 @@ class MirroredExtended(StrategyExtended):
         super().__init__(container_strategy, devices)
         self._make_mesh = mesh
         self._count = count
-        self._functions: OrderedDict[Any, Any] = OrderedDict()  # compiled, by what `run` was given
+        # The programs of @functions that `run` is given.
+        self._functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.cached_property
     def _mesh(self) -> Any:
@@ -82,13 +80,17 @@ class MirroredExtended(StrategyExtended):
             args: its arguments.
             kwargs: its arguments by name.
         """
+        from ..compiled.function import Function
+
         check_call("Strategy.run", "fn", fn, args, kwargs)
         check_across_replicas("Strategy.run", self._strategy)
         given = tuple(args), dict(kwargs or {})
         if local.here.trace is not None:
             return self._run_in_program(fn, *given)
         uneven = any(isinstance(leaf, PerReplica) and not leaf.is_stacked for leaf in nest.flatten(given))
-        return self._run_in_threads(fn, *given) if uneven else self._compiled(fn)(*given)
+        if uneven or not isinstance(fn, Function):  # plain Python runs anew in each call
+            return self._run_in_threads(fn, *given)
+        return self._compiled(fn)(*given)
 
     def _run_in_program(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         from ..compiled.autograph.conversion import called
@@ -101,27 +103,33 @@ class MirroredExtended(StrategyExtended):
 
         if isinstance(fn, Function):
             fn = fn.python_function
+        args, kwargs = nest.map_structure(self._of_all_processes, (args, kwargs))
         return run_in_threads(self._strategy, fn, args, kwargs)
 
+    def _of_all_processes(self, value: Any) -> Any:
+        """Values of which this process has those of all replicas."""
+        if not isinstance(value, PerReplica) or len(value.values) == self._count:
+            return value
+        rows = self._across_processes(lambda rows: rows, array_of(value.stacked))
+        return PerReplica([rows[i] for i in range(self._count)])
+
     def _compiled(self, fn: Callable[..., Any]) -> Any:
-        """The compiled function that runs `fn` in every replica; its own from call to call."""
+        """The compiled program that runs a @function in every replica; the same from call to call."""
         from ..compiled.function import Function
 
-        key = _identity(fn)
-        found = self._functions.pop(key, None)
+        found = self._functions.get(fn)
         if found is None:
+            reference = ref(fn)
 
             def run(args: Any, kwargs: Any) -> Any:
+                fn: Any = reference()
                 if local.here.trace is None:  # it cannot be compiled, or is not to be
                     return self._run_in_threads(fn, args, kwargs)
                 return self._run_in_program(fn, args, kwargs)
 
             run.__name__ = getattr(fn, "__name__", "run")
-            found = fn, Function(run, autograph=False)
-        self._functions[key] = found
-        if len(self._functions) > _FUNCTIONS:
-            self._functions.popitem(last=False)
-        return found[1]
+            found = self._functions[fn] = Function(run, autograph=False)
+        return found
 
     def update(
         self,
@@ -182,10 +190,11 @@ class MirroredExtended(StrategyExtended):
         from jax.sharding import NamedSharding, PartitionSpec
 
         from ..compiled.buffers import from_device
+        from ..compiled.spmd import between_processes
 
         same = NamedSharding(self._mesh, PartitionSpec())
-        with jax.enable_x64(True):
-            return from_device(jax.jit(function, out_shardings=same)(array))
+        with jax.enable_x64(True), between_processes():
+            return from_device(jax.block_until_ready(jax.jit(function, out_shardings=same)(array)))
 
     def _along_axis(self, op: ReduceOp, value: Any, axis: Axes) -> Any:
         """The sum over all rows of all replicas; for the mean, divided by how many there are, as TensorFlow does."""
@@ -268,11 +277,11 @@ class MirroredExtended(StrategyExtended):
             tensors = [convert_to_tensor(v) for v in values]
         except (TypeError, ValueError):
             return PerReplica(values)
-        first = array_of(tensors[0])
-        if first.dtype.kind == "O" or any(
-            array_of(t).shape != first.shape or array_of(t).dtype != first.dtype for t in tensors
-        ):
+        if local.here.tapes or not _are_alike(tensors):  # tapes know them one by one
             return PerReplica(tensors)
+        if len(tensors) > len(self._devices):  # of all processes: each has them all
+            own = self._first_replica()
+            tensors = tensors[own : own + len(self._devices)]
         return self._stack([t._array for t in tensors])
 
     def _stack(self, arrays: Sequence[Any]) -> PerReplica:
@@ -283,14 +292,15 @@ class MirroredExtended(StrategyExtended):
 
     def rows_divide_by(self) -> int:
         """The number of replicas among which a batch of a distributed dataset is divided."""
-        return len(self._devices)
+        return self._count
 
     def divided(self, value: Any, rows: int) -> PerReplica:
         """A part of a batch, of so many rows, divided among the replicas."""
         count = self.rows_divide_by()
         if rows % count == 0 and rows and type(value) is Tensor and value._array.dtype.kind != "O":
-            array = value._array
-            return self._stack(array.reshape(count, rows // count, *array.shape[1:]))
+            array = value._array.reshape(count, rows // count, *value._array.shape[1:])
+            own = self._first_replica()
+            return self._stack(array[own : own + len(self._devices)])
         parts = shares(rows, count)
         return PerReplica([value[at : at + n] for at, n in zip(starts(parts), parts, strict=True)])
 
@@ -324,21 +334,12 @@ class MirroredExtended(StrategyExtended):
         return regroup(made, self.per_replica)
 
 
-def _identity(fn: Any) -> Any:
-    """A key that is equal for the same function: also for methods, and functions that are made anew in each turn."""
-    if isinstance(fn, functools.partial):
-        return _identity(fn.func), tuple(map(id, fn.args)), tuple((k, id(v)) for k, v in fn.keywords.items())
-    if isinstance(fn, types.MethodType):
-        return id(fn.__self__), _identity(fn.__func__)
-    if (
-        isinstance(fn, types.FunctionType)
-        and fn.__closure__
-        and not fn.__kwdefaults__
-        and not fn.__defaults__
-    ):
-        with contextlib.suppress(ValueError):  # a cell that is still empty
-            return fn.__code__, tuple(id(cell.cell_contents) for cell in fn.__closure__)
-    return id(fn)
+def _are_alike(tensors: list[Tensor]) -> bool:
+    """Return whether tensors are numbers of one shape and dtype."""
+    first = array_of(tensors[0])
+    return first.dtype.kind != "O" and all(
+        array_of(t).shape == first.shape and array_of(t).dtype == first.dtype for t in tensors
+    )
 
 
 def _sum(tensors: list[Tensor]) -> Tensor:

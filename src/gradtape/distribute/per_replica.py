@@ -141,6 +141,7 @@ class PerReplicaSpec(CompositeSpec):
     """
 
     __slots__ = ("_count", "_dtype", "_shape")
+    is_divided = True  # its component has a row on each device
 
     def __init__(self, shape: ShapeLike, dtype: DTypeLike, replicas: int) -> None:
         self._shape = TensorShape(shape)

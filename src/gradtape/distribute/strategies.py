@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -11,12 +10,15 @@ from typing import Any, NoReturn
 from ..core.errors import UnimplementedError
 from ..core.scopes import device
 from ..engine.devices import list_logical_devices
+from .clusters import ClusterResolver, TFConfigClusterResolver
 from .meshes import mesh_of_devices
 from .mirrored import MirroredExtended
+from .multi_worker import MultiWorkerExtended
+from .processes import cluster_of, seconds
 from .reductions import CrossDeviceOps
 from .strategy import Strategy, StrategyExtended
 
-_LATER = "several devices and machines come later"
+_LATER = "it comes later"
 
 
 def _full_name(given: Any) -> str:
@@ -148,34 +150,51 @@ class CommunicationOptions:
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """A strategy with replicas on several machines: on one machine and one device, so far.
+    """A strategy with replicas on the devices of several processes, on one machine or many. All run the same program.
 
     Args:
-        cluster_resolver: the machines; by default the variable TF_CONFIG of the environment says which.
-        communication_options: how values are exchanged.
+        cluster_resolver: finds the processes; by default the variable TF_CONFIG of the environment says which they are.
+        communication_options: how long to wait for the others, by `timeout_seconds`.
 
     Raises:
-        UnimplementedError: if there is more than one machine or device.
+        ValueError: if this process is not one of the cluster's, or TF_CONFIG is no description of one.
+        DeadlineExceededError: if another process does not come in time.
+        UnavailableError: if the port of this process is in use.
 
     >>> MultiWorkerMirroredStrategy().num_replicas_in_sync
     1
     """
 
     def __init__(
-        self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None
+        self,
+        cluster_resolver: ClusterResolver | None = None,
+        communication_options: CommunicationOptions | None = None,
     ) -> None:
-        if cluster_resolver is not None or os.environ.get("TF_CONFIG", "{}").strip() not in ("", "{}"):
-            given = "TF_CONFIG" if cluster_resolver is None else "cluster_resolver"
-            raise UnimplementedError(
-                f"MultiWorkerMirroredStrategy: {given} describes several machines, and gradtape runs on one; {_LATER}. "
-                "Without it, the strategy has one replica"
-            )
         if communication_options is not None and not isinstance(communication_options, CommunicationOptions):
             raise ValueError(
                 "MultiWorkerMirroredStrategy: communication_options must be "
                 f"tf.distribute.experimental.CommunicationOptions, not {communication_options!r}"
             )
-        super().__init__(_extended(self, _names("MultiWorkerMirroredStrategy", None)))
+        if cluster_resolver is None:
+            cluster_resolver = TFConfigClusterResolver()
+        elif not isinstance(cluster_resolver, ClusterResolver):
+            raise ValueError(
+                "MultiWorkerMirroredStrategy: cluster_resolver must be one of tf.distribute.cluster_resolver, not "
+                f"{cluster_resolver!r}"
+            )
+        self._cluster_resolver = cluster_resolver
+        cluster = cluster_of(cluster_resolver)
+        names = _names("MultiWorkerMirroredStrategy", None)
+        if cluster is None:
+            super().__init__(_extended(self, names))
+        else:
+            given = None if communication_options is None else communication_options.timeout_seconds
+            super().__init__(MultiWorkerExtended(self, names, cluster, seconds(given)))
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What has found the processes."""
+        return self._cluster_resolver
 
 
 class CentralStorageStrategy(Strategy):
@@ -238,6 +257,6 @@ class ParameterServerStrategy(Strategy):
 
 def _not_yet(kind: str) -> NoReturn:
     raise UnimplementedError(
-        f"{kind}: gradtape runs on one device of one machine; {_LATER}. "
-        "tf.distribute.OneDeviceStrategy('/device:TPU:0') runs on one core, MirroredStrategy(['/cpu:0']) on the CPU"
+        f"{kind}: {_LATER}. tf.distribute.MirroredStrategy() runs on all devices of one machine, "
+        "MultiWorkerMirroredStrategy() on those of several"
     )

@@ -79,6 +79,10 @@ class StrategyExtended:
     def _in_multi_worker_mode(self) -> bool:
         return False
 
+    def of_each_process(self, array: Any) -> Any:
+        """The arrays of all processes, stacked."""
+        return array[None]
+
     def _use_merge_call(self) -> bool:
         """Whether updates of variables must be made across replicas."""
         return False

@@ -16,13 +16,13 @@ def strategy():
 
 @pytest.fixture(params=["function", "run", "threads"])
 def run(request, strategy):
-    """`Strategy.run` inside a @function, by itself, and operation by operation."""
+    """`Strategy.run` inside a @function, of a @function, and operation by operation."""
     if request.param == "function":
         yield lambda fn, *args: tf.function(lambda *args: strategy.run(fn, args=args))(*args)
+    elif request.param == "run":
+        yield lambda fn, *args: strategy.run(tf.function(fn), args=args)
     else:
-        tf.config.run_functions_eagerly(request.param == "threads")
         yield lambda fn, *args: strategy.run(fn, args=args)
-        tf.config.run_functions_eagerly(False)
 
 
 def own(strategy, make):
@@ -418,6 +418,22 @@ def test_initial_values_are_the_same(strategy):
     assert found == [v.numpy().tolist()] * COUNT
 
 
+def test_python_outside_of_a_function_runs_in_each_call(strategy):
+    with strategy.scope():
+        v = tf.Variable(0.0)
+    calls = []
+    for step in range(1, 4):
+        rate = 0.5 * step
+
+        def update(rate=rate):
+            calls.append(rate)
+            v.assign_add(rate)
+
+        strategy.run(update)
+    assert v.numpy() == 3.0
+    assert calls == [0.5] * COUNT + [1.0] * COUNT + [1.5] * COUNT
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
 
@@ -460,13 +476,11 @@ def test_what_needs_values_runs_in_threads(strategy, caplog):
 def test_a_function_is_compiled_once(strategy):
     traces = []
 
-    def call(x):
-        def step(x):
-            traces.append(1)
-            return x * 2
-
-        return strategy.run(step, args=(x,))
+    @tf.function
+    def step(x):
+        traces.append(1)
+        return x * 2
 
     for _ in range(3):
-        call(own(strategy, float))
+        strategy.run(step, args=(own(strategy, float),))
     assert len(traces) == 1
