@@ -75,7 +75,9 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: IntLike | None = None,
 ) -> Step:
-    """`map` by `map_func`, then `batch` of `batch_size`, for `apply`; the other arguments are those of the two.
+    """`map` by `map_func`, then `batch` of `batch_size`, for `apply`.
+
+    `num_parallel_calls` is that of `map`, `drop_remainder` that of `batch`; `num_parallel_batches` is accepted.
 
     >>> [x.numpy().tolist() for x in Dataset.range(3).apply(map_and_batch(lambda x: x * x, 2))]
     [[0, 1], [4]]
@@ -89,7 +91,12 @@ def group_by_window(
     window_size: IntLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Step:
-    """`Dataset.group_by_window`, for `apply`; the arguments are those of the method.
+    """`Dataset.group_by_window`, for `apply`.
+
+    Args:
+        key_func: a function from an element to the number of its group.
+        reduce_func: a function from that number and a dataset of elements to a dataset.
+        window_size, window_size_func: how many elements go together, or a function from a number to that.
 
     >>> step = group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2)
     >>> [x.numpy().tolist() for x in Dataset.range(4).apply(step)]
@@ -108,7 +115,15 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Step:
-    """`Dataset.bucket_by_sequence_length`, for `apply`; the arguments are those of the method.
+    """`Dataset.bucket_by_sequence_length`, for `apply`.
+
+    Args:
+        element_length_func: a function from an element to its length.
+        bucket_boundaries, bucket_batch_sizes: the lengths that part the buckets, and the batch size of each.
+        padded_shapes, padding_values: as `padded_batch` takes them.
+        pad_to_bucket_boundary: whether elements are filled up to the boundary, and not to the longest.
+        no_padding: whether elements are not filled up.
+        drop_remainder: whether a last batch of fewer elements is left out.
 
     >>> step = bucket_by_sequence_length(lambda x: 1, [2], [2, 2])
     >>> [x.shape[0] for x in Dataset.range(3).apply(step)]
@@ -146,7 +161,7 @@ def parallel_interleave(
 
 
 def prefetch_to_device(device: Any, buffer_size: IntLike | None = None) -> Step:
-    """`Dataset.prefetch`, for `apply`: there is one device, whatever `device` says.
+    """`Dataset.prefetch` of `buffer_size`, for `apply`: there is one device, whatever `device` says.
 
     >>> len(list(Dataset.range(2).apply(prefetch_to_device("/cpu:0"))))
     2
@@ -175,7 +190,12 @@ def Counter(start: IntLike = 0, step: IntLike = 1, dtype: Any = "int64") -> Data
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """`Dataset.choose_from_datasets`; the arguments are those of the method.
+    """`Dataset.choose_from_datasets`.
+
+    Args:
+        datasets: a list of them.
+        choice_dataset: the numbers of the datasets from which the elements come.
+        stop_on_empty_dataset: whether the end of one is the end of all.
 
     >>> [int(x) for x in choose_from_datasets([Dataset.range(2), Dataset.range(5, 7)], Dataset.range(2))]
     [0, 5]
@@ -189,7 +209,13 @@ def sample_from_datasets(
     seed: IntLike | None = None,
     stop_on_empty_dataset: bool = False,
 ) -> Dataset:
-    """`Dataset.sample_from_datasets`; the arguments are those of the method.
+    """`Dataset.sample_from_datasets`.
+
+    Args:
+        datasets: a list of them.
+        weights: how often each is drawn from; by default all alike.
+        seed: of the draws.
+        stop_on_empty_dataset: whether the end of one is the end of all.
 
     >>> len(list(sample_from_datasets([Dataset.range(2), Dataset.range(2)], seed=1)))
     4
