@@ -25,7 +25,7 @@ from ..core.variable import Variable
 from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
-from .placeholders import Specialize, Text
+from .placeholders import RunsAsPython, Specialize, Text
 
 if TYPE_CHECKING:
     from .program import Program
@@ -186,6 +186,8 @@ class Function(Generic[P, R]):
             if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
             self._give_up(error)
+        except RunsAsPython:
+            pass
         return self._python_function(*args, **kwargs)
 
     def _steps_outside(self, iterator: Any) -> bool:

@@ -113,6 +113,10 @@ class FunctionGraph:
         self.widths = [len(o.arrays) if type(o) is _Result else 0 for o in outputs]  # arrays of each output
         self.outputs = nest.pack_sequence_as(self.structure, [_spec(o) for o in outputs])
         self.builders = [o.build if type(o) is _Result else _always(o) for o in outputs]
+        # Which arrays have rows on different devices.
+        self.divided = [
+            getattr(o.spec, "is_divided", False) for o in outputs if type(o) is _Result for _ in o.arrays
+        ]
 
     def first_of_pair(self, count: int, jaxpr: Any) -> FunctionGraph:
         """The graph of the first of several results, `count` arrays that `jaxpr` computes."""

@@ -1,0 +1,54 @@
+"""The classes of variables that are made in the scope of a strategy with several replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.primitive import local
+from ..core.replicas import VariableSynchronization
+from ..core.variable import Variable
+from .per_replica import DistributedValues
+
+
+class Mirrored(DistributedValues):
+    """A value that is the same in every replica."""
+
+    __slots__ = ()
+
+
+class MirroredVariable(Mirrored, Variable):
+    """A variable with a copy on each device; all copies are one array."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The variable, for each device."""
+        return (self,) * _copies(self)
+
+    @property
+    def _primary(self) -> Variable:
+        return self
+
+
+class SyncOnReadVariable(DistributedValues, Variable):
+    """A variable of which each replica has its own value while it runs, aggregated after it."""
+
+    __slots__ = ()
+
+    values = MirroredVariable.values
+    _primary = MirroredVariable._primary
+
+
+def _copies(variable: Variable) -> int:
+    array = getattr(variable._tensor, "_device", None) if local.here.trace is None else None
+    return 1 if array is None else len(array.sharding.device_set)
+
+
+def mirror(variable: Variable) -> None:
+    """Let a new variable be of the class that says how its copies are kept equal."""
+    if type(variable) is Variable:
+        on_read = variable._synchronization is VariableSynchronization.ON_READ
+        if variable._synchronization is VariableSynchronization.AUTO:
+            variable._synchronization = VariableSynchronization.ON_WRITE
+        variable.__class__ = SyncOnReadVariable if on_read else MirroredVariable
