@@ -6,6 +6,9 @@ A decoder takes one string. Pixels have the shape (height, width, channels), and
 from __future__ import annotations
 
 import io
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -61,14 +64,18 @@ def _opened(operation: str, contents: bytes, formats: tuple[str, ...]) -> Any:
 def _pixels(operation: str, image: Any, channels: int) -> np.ndarray:
     """The pixels of an image with as many channels; 0 keeps those of the file."""
     wanted = _MODES.get(channels) or _natural_mode(image)
-    try:
-        if image.mode == wanted:
-            array = np.asarray(image)
-        else:
-            array = np.asarray(_converted(image, wanted))
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        raise InvalidArgumentError(f"{operation}: the image is damaged: {error}") from error
+    with _as_damage(operation):
+        array = np.asarray(image if image.mode == wanted else _converted(image, wanted))
     return array.reshape(image.height, image.width, -1)
+
+
+@contextmanager
+def _as_damage(operation: str) -> Iterator[None]:
+    """Raise Pillow's errors about damaged files as InvalidArgumentError."""
+    try:
+        yield
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error) as error:
+        raise InvalidArgumentError(f"{operation}: the image is damaged: {error}") from error
 
 
 def _natural_mode(image: Any) -> str:
@@ -276,12 +283,15 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     TensorShape([1, 2, 3, 3])
     """
     image = _opened("decode_gif", one_string("decode_gif", "contents", contents), ("GIF",))
-    frames = getattr(image, "n_frames", 1)
+    with _as_damage("decode_gif"):
+        frames = getattr(image, "n_frames", 1)
     afford("decode_gif", (frames, image.height, image.width, 3), 2)
     pixels = []
     for i in range(frames):
-        image.seek(i)
-        pixels.append(_pixels("decode_gif", image.convert("RGB"), 3))
+        with _as_damage("decode_gif"):
+            image.seek(i)
+            frame = image.convert("RGB")
+        pixels.append(_pixels("decode_gif", frame, 3))
     return wrap(np.stack(pixels))
 
 
