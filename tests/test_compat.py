@@ -169,7 +169,7 @@ def test_an_import_of_what_is_not_here_says_what_to_do(tensorflow, source, messa
         ("ragged.constan", "Near it: tf.ragged.constant"),
         ("io.decode_pngg", "Near it: tf.io.decode_png"),
         ("compat.v1.Session", "no tf.compat.v1.Session: there are no sessions"),
-        ("compat.v1.image.resize", "use tf.image.resize"),
+        ("image.resize_bilinear", "use tf.image.resize"),
         ("qwertyuiop", "no tf.qwertyuiop$"),
     ],
 )

@@ -46,7 +46,7 @@ def run(program: list[str], options: argparse.Namespace) -> int:
 
     Args:
         program: the program and its arguments, as on the command line.
-        options: `explain`, `nan`, `profile` and `json`, as the command line gives them.
+        options: `explain`, `nan`, `profile`, `view`, `out` and `json`, as the command line gives them.
 
     Raises:
         SystemExit, KeyboardInterrupt: if the program ends by one, as without gradtape.
@@ -65,6 +65,10 @@ def run(program: list[str], options: argparse.Namespace) -> int:
         _show(error)
     report = session.report(error) if hasattr(session, "report") else None
     _tell(error, report, as_json=options.json)
+    if report is not None and report.page is not None:
+        from .looking import deliver
+
+        deliver(report.page, options.out)
     if isinstance(error, KeyboardInterrupt):
         sys.excepthook = lambda *_: None  # it has been shown
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
@@ -74,10 +78,12 @@ def run(program: list[str], options: argparse.Namespace) -> int:
 
 def _session(options: argparse.Namespace) -> Any:
     """The session that observes the program; one that does nothing if no option asks for any."""
-    if not (options.explain or options.nan or options.profile):
+    if not (options.explain or options.nan or options.profile or options.view):
         return contextlib.nullcontext()
     explain = importlib.import_module("gradtape.explain")
-    return explain.session(explain=options.explain, nan=options.nan, profile=options.profile)
+    return explain.session(
+        explain=options.explain, nan=options.nan, profile=options.profile, view=options.view
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -336,7 +336,9 @@ def recast(value: Any, source: Any, dtype: Any, watched: bool = True) -> Any:
     return cast_(value, dtype=np.dtype(dtype).name, source=np.dtype(source).name)
 
 
-@primitive(linear=True, name="cast", moves=True)
+@primitive(
+    linear=True, name="cast", moves=True, words="The gradient passes unchanged, in the dtype of the input."
+)
 def cast_(x: Any, *, dtype: str, source: str) -> Any:
     """Cast between floating and complex dtypes. The rule casts back to `source`."""
     return cast_array(x, dtype)

@@ -17,13 +17,12 @@ from ..data.csv_dataset import Columns
 from ..data.dataset import Dataset
 from ..data.nested import Interleave
 from ..data.options import AutoShardPolicy
-from ..data.record_dataset import FixedLengthRecords, Records
-from ..data.sources import Lines
+from ..data.sources import Strings
 from ..data.stage import Session, Stage
 from .divided_input import DividedDataset, DividedIterator, len_of, shares, starts
 from .per_replica import PerReplica
 
-_READERS = (Records, Lines, FixedLengthRecords, Columns)  # stages whose source are names of files
+_READERS = (Strings, Columns)  # stages whose source are names of files
 
 
 class _OwnFiles(Stage):
