@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.primitive import local
 from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.tensor import array_of
 from ..core.variable import Variable
 from .per_replica import DistributedValues
 
@@ -41,8 +42,8 @@ class SyncOnReadVariable(DistributedValues, Variable):
 
 
 def _copies(variable: Variable) -> int:
-    array = getattr(variable._tensor, "_device", None) if local.here.trace is None else None
-    return 1 if array is None else len(array.sharding.device_set)
+    sharding = getattr(array_of(variable._tensor), "sharding", None)
+    return 1 if sharding is None else len(sharding.device_set)
 
 
 def mirror(variable: Variable, count: int) -> None:
