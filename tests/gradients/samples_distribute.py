@@ -15,5 +15,6 @@ REPLICAS = {
     ),
     "all_gather": of(_same, case((2, 3), axis=-2), case((3,), axis=-1), complex=True),
     "own_rows": of(_same, case((2, 3), axis=-1, length=3), case((4,), axis=-1, length=4), complex=True),
+    "relayout": of(_same, case((2, 3), layout=None), complex=True),
     "rows_in_place": of(_same, case((2, 3), axis=-2, whole=2), case((4,), axis=-1, whole=4), complex=True),
 }

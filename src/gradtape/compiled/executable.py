@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
 from sys import getrefcount
@@ -35,7 +35,7 @@ from .function_graph import Code, FunctionGraph
 from .fusion import planned
 from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
-from .spmd import between_processes, mesh_of, placed
+from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
 # Runs the program on arrays. A snapshot has arrays of variables, by key, to use instead of what they hold now.
 Execute = Callable[..., Any]
@@ -65,28 +65,38 @@ def _on_mesh(compiled: Callable[..., Any], mesh: Any) -> Callable[..., Any]:
     return wait
 
 
+def _shardings(mesh: Any, written: Sequence[Any], results: list[bool]) -> Any:
+    """How the results of a program of a mesh lie on its devices.
+
+    With replicas, all is said: else XLA may choose otherwise, the next call would compile anew, and a process could not
+    read its result. Where variables are divided, those keep their layout, and XLA finds that of all else.
+    """
+    own = [sharding_of(v) for v in written]
+    if AXIS not in mesh.axis_names:
+        return (own, None) if written else None
+    rows, same = NamedSharding(mesh, PartitionSpec(AXIS)), NamedSharding(mesh, PartitionSpec())
+    each = [rows if divided else same for divided in results]
+    return ([same] * len(own), each) if written else each
+
+
 def jit(
     code: Code,
     function: Callable[..., Any],
-    written: bool = False,
+    written: Sequence[Any] = (),
     results: list[bool] | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
     """Compile a function; where it calls Python, it raises what that raises, and says so if memory is lacking.
 
     Where it runs on a mesh, `results` says of each result whether it is divided among the devices; before them it
-    returns the values of variables, if `written`.
+    returns the values of the variables in `written`.
 
     (JAX gives an array at once, before XLA has computed it; reading one for which there was no memory ends the
     process.)
     """
-    mesh = mesh_of(code.jaxpr)
+    mesh = mesh_of(code.jaxpr) or next((s.mesh for s in map(sharding_of, code.read) if s is not None), None)
     if mesh is not None and results is not None:
-        # Else XLA may choose otherwise: the next call would compile anew, and a process could not read its result.
-        rows = NamedSharding(mesh, PartitionSpec(mesh.axis_names[0]))
-        same = NamedSharding(mesh, PartitionSpec())
-        each = [rows if divided else same for divided in results]
-        options["out_shardings"] = (same, each) if written else each
+        options["out_shardings"] = _shardings(mesh, written, results)
     compiled: Callable[..., Any] = jax.jit(function, **options)
     if mesh is not None:
         compiled = _on_mesh(compiled, mesh)
@@ -131,7 +141,7 @@ class Executable:
         self.compiled = jit(
             code,
             self._compute,
-            bool(self.written),
+            self.written,
             [divided for i, divided in enumerate(graph.divided) if i not in self.aliases],
             donate_argnums=donated,
             compiler_options=options,

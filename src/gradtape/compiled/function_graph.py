@@ -56,6 +56,7 @@ class Code:
             self.meanings.append(meaning)
         self.variables = list(dict.fromkeys(what for kind, what in self.meanings if kind == "variable"))
         self.random = ("random", 0) in self.meanings
+        self.read: list[Any] = []  # variables that are divided among devices
 
     def bound_constants(self, state: dict[int, Any], constants: Any, seed: Any) -> list[Any]:
         """The values of the jaxpr's constants; None for gradients, which only part of the code needs."""
@@ -103,6 +104,7 @@ class FunctionGraph:
             afford(f"the function {name}", spec.shape, spec.dtype.itemsize)
         self.counts = [len(part) for part in specs]  # results, state, initial values
         self.reads = dict(trace.reads)
+        self.code.read = [v for v in (*trace.reads.values(), *trace.written.values()) if hasattr(v, "layout")]
         self.written = [as_destination(variable) for variable in trace.written.values()]
         self.created = [new._replace(initial=None) for new in trace.created]
         self.random = self.code.random

@@ -247,6 +247,12 @@ def mesh_of(jaxpr: Any) -> Any:
     return None
 
 
+def sharding_of(variable: Any) -> Any:
+    """How a variable that is divided among devices lies on them; None for any other."""
+    layout = getattr(variable, "layout", None)
+    return None if layout is None else layout.sharding
+
+
 def placed(array: Any, mesh: Any, devices: frozenset[Any]) -> Any:
     """An array on the devices of a mesh: as it lies there, or else a copy on each."""
     if isinstance(array, jax.Array) and array.sharding.device_set == devices:

@@ -66,7 +66,7 @@ class MirroredExtended(StrategyExtended):
 
     def _created(self, variable: Any) -> None:
         super()._created(variable)
-        mirror(variable)
+        mirror(variable, self._count)
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.primitive import local
-from ..core.replicas import VariableSynchronization
+from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.tensor import array_of
 from ..core.variable import Variable
 from .per_replica import DistributedValues
 
@@ -41,14 +42,20 @@ class SyncOnReadVariable(DistributedValues, Variable):
 
 
 def _copies(variable: Variable) -> int:
-    array = getattr(variable._tensor, "_device", None) if local.here.trace is None else None
-    return 1 if array is None else len(array.sharding.device_set)
+    sharding = getattr(array_of(variable._tensor), "sharding", None)
+    return 1 if sharding is None else len(sharding.device_set)
 
 
-def mirror(variable: Variable) -> None:
-    """Let a new variable be of the class that says how its copies are kept equal."""
+def mirror(variable: Variable, count: int) -> None:
+    """Let a new variable be of the class that says how its copies, on so many devices, are kept equal.
+
+    In TensorFlow each replica's share of a sum begins with the initial value.
+    """
     if type(variable) is Variable:
         on_read = variable._synchronization is VariableSynchronization.ON_READ
         if variable._synchronization is VariableSynchronization.AUTO:
             variable._synchronization = VariableSynchronization.ON_WRITE
         variable.__class__ = SyncOnReadVariable if on_read else MirroredVariable
+        if on_read and variable._aggregation is VariableAggregation.SUM and local.here.trace is None:
+            array = variable._tensor._array
+            variable._put(array * array.dtype.type(count))

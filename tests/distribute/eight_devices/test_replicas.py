@@ -320,7 +320,7 @@ def test_a_variable_of_no_scope_is_one_for_all(strategy, run):
 
 
 @pytest.mark.parametrize(
-    ("aggregation", "expected"), [("SUM", 5.0 + 12.0), ("MEAN", 5.0 + 3.0), ("ONLY_FIRST_REPLICA", 5.0)]
+    ("aggregation", "expected"), [("SUM", 4 * 5.0 + 12.0), ("MEAN", 5.0 + 3.0), ("ONLY_FIRST_REPLICA", 5.0)]
 )
 def test_variables_that_are_aggregated_when_read(strategy, run, aggregation, expected):
     with strategy.scope():
