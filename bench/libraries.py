@@ -20,7 +20,7 @@ def jit(jax: ModuleType, step: Step) -> Step:
 
 def function(tf: ModuleType, step: Step) -> Step:
     """Compile, and wait for all results: gradtape returns before it has computed, as JAX does."""
-    compiled: Step = tf.function(step)
+    compiled: Step = tf.function(step, **getattr(step, "options", {}))
     if tf.__name__ != "gradtape":
         return compiled
 
@@ -34,7 +34,7 @@ def function(tf: ModuleType, step: Step) -> Step:
 
 
 def function_by_xla(tf: ModuleType, step: Step) -> Step:
-    return tf.function(step, jit_compile=True)
+    return tf.function(step, jit_compile=True, **getattr(step, "options", {}))
 
 
 def compile_(torch: ModuleType, step: Step) -> Step:

@@ -86,6 +86,32 @@ def without_dead_code(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
     return jaxpr, used
 
 
+def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
+    """Keep one of NumPy's arrays that have the same memory: each use of a constant's transpose makes another view."""
+    first: dict[Any, Any] = {}
+    renamed: dict[Any, Any] = {}
+    kept = []
+    for v, constant in zip(jaxpr.constvars, constants, strict=True):
+        if not isinstance(constant, (jax.Array, jax.core.Tracer)):
+            array = np.asarray(constant)
+            memory = array.ctypes.data, array.strides, array.shape, array.dtype
+            if memory in first:
+                renamed[v] = first[memory]
+                continue
+            first[memory] = v
+        kept.append((v, constant))
+    if not renamed:
+        return jaxpr, constants
+    eqns = [eqn.replace(invars=_named(renamed, eqn.invars)) for eqn in jaxpr.eqns]
+    constvars = [v for v, _ in kept]
+    return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [c for _, c in kept]
+
+
+def _named(names: dict[Any, Any], variables: list[Any]) -> list[Any]:
+    """The variables by other names, where they have one."""
+    return [names.get(v, v) if isinstance(v, Var) else v for v in variables]
+
+
 def without_names(jaxpr: Any, prefix: str) -> Any:
     """Remove the equations that only name a value, with a name that begins so."""
     named: dict[Any, Any] = {}
@@ -94,12 +120,9 @@ def without_names(jaxpr: Any, prefix: str) -> Any:
             (value,) = eqn.invars
             named[eqn.outvars[0]] = named.get(value, value) if isinstance(value, Var) else value
 
-    def through(variables: list[Any]) -> list[Any]:
-        return [named.get(v, v) if isinstance(v, Var) else v for v in variables]
-
     kept = [eqn for eqn in jaxpr.eqns if eqn.outvars[:1] == [] or eqn.outvars[0] not in named]
-    eqns = [eqn.replace(invars=through(eqn.invars)) for eqn in kept]
-    return replaced(jaxpr, eqns=eqns, outvars=through(jaxpr.outvars))
+    eqns = [eqn.replace(invars=_named(named, eqn.invars)) for eqn in kept]
+    return replaced(jaxpr, eqns=eqns, outvars=_named(named, jaxpr.outvars))
 
 
 def independent_of(unknown: Iterable[Any], eqns: list[Any]) -> list[Any]:
