@@ -32,7 +32,9 @@ def in_tensorflow(tf, data, *parameters):
             for k in range(COMPONENTS):
                 centered = data - means[k]
                 factor = tf.scatter_nd(BELOW, below[k], (DIMENSIONS, DIMENSIONS))
-                whitened = centered * tf.exp(log_diagonals[k]) + tf.linalg.matmul(centered, factor, transpose_b=True)
+                whitened = centered * tf.exp(log_diagonals[k]) + tf.linalg.matmul(
+                    centered, factor, transpose_b=True
+                )
                 distance = tf.reduce_sum(tf.square(whitened), axis=1)
                 scores.append(logits[k] + tf.reduce_sum(log_diagonals[k]) - 0.5 * distance)
             total = tf.reduce_sum(tf.reduce_logsumexp(tf.stack(scores, axis=1), axis=1))

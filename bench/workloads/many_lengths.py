@@ -11,7 +11,9 @@ SHAPES = (WORDS, WIDTH), (3 * WIDTH, WIDTH), (WIDTH, CLASSES)
 
 def inputs(rng):
     parameters = [rng.standard_normal(shape, dtype="float32") / 4 for shape in SHAPES]
-    batches = [rng.integers(WORDS, size=(BATCH, length), dtype="int32") for length in rng.permutation(LENGTHS)]
+    batches = [
+        rng.integers(WORDS, size=(BATCH, length), dtype="int32") for length in rng.permutation(LENGTHS)
+    ]
     return [rng.integers(CLASSES, size=BATCH, dtype="int32"), *parameters, *batches]
 
 

@@ -49,7 +49,10 @@ class Code:
         self.jaxpr, added = rolled(without_names(jaxpr, NAMED))
         self.constants: list[Any] = []
         self.meanings: list[tuple[str, Any]] = []  # of the jaxpr's constants
-        for constant, meaning in [*compress(zip(consts, meanings, strict=True), used), *[(c, None) for c in added]]:
+        for constant, meaning in [
+            *compress(zip(consts, meanings, strict=True), used),
+            *[(c, None) for c in added],
+        ]:
             if is_traced(constant):
                 raise no_value("a function", constant)
             if meaning is None:

@@ -12,6 +12,7 @@ from jax.extend.core import Var, jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 _LARGE = 1 << 26  # elements: arrays for which memory may be lacking
+_SMALL = 1 << 12  # bytes
 _WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _NARROW = np.dtype(np.float32)
 
@@ -87,24 +88,30 @@ def without_dead_code(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
 
 
 def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
-    """Keep one of NumPy's arrays that have the same memory: each use of a constant's transpose makes another view."""
+    """Keep one of NumPy's arrays that have the same memory, or that are small and equal.
+
+    Each use of a constant's transpose makes another view of it, and each use of a list another array.
+    """
     first: dict[Any, Any] = {}
     renamed: dict[Any, Any] = {}
     kept = []
     for v, constant in zip(jaxpr.constvars, constants, strict=True):
         if not isinstance(constant, (jax.Array, jax.core.Tracer)):
             array = np.asarray(constant)
-            memory = array.ctypes.data, array.strides, array.shape, array.dtype
-            if memory in first:
-                renamed[v] = first[memory]
+            content = array.tobytes() if array.nbytes <= _SMALL else (array.ctypes.data, array.strides)
+            name = array.shape, array.dtype, content
+            if name in first:
+                renamed[v] = first[name]
                 continue
-            first[memory] = v
+            first[name] = v
         kept.append((v, constant))
     if not renamed:
         return jaxpr, constants
     eqns = [eqn.replace(invars=_named(renamed, eqn.invars)) for eqn in jaxpr.eqns]
     constvars = [v for v, _ in kept]
-    return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [c for _, c in kept]
+    return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [
+        c for _, c in kept
+    ]
 
 
 def _named(names: dict[Any, Any], variables: list[Any]) -> list[Any]:

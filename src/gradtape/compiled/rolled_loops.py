@@ -1,6 +1,6 @@
 """Loops that Python unrolled, rolled up again: equations that repeat become the body of one `scan`.
 
-A Python loop of a thousand steps is a jaxpr of as many copies of one block, which XLA takes minutes to compile. `rolled`
+A Python loop of a thousand steps is a jaxpr of as many copies of one block, and XLA takes minutes for it. `rolled`
 finds runs of such blocks: the same operations on the same shapes, with operands from the same places of the same block,
 of the block before, or from outside. The backward pass is such a run as well, over the values of the forward pass in
 reverse order. `function_graph` calls this before a program is compiled or split in two.
@@ -8,6 +8,7 @@ reverse order. `function_graph` calls this before a program is compiled or split
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +17,17 @@ import jax
 import numpy as np
 from jax.extend.core import Var
 
+from .fusion import ELEMENTWISE
 from .jaxprs import replaced
 
-_LEAST = 1000  # equations in a run: fewer compile in the time that a few loops take
-_REPEATS = 32  # blocks in a run
+_LEAST = 200  # equations in a run: fewer compile in the time that a loop takes
+_REPEATS = 16  # blocks in a run,
+_MORE_REPEATS = 64  # and in one for which a loop runs slower: see `_Finder._pays`
 _PERIOD = 2048  # equations in a block
 _DELAY = 4  # blocks after which a value is used at the latest
-_UNROLLED = 64  # equations in the body of a loop, by several blocks if one is smaller
+_SMALL = 512  # elements: XLA makes one kernel of a loop that computes so few in an iteration
+_LARGE = 1 << 15  # elements: for so many an iteration takes longer than starting its kernels
+_MEMORY = 1 << 12  # elements of an array: kernels that join many operations on larger ones read less memory
 
 
 def rolled(jaxpr: Any) -> tuple[Any, list[Any]]:
@@ -68,16 +73,6 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Window:
-    """A slice of one array, of one size, from another start in each block."""
-
-    array: Any
-    first: tuple[int, ...]
-    step: tuple[int, ...]
-    sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class _Count:
     """The integer `first + step * i`."""
 
@@ -99,8 +94,12 @@ class _Run:
 
     def __init__(self, start: int, period: int, count: int) -> None:
         self.start, self.period, self.count = start, period, count
-        self.operands: dict[tuple[int, int], Any] = {}  # by equation of a block and position: those from outside
-        self.windows: dict[int, _Window] = {}  # slices from another start in each block
+        self.operands: dict[
+            tuple[int, int], Any
+        ] = {}  # by equation of a block and position: those from outside
+        self.moves: dict[
+            int, Any
+        ] = {}  # slices and pads by equation: where they begin in block 0, and how that moves on
 
     @property
     def end(self) -> int:
@@ -153,7 +152,9 @@ class _Finder:
                 continue
             start, length = _longest(equal)
             covered = (length + period) // period * period
-            if covered > 1.05 * best and covered >= _REPEATS * period:  # a multiple of a period covers no more
+            if (
+                covered > 1.05 * best and covered >= _REPEATS * period
+            ):  # a multiple of a period covers no more
                 best, where = covered, _Run(first + start, period, covered // period)
         if where is None:
             return
@@ -191,17 +192,36 @@ class _Finder:
                     skipped = broken.first + broken.count
                     run = run.part(skipped, run.count - skipped)
             else:
-                self.found.append(run)
+                if self._pays(run):
+                    self.found.append(run)
                 return
+
+    def _pays(self, run: _Run) -> bool:
+        """Return whether a loop is better than its blocks one after the other.
+
+        It compiles in less time, and mostly runs as fast. It is slower if its operations are products of medium size,
+        whose iterations take a few microseconds, as long as starting their kernels; if they are elementwise operations
+        on arrays larger than the cache, which are one kernel otherwise; and if large values are stacked for it.
+        """
+        block = self.eqns[run.start : run.start + run.period]
+        sizes = [math.prod(v.aval.shape) for eqn in block for v in eqn.outvars]
+        elements = sum(sizes)
+        stacked = {operand for operand in run.operands.values() if isinstance(operand, _Each)}
+        if 4 * sum(math.prod(operand.values[0].aval.shape) for operand in stacked) > max(elements, _SMALL):
+            return False
+        if all(eqn.primitive.name in ELEMENTWISE for eqn in block):
+            slower = elements > _MEMORY * len(sizes)
+        else:
+            slower = _SMALL < elements < _LARGE
+        return run.count >= (_MORE_REPEATS if slower else _REPEATS)
 
     def _connect(self, run: _Run) -> None:
         """Find out where the operands of a block come from; raise _Broken if not all blocks are alike."""
         blocks = [self.eqns[n : n + run.period] for n in range(run.start, run.end, run.period)]
-        run.operands, run.windows = {}, {}
+        run.operands, run.moves = {}, {}
         for place, column in enumerate(zip(*blocks, strict=True)):
-            if column[0].primitive.name == "slice" and len({_starts(eqn) for eqn in column}) > 1:
-                run.windows[place] = self._window(run, column)
-                continue
+            if column[0].primitive.name in _MOVING and len({_begin(eqn) for eqn in column}) > 1:
+                run.moves[place] = _move([_begin(eqn) for eqn in column])
             for position, values in enumerate(zip(*[eqn.invars for eqn in column], strict=True)):
                 operand = self._operand(run, values)
                 if operand is not None:
@@ -217,7 +237,9 @@ class _Finder:
         delay, place = _DELAY - typical[0], typical[1]
         if not 0 <= delay <= _DELAY:
             raise _Broken(0, 0)
-        _check_all(source == (j - delay, place) if j >= delay else source is None for j, source in enumerate(sources))
+        _check_all(
+            source == (j - delay, place) if j >= delay else source is None for j, source in enumerate(sources)
+        )
         return _Back(place, delay, tuple(map(_name, values[:delay])), values[:delay]) if delay else None
 
     def _source(self, run: _Run, v: Any) -> Any:
@@ -232,50 +254,44 @@ class _Finder:
         names = tuple(map(_name, values))
         if len(set(names)) == 1:
             return _Same(names[0], values[0])
-        rows = [self._row(v) for v in values]
-        if rows[_DELAY] is not None:
-            stack = rows[_DELAY][0]
-            first, last = _progression([row[1] if row is not None and row[0] == stack else None for row in rows])
+        rows: list[Any] = [self._row(v) for v in values]
+        typical = rows[_DELAY]
+        if typical is not None:
+            stack, offset = typical
+            first, last = _progression(
+                [row[1] if row is not None and row[0] == stack else None for row in rows]
+            )
             if last - first == len(rows):
-                return _Row(stack, rows[0][1], rows[1][1] - rows[0][1])
+                step = (offset - rows[0][1]) // _DELAY
+                return _Row(stack, rows[0][1], step)
             if last - first > len(rows) // 2:  # blocks at the ends use other values
                 raise _Broken(first, last - first)
         if all(isinstance(name[1], int) for name in names):
             numbers = [name[1] for name in names]
-            if _progression(numbers) == (0, len(numbers)):
+            if max(map(abs, numbers)) < 1 << 30 and _progression(numbers) == (0, len(numbers)):
                 return _Count(numbers[0], numbers[1] - numbers[0], values[0].aval.dtype)
         return _Each(names, values)
 
     def _row(self, v: Any) -> tuple[Any, int] | None:
         """The stack that a value is a row of, and the number of the row; None if it is no such value."""
-        if not isinstance(v, Var) or v not in self.made:
+        if type(v) is not Var or v not in self.made:
             return None
         number, result = self.made[v]
         for i, other in enumerate(self.found):
             if other.start <= number < other.end:
                 block, place = other.locate(number)
                 return (i, (place, result)), block
-        eqn = self.eqns[number]
+        eqn: Any = self.eqns[number]
         if eqn.primitive.name not in ("squeeze", "reshape") or not isinstance(eqn.invars[0], Var):
             return None
-        part = eqn.invars[0]
-        if part not in self.made or part.aval.shape != (1, *v.aval.shape):
+        part: Any = eqn.invars[0]
+        shape = eqn.outvars[0].aval.shape
+        if part not in self.made or part.aval.shape != (1, *shape):
             return None
-        slicing = self.eqns[self.made[part][0]]
-        if slicing.primitive.name != "slice" or slicing.invars[0].aval.shape[1:] != v.aval.shape:
+        slicing: Any = self.eqns[self.made[part][0]]
+        if slicing.primitive.name != "slice" or slicing.invars[0].aval.shape[1:] != shape:
             return None
         return slicing.invars[0], slicing.params["start_indices"][0]
-
-    def _window(self, run: _Run, column: tuple[Any, ...]) -> _Window:
-        arrays = [eqn.invars[0] for eqn in column]
-        if len(set(arrays)) > 1 or self._source(run, arrays[0]) is not None:
-            raise _Broken(0, 0)
-        starts = np.array([_starts(eqn) for eqn in column])
-        first, last = _progression(list(map(tuple, starts)))
-        if last - first < len(column):
-            raise _Broken(first, last - first)
-        step = starts[1] - starts[0]
-        return _Window(arrays[0], tuple(starts[0].tolist()), tuple(step.tolist()), column[0].outvars[0].aval.shape)
 
 
 def _kind(eqn: Any) -> Any:
@@ -283,7 +299,7 @@ def _kind(eqn: Any) -> Any:
     if eqn.effects:
         return id(eqn)
     params = eqn.params
-    if eqn.primitive.name == "slice" and set(params["strides"] or (1,)) == {1}:
+    if _moves(eqn):
         params = {}
     types = tuple([(v.aval.shape, v.aval.dtype) for v in (*eqn.invars, *eqn.outvars)])
     return eqn.primitive, types, tuple([(name, _hashable(p)) for name, p in sorted(params.items())])
@@ -297,8 +313,29 @@ def _hashable(parameter: Any) -> Any:
     return type(parameter), parameter
 
 
-def _starts(eqn: Any) -> tuple[int, ...]:
+_MOVING = ("slice", "pad")
+
+
+def _moves(eqn: Any) -> bool:
+    """Return whether it is a slice without gaps, or a pad: they may begin at another index in each block."""
+    if eqn.primitive.name == "pad":
+        return all(low >= 0 and high >= 0 and gap == 0 for low, high, gap in eqn.params["padding_config"])
+    return eqn.primitive.name == "slice" and set(eqn.params["strides"] or (1,)) == {1}
+
+
+def _begin(eqn: Any) -> tuple[int, ...]:
+    """The index at which a slice or a pad begins."""
+    if eqn.primitive.name == "pad":
+        return tuple([low for low, _, _ in eqn.params["padding_config"]])
     return tuple(eqn.params["start_indices"])
+
+
+def _move(begins: list[tuple[int, ...]]) -> tuple[Any, Any]:
+    """The first index of a progression, and the step; raises _Broken if it is none."""
+    first, last = _progression(begins)
+    if last - first < len(begins):
+        raise _Broken(first, last - first)
+    return np.array(begins[0], np.int32), np.subtract(begins[1], begins[0]).astype(np.int32)
 
 
 def _name(v: Any) -> tuple[Any, Any]:
@@ -306,7 +343,10 @@ def _name(v: Any) -> tuple[Any, Any]:
     if isinstance(v, Var):
         return v, None
     value = np.asarray(v.val, v.aval.dtype)
-    return value.dtype, int(value) if value.dtype.kind in "iu" and value.ndim == 0 else (value.shape, value.tobytes())
+    return value.dtype, int(value) if value.dtype.kind in "iu" and value.ndim == 0 else (
+        value.shape,
+        value.tobytes(),
+    )
 
 
 def _longest(equal: Any) -> tuple[int, int]:
@@ -328,12 +368,19 @@ def _progression(numbers: list[Any]) -> tuple[int, int]:
             start, step = i + 1, None
             continue
         if i > start:
-            now = np.subtract(number, numbers[i - 1]).tolist()
+            now = _difference(number, numbers[i - 1])
             if step is not None and now != step:
                 start = i - 1
             step = now
         best = max(best, (start, i + 1), key=lambda part: part[1] - part[0])
     return best
+
+
+def _difference(number: Any, before: Any) -> Any:
+    """The difference of two numbers, or of two tuples of numbers."""
+    if isinstance(number, tuple):
+        return tuple([n - m for n, m in zip(number, before, strict=True)])
+    return number - before
 
 
 def _check_all(alike: Any) -> None:
@@ -364,7 +411,9 @@ class _Rolled:
         """The new code, with the constants and inputs of the old, and further constants."""
         jaxpr = self.jaxpr
         variables = [*jaxpr.constvars, *jaxpr.invars]
-        closed = jax.make_jaxpr(self._evaluate)(*[jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables])
+        closed = jax.make_jaxpr(self._evaluate)(
+            *[jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
+        )
         new, count = closed.jaxpr, len(jaxpr.constvars)
         constvars = [*new.invars[:count], *new.constvars]
         return replaced(new, constvars=constvars, invars=new.invars[count:]), closed.consts
@@ -423,72 +472,65 @@ class _Rolled:
         lone = [place for place, blocks in self.used[r].items() if blocks == {run.count - 1}]
         stacked = [place for place in self.used[r] if place not in lone]
         carried = list(dict.fromkeys(o for o in run.operands.values() if isinstance(o, _Back)))
-        template, inputs = self._template(run, block, [*[c.place for c in carried], *lone, *stacked])
-        readers = [self._reader(operand) for operand in inputs]
+        places = [*[operand.place for operand in carried], *lone, *stacked]
+        readers = {
+            operand: self._reader(operand) for operand in run.operands.values() if operand not in carried
+        }
 
         def body(state: Any, i: Any) -> Any:
             registers, _ = state
-            delayed = {operand: values[-1] for operand, values in zip(carried, registers, strict=True)}
-            given = [
-                delayed[operand] if reader is None else reader(i)
-                for operand, reader in zip(inputs, readers, strict=True)
+            operands = {operand: read(i) for operand, read in readers.items()}
+            operands.update((operand, values[-1]) for operand, values in zip(carried, registers, strict=True))
+            values = self._evaluate_block(run, block, operands, i)
+            results = [
+                jax.numpy.asarray(a, a.dtype) for a in (values[block[p].outvars[o]] for p, o in places)
             ]
-            results = [jax.numpy.asarray(a, a.dtype) for a in jax.core.eval_jaxpr(template, [], *given)]
             after = [[new, *values[:-1]] for new, values in zip(results, registers)]
             ends = len(carried), len(carried) + len(lone)
             return (after, results[ends[0] : ends[1]]), results[ends[1] :]
 
         registers = [[self._array(v) for v in reversed(operand.initial)] for operand in carried]
         zeros = [jax.numpy.zeros(v.aval.shape, v.aval.dtype) for v in (block[p].outvars[o] for p, o in lone)]
-        numbers = jax.lax.iota(np.int32, run.count)
-        unroll = max(1, _UNROLLED // run.period)
-        (_, ends), stacks = jax.lax.scan(body, (registers, zeros), numbers, unroll=unroll)
+        (_, ends), stacks = jax.lax.scan(body, (registers, zeros), jax.lax.iota(np.int32, run.count))
         self.stacks.update(zip([(r, place) for place in stacked], stacks, strict=True))
         self.values.update((block[p].outvars[o], array) for (p, o), array in zip(lone, ends, strict=True))
 
-    def _template(self, run: _Run, block: list[Any], places: list[tuple[int, int]]) -> tuple[Any, list[Any]]:
-        """The code of the last block, as a function of operands that come from outside of it; and these operands."""
-        inputs: dict[Any, Var] = {}
-        names: dict[Any, Any] = {}
-        eqns = []
+    def _evaluate_block(
+        self, run: _Run, block: list[Any], operands: dict[Any, Any], i: Any
+    ) -> dict[Any, Any]:
+        """The values of the variables of the last block in iteration i, given its operands from outside."""
+        values: dict[Any, Any] = {}
         for place, eqn in enumerate(block):
-            if place in run.windows:
-                names[eqn.outvars[0]] = inputs.setdefault(run.windows[place], Var(eqn.outvars[0].aval))
-                continue
-            invars = []
+            given = []
             for position, v in enumerate(eqn.invars):
                 operand = run.operands.get((place, position))
-                if operand is None:
-                    invars.append(names.get(v, v))
-                elif isinstance(operand, _Same) and not isinstance(v, Var):
-                    invars.append(v)
-                else:
-                    invars.append(inputs.setdefault(operand, Var(v.aval)))
-            eqns.append(eqn.replace(invars=invars))
-        outvars = [names.get(block[p].outvars[o], block[p].outvars[o]) for p, o in places]
-        code = replaced(self.jaxpr, constvars=[], invars=list(inputs.values()), outvars=outvars, eqns=eqns)
-        return code, list(inputs)
+                given.append(values[v] if operand is None else operands[operand])
+            if place in run.moves:
+                first, step = run.moves[place]
+                results = [_moved(eqn, [n + d * i for n, d in zip(first, step, strict=True)], *given)]
+            else:
+                invars = [Var(v.aval) for v in eqn.invars]
+                eqn = eqn.replace(invars=invars)
+                code = replaced(self.jaxpr, constvars=[], invars=invars, outvars=eqn.outvars, eqns=[eqn])
+                results = jax.core.eval_jaxpr(code, [], *given)
+            values.update(zip(eqn.outvars, results, strict=True))
+        return values
 
     def _array(self, v: Any) -> Any:
         return jax.numpy.asarray(self._read(v), v.aval.dtype)
 
-    def _reader(self, operand: Any) -> Callable[[Any], Any] | None:
-        """The function that gives an operand for an iteration; None for results of blocks before."""
-        if isinstance(operand, _Back):
-            return None
+    def _reader(self, operand: Any) -> Callable[[Any], Any]:
+        """The function that gives an operand for an iteration."""
         if isinstance(operand, _Same):
             value = self._read(operand.value)
             return lambda i: value
         if isinstance(operand, _Count):
-            first, step = np.asarray(operand.first, operand.dtype), np.asarray(operand.step, operand.dtype)
-            return lambda i: first + step * i.astype(operand.dtype)
-        if isinstance(operand, _Window):
-            array, numbers = self._read(operand.array), list(zip(operand.first, operand.step, strict=True))
-            return lambda i: jax.lax.dynamic_slice(
-                array, [np.int32(first) + np.int32(step) * i for first, step in numbers], operand.sizes
-            )
+            start, move = np.int32(operand.first), np.int32(operand.step)
+            return lambda i: (start + move * i).astype(operand.dtype)
         if isinstance(operand, _Row):
-            stack = self.stacks[operand.stack] if isinstance(operand.stack, tuple) else self._read(operand.stack)
+            stack = (
+                self.stacks[operand.stack] if isinstance(operand.stack, tuple) else self._read(operand.stack)
+            )
             first, step = np.int32(operand.first), np.int32(operand.step)
         else:
             stack = self._stacked(operand.values)
@@ -499,3 +541,11 @@ class _Rolled:
         if not any(isinstance(v, Var) for v in values):
             return np.stack([np.asarray(v.val, v.aval.dtype) for v in values])
         return jax.numpy.stack([self._array(v) for v in values])
+
+
+def _moved(eqn: Any, begin: list[Any], array: Any, padding: Any = None) -> Any:
+    """A slice or a pad that begins at a computed index."""
+    shape = eqn.outvars[0].aval.shape
+    if padding is None:
+        return jax.lax.dynamic_slice(array, begin, shape)
+    return jax.lax.dynamic_update_slice(jax.lax.broadcast(padding, shape), array, begin)
