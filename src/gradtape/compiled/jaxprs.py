@@ -11,6 +11,8 @@ import numpy as np
 from jax.extend.core import Var, jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
+from ..engine.host import is_check
+
 _LARGE = 1 << 26  # elements: arrays for which memory may be lacking
 _SMALL = 1 << 12  # bytes
 _WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
@@ -52,6 +54,15 @@ def inner_code(jaxpr: Any) -> Iterator[Any]:
 def calls_python(jaxpr: Any) -> bool:
     """Return whether the code calls Python, which may raise while it runs."""
     return any("callback" in eqn.primitive.name for code in inner_code(jaxpr) for eqn in code.eqns)
+
+
+def has_side_effects(jaxpr: Any) -> bool:
+    """Return whether the code calls Python for more than values and checks: to run it twice is not the same."""
+    return any(
+        "callback" in eqn.primitive.name and eqn.effects and not is_check(eqn)
+        for code in inner_code(jaxpr)
+        for eqn in code.eqns
+    )
 
 
 def is_large(jaxpr: Any) -> bool:
