@@ -17,14 +17,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
-from ..core.errors import NotCompilableError, UnknownShapeError
+from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
-from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
+from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing, warn_of_truncation
 from .placeholders import RunsAsPython, Specialize, Text
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _MANY = 5  # traces of one function, at which it warns
-_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most;
+_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most:
+_SHAPES = (
+    16  # after so many shapes it takes twice as many calls, and so on: no program compiles hundreds of them;
+)
 _ELEMENTS = 1 << 20  # and for large tensors the fewer the more elements they have
 
 
@@ -142,7 +145,8 @@ class Function(Generic[P, R]):
         _functions.add(self)
         self._programs: dict[Any, Program] = {}  # by cache key
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
-        self._not_compilable = False  # whether it does what XLA cannot compile
+        self._not_compilable = False  # whether it does what XLA cannot compile,
+        self._was_truncated = False  # or did so in a call
         self._rare: dict[Any, int] | None = {} if self._has_open_lengths() else None  # calls, by cache key
         self._traces = 0
         self._created_variables = False
@@ -171,7 +175,12 @@ class Function(Generic[P, R]):
             execute = self._shortcuts[tuple(key)].executable.execute_fast  # type: ignore[union-attr]
         except (AttributeError, TypeError, KeyError):  # not only tensors, or not in compiled code before
             execute = None
-        return self._call(args, kwargs) if execute is None else execute(arrays)
+        if execute is None:
+            return self._call(args, kwargs)
+        try:
+            return execute(arrays)
+        except TruncatedError as error:
+            return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if local.here.trace is not None:
@@ -182,6 +191,8 @@ class Function(Generic[P, R]):
             return self._python_function(*args, **kwargs)
         try:
             return self._call_compiled(args, kwargs)
+        except TruncatedError as error:
+            return self._call_once(error, args, kwargs)
         except NotCompilableError as error:
             if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
@@ -196,6 +207,15 @@ class Function(Generic[P, R]):
         So it does with an iterator whose elements have open shapes, and if its author wants it left as it is.
         """
         return not getattr(self._python_function, "__converts__", True) or iterator._steps_outside
+
+    def _call_once(self, error: TruncatedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run one call operation by operation, after the compiled program has stopped and changed nothing."""
+        if any(program.has_side_effects for program in self._programs.values()):
+            raise error
+        if not self._was_truncated:
+            self._was_truncated = True
+            warn_of_truncation(self.__name__, self._python_function, error)
+        return self._python_function(*args, **kwargs)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
@@ -238,7 +258,8 @@ class Function(Generic[P, R]):
             return False  # the smaller last batch of an epoch
         size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
         calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
-        if calls <= min(_OFTEN, _ELEMENTS // max(size, 1)):
+        often = _OFTEN << len(self._programs) // _SHAPES
+        if calls <= min(often, _ELEMENTS // max(size, 1)):
             return True
         del self._rare[arguments.key]
         return False

@@ -30,8 +30,9 @@ from ..engine.arrays import is_traced
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
-from .jaxprs import is_wide, split, without_dead_code, without_names
+from .jaxprs import is_wide, split, without_copies, without_dead_code, without_names
 from .placeholders import as_destination
+from .rolled_loops import rolled
 from .trace import NAMED
 
 for folder in (str(Path(__file__).parents[1]), *keras_folders()):
@@ -42,12 +43,16 @@ class Code:
     """A jaxpr, and what its constants stand for: inputs that were found while tracing, and constants proper."""
 
     def __init__(self, closed: Any, trace: FunctionTrace) -> None:
-        meanings = [trace.meaning(constant) for constant in closed.consts]
-        jaxpr, used = without_dead_code(closed.jaxpr, [meaning is not None for meaning in meanings])
-        self.jaxpr = without_names(jaxpr, NAMED)
+        jaxpr, consts = without_copies(closed.jaxpr, closed.consts)
+        meanings = [trace.meaning(constant) for constant in consts]
+        jaxpr, used = without_dead_code(jaxpr, [meaning is not None for meaning in meanings])
+        self.jaxpr, added = rolled(without_names(jaxpr, NAMED))
         self.constants: list[Any] = []
         self.meanings: list[tuple[str, Any]] = []  # of the jaxpr's constants
-        for constant, meaning in compress(zip(closed.consts, meanings, strict=True), used):
+        for constant, meaning in [
+            *compress(zip(consts, meanings, strict=True), used),
+            *[(c, None) for c in added],
+        ]:
             if is_traced(constant):
                 raise no_value("a function", constant)
             if meaning is None:
