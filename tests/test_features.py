@@ -270,3 +270,13 @@ def test_batches_of_features(tmp_path):
         make(pattern, 4, wanted, label_key="z")
     with pytest.raises(ValueError, match="no file"):
         make(str(tmp_path / "none*"), 4, wanted)
+
+
+def test_a_single_string_is_a_tensor_like_any_other():
+    example = tf.train.Example()
+    example.features.feature["name"].bytes_list.value.append(b"cat")
+    parsed = tf.io.parse_single_example(
+        example.SerializeToString(), {"name": tf.io.FixedLenFeature([], tf.string)}
+    )
+    assert parsed["name"].numpy() == b"cat"
+    assert tf.strings.length(parsed["name"]).numpy() == 3

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.types import IntLike
 from ..files.examples import parse_example
 from ..files.paths import matching
-from .checks import texts
+from .checks import function, texts
 from .dataset import Dataset
 from .record_dataset import TFRecordDataset
 
@@ -107,7 +107,7 @@ def make_batched_features_dataset(
     name = "make_batched_features_dataset"
     if label_key is not None and label_key not in features:
         raise ValueError(f"{name}: label_key must be one of the features {list(features)}, not {label_key!r}")
-    read = TFRecordDataset if reader is None else reader
+    read = TFRecordDataset if reader is None else function(f"{name}: reader", reader)
     arguments = () if reader_args is None else tuple(reader_args)
 
     def of_file(path: Any) -> Dataset:

@@ -170,10 +170,10 @@ def _mapping(operation: str, features: Any) -> Mapping[str, Any]:
 def _feature(operation: str, values: _Batch, name: str, feature: Any, single: bool) -> Any:
     if isinstance(feature, FixedLenFeature):
         fixed = _fixed(operation, values, name, feature)
-        return wrap(fixed[0] if single else fixed)
+        return wrap(fixed[0, ...] if single else fixed)
     if isinstance(feature, FixedLenSequenceFeature):
         rows = _rows(operation, values, name, feature)
-        return wrap(rows[0] if single else rows)
+        return wrap(rows[0, ...] if single else rows)
     return _composite(operation, values, name, feature, None, single)
 
 
@@ -371,7 +371,7 @@ def _sequences(
     for key, feature in _mapping(operation, sequence_features).items():
         if isinstance(feature, FixedLenSequenceFeature):
             filled, counts = _steps(operation, lists, key, feature)
-            sequences[key] = wrap(filled[0] if single else filled)
+            sequences[key] = wrap(filled[0, ...] if single else filled)
             lengths[key] = wrap(np.array(counts[0] if single else counts, np.int64))
         else:
             sequences[key] = _composite_steps(operation, lists, key, feature, single)

@@ -11,6 +11,7 @@ from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
 from ..known import known
+from ..scalars import text
 from ..sparse.sparse_tensor import SparseTensor
 from .hashing import fingerprint as fingerprint_of
 
@@ -86,7 +87,7 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
     >>> fingerprint([b"a"]).shape
     TensorShape([1, 8])
     """
-    chosen = method if isinstance(method, str) else convert(method).numpy().decode()
+    chosen = text("fingerprint", "method", method)
     array = known("fingerprint", "data", convert(data)._array)
     if chosen != "farmhash64" or not array.ndim:
         raise InvalidArgumentError(
@@ -98,7 +99,7 @@ def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None =
             rows = [fingerprint_of(row[0]) for row in flat]
         else:  # that of the fingerprints of the strings
             rows = [
-                fingerprint_of(b"".join(fingerprint_of(text).to_bytes(8, "little") for text in row))
+                fingerprint_of(b"".join(fingerprint_of(word).to_bytes(8, "little") for word in row))
                 for row in flat
             ]
     else:
