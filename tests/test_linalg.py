@@ -639,3 +639,45 @@ def test_many_matrices_times_one_are_one_operation():
     assert_allclose(by_x, np.full((5, 3, 4), 2.0))
     assert_allclose(by_w, np.full((4, 2), 15.0))
     assert tape.jacobian(y, w).shape == (5, 3, 2, 4, 2)
+
+
+def _operators_of_one_argument():
+    o = tf.linalg
+    vector, square = [1.5, 2.0, -0.5], [[2.0, 0.3, 0.1], [0.2, 1.5, 0.4], [0.1, 0.3, 3.0]]
+    return [
+        (o.LinearOperatorFullMatrix, square),
+        (o.LinearOperatorLowerTriangular, square),
+        (o.LinearOperatorDiag, vector),
+        (lambda s: o.LinearOperatorScaledIdentity(3, s), 2.0),
+        (o.LinearOperatorHouseholder, vector),
+        (lambda s: o.LinearOperatorCirculant(s, input_output_dtype="float32"), [1.5, 2.0, 2.0]),
+        (lambda c: o.LinearOperatorToeplitz(c, [1.5, 0.2, 0.1]), vector),
+        (o.LinearOperatorTridiag, [[0.3, 0.2, 0.0], [2.0, 1.5, 3.0], [0.0, 0.4, 0.1]]),
+        (lambda u: o.LinearOperatorLowRankUpdate(o.LinearOperatorIdentity(3), u), [[0.5], [0.2], [0.1]]),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_an_operator_reads_its_variable_at_each_use(number):
+    make, value = _operators_of_one_argument()[number]
+    variable = tf.Variable(value)
+    operator = make(variable)
+    x = tf.constant([[1.0], [2.0], [-1.0]])
+
+    def used(operator):
+        return tf.reduce_sum(operator.matmul(x) ** 2) + tf.reduce_sum(operator.solve(x))
+
+    for scale in (1.0, 1.5):
+        variable.assign(tf.constant(value) * scale)
+        given = variable.value()
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(given)
+            y, expected = used(operator), used(make(given))
+            compiled = tf.function(lambda: used(operator))()
+        np.testing.assert_allclose(y, expected, rtol=1e-5)
+        np.testing.assert_allclose(
+            tape.gradient(y, variable), tape.gradient(expected, given), rtol=1e-4, atol=1e-5
+        )
+        np.testing.assert_allclose(
+            tape.gradient(compiled, variable), tape.gradient(expected, given), rtol=1e-4, atol=1e-5
+        )

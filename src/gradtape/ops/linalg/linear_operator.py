@@ -12,9 +12,11 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import InvalidArgumentError
 from ...core.shapes import TensorShape
+from ...core.stand_in import StandIn
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, TensorLike
+from ...core.variable import Variable
 from ..array.movement import broadcast_to, expand_dims, squeeze
 from ..assertions import assert_equal, assert_near, assert_positive
 from ..math.complexes import abs as absolute
@@ -29,7 +31,30 @@ from .products import matmul
 from .solving import solve
 
 Hint = bool | None
+Given = Any  # a tensor, or a variable: see `Argument`
 MADE: dict[str, Any] = {}  # the operators that methods give, put here by the modules that define them
+
+
+class Argument:
+    """An attribute that an operator is made of. A variable is read at each use, so that tapes hear of it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._place = f"_given_{name}"
+
+    def __set__(self, operator: Any, given: Given) -> None:
+        operator.__dict__[self._place] = given
+
+    def __get__(self, operator: Any, owner: type | None = None) -> Any:
+        if operator is None:
+            return self
+        given = operator.__dict__[self._place]
+        return given if type(given) is Tensor else given._read()
+
+
+def as_given(value: TensorLike, dtype: Any = None) -> Given:
+    """An argument of an operator: a variable of that dtype as it is, anything else as a tensor."""
+    x = convert(value, dtype)
+    return value if isinstance(value, (Variable, StandIn)) else x
 
 
 class LinearOperator:
@@ -362,24 +387,24 @@ class LinearOperator:
         return f"<{type(self).__name__} {self._name} shape={self.shape} dtype={self._dtype.name}>"
 
 
-def matrices(name: str, what: str, value: TensorLike) -> Tensor:
+def matrices(name: str, what: str, value: TensorLike) -> Given:
     """An argument as matrices, floating or complex."""
     x = convert(value)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise TypeError(f"{name}: {what} must be floating or complex, not {x.dtype.name}")
     if x.ndim < 2:
         raise ValueError(f"{name}: {what} must be matrices, not of shape {list(x.shape)}")
-    return x
+    return as_given(value)
 
 
-def vectors(name: str, what: str, value: TensorLike) -> Tensor:
+def vectors(name: str, what: str, value: TensorLike) -> Given:
     """An argument as vectors, floating or complex."""
     x = convert(value)
     if not (x.dtype.is_floating or x.dtype.is_complex):
         raise TypeError(f"{name}: {what} must be floating or complex, not {x.dtype.name}")
     if x.ndim < 1:
         raise ValueError(f"{name}: {what} must be vectors, not a scalar")
-    return x
+    return as_given(value)
 
 
 def together(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,7 +25,17 @@ from .combined_operators import (
     LinearOperatorKronecker,
 )
 from .factorizations import cholesky
-from .linear_operator import MADE, Hint, LinearOperator, batch_of, matrices, together, vectors
+from .linear_operator import (
+    MADE,
+    Argument,
+    Hint,
+    LinearOperator,
+    as_given,
+    batch_of,
+    matrices,
+    together,
+    vectors,
+)
 from .matrix import band_part, conjugate, diag, diag_part
 from .solving import cholesky_solve, triangular_solve
 
@@ -54,6 +64,8 @@ class LinearOperatorFullMatrix(LinearOperator):
     >>> LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]]).matvec([1.0, 1.0]).numpy()
     array([3., 7.], dtype=float32)
     """
+
+    matrix = Argument()
 
     def __init__(
         self,
@@ -91,6 +103,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
     >>> LinearOperatorLowerTriangular([[2.0, 9.0], [1.0, 4.0]]).solvevec([2.0, 5.0]).numpy()
     array([1., 1.], dtype=float32)
     """
+
+    tril = Argument()
 
     def __init__(
         self,
@@ -139,6 +153,8 @@ class LinearOperatorDiag(LinearOperator):
     >>> LinearOperatorDiag([1.0, 2.0]).determinant().numpy()
     np.float32(2.0)
     """
+
+    diag = Argument()
 
     def __init__(
         self,
@@ -208,6 +224,8 @@ class LinearOperatorScaledIdentity(LinearOperator):
     array([[3., 0.], [0., 3.]], dtype=float32)
     """
 
+    multiplier = Argument()
+
     def __init__(
         self,
         num_rows: IntLike,
@@ -220,7 +238,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._rows = integer(type(self).__name__, "num_rows", num_rows, 0)
-        self.multiplier = convert(multiplier)
+        self.multiplier = as_given(multiplier)
         if not (self.multiplier.dtype.is_floating or self.multiplier.dtype.is_complex):
             raise TypeError(
                 f"{type(self).__name__}: multiplier must be floating or complex, not {self.multiplier.dtype.name}"

@@ -23,7 +23,7 @@ from ..math.reduction import reduce_sum
 from ..scalars import choice
 from ..signal.fourier import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from .determinants import det, slogdet
-from .linear_operator import Hint, LinearOperator, batch_of, matrices, together, vectors
+from .linear_operator import Argument, Hint, LinearOperator, as_given, batch_of, matrices, together, vectors
 from .matrix import adjoint as conjugate_transpose
 from .matrix import conjugate, diag, diag_part, matrix_transpose
 from .products import matmul
@@ -42,6 +42,8 @@ class LinearOperatorHouseholder(LinearOperator):
     >>> LinearOperatorHouseholder([1.0, 0.0]).matvec([2.0, 3.0]).numpy()
     array([-2.,  3.], dtype=float32)
     """
+
+    reflection_axis = Argument()
 
     def __init__(
         self,
@@ -143,6 +145,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     array([[2., 2.], [2., 5.]], dtype=float32)
     """
 
+    u = Argument()
+    v = Argument()
+    diag_update = Argument()
+
     def __init__(
         self,
         base_operator: LinearOperator,
@@ -162,11 +168,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             )
         kind = base_operator.dtype.numpy_dtype
         self.base_operator = base_operator
-        self.u = convert(u, kind)
-        self.v = self.u if v is None else convert(v, kind)
-        self._given = None if diag_update is None else convert(diag_update, kind)
+        self.u = as_given(u, kind)
+        self.v = as_given(u if v is None else v, kind)
         count = self.u._array.shape[-1] if self.u.ndim else 0
-        self.diag_update = wrap(np.ones(count, kind)) if self._given is None else self._given
+        self.diag_update = as_given(np.ones(count, kind) if diag_update is None else diag_update, kind)
         sizes = (self.u._array.shape[-2:-1], self.v._array.shape[-2:], self.diag_update._array.shape[-1:])
         if self.u.ndim < 2 or sizes != (
             base_operator._size()[-2:-1],
@@ -177,7 +182,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
                 f"LinearOperatorLowRankUpdate: u of shape {list(self.u.shape)}, v of shape {list(self.v.shape)} and "
                 f"diag_update of shape {list(self.diag_update.shape)} do not fit {list(base_operator._size())}"
             )
-        positive = bool(is_diag_update_positive) or self._given is None
+        positive = bool(is_diag_update_positive) or diag_update is None
         alike = v is None and not self.diag_update.dtype.is_complex
         if is_self_adjoint is None and base_operator.is_self_adjoint and alike:
             is_self_adjoint = True
@@ -237,6 +242,8 @@ class LinearOperatorCirculant(LinearOperator):
 
     block_depth = 1  # axes that are transformed
     _to_waves, _from_waves = staticmethod(fft), staticmethod(ifft)
+
+    spectrum = Argument()
 
     def __init__(
         self,
@@ -353,6 +360,9 @@ class LinearOperatorToeplitz(LinearOperator):
     array([[1., 3.], [2., 1.]], dtype=float32)
     """
 
+    col = Argument()
+    row = Argument()
+
     def __init__(
         self,
         col: TensorLike,
@@ -438,42 +448,49 @@ class LinearOperatorTridiag(LinearOperator):
         kind = type(self).__name__
         choice(kind, "diagonals_format", diagonals_format, ("compact", "sequence", "matrix"))
         self.diagonals, self.diagonals_format = diagonals, diagonals_format
-        if diagonals_format == "sequence":
-            parts = [vectors(kind, "diagonals", part) for part in diagonals]
-            shape = (*batch_of(kind, *((*p._array.shape, 1) for p in parts)), parts[1]._array.shape[-1])
-            parts = [_filled(part, shape, where) for part, where in zip(parts, (1, 0, -1), strict=True)]
-        else:
-            x = matrices(kind, "diagonals", diagonals)
-            if diagonals_format == "compact":
-                if x._array.shape[-2] != 3:
-                    raise ValueError(
-                        f"{kind}: diagonals must have the shape (..., 3, n), not {list(x.shape)}"
-                    )
-                parts = [x[..., i, :] for i in range(3)]
-            else:
-                shape = tuple(x._array.shape[:-1])
-                parts = [_filled(diag_part(x, k=k), shape, k) for k in (1, 0, -1)]
-        self._upper, self._middle, self._lower = parts
         super().__init__(
-            self._middle.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+            self._bands()[1].dtype,
+            None,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
         )
 
+    def _bands(self) -> list[Tensor]:
+        """The upper, the main and the lower diagonal, of n elements each. Variables are read at each use."""
+        kind = type(self).__name__
+        if self.diagonals_format == "sequence":
+            parts = [convert(vectors(kind, "diagonals", part)) for part in self.diagonals]
+            shape = (*batch_of(kind, *((*p._array.shape, 1) for p in parts)), parts[1]._array.shape[-1])
+            return [_filled(part, shape, where) for part, where in zip(parts, (1, 0, -1), strict=True)]
+        x = convert(matrices(kind, "diagonals", self.diagonals))
+        if self.diagonals_format == "matrix":
+            shape = tuple(x._array.shape[:-1])
+            return [_filled(diag_part(x, k=k), shape, k) for k in (1, 0, -1)]
+        if x._array.shape[-2] != 3:
+            raise ValueError(f"{kind}: diagonals must have the shape (..., 3, n), not {list(x.shape)}")
+        return [x[..., i, :] for i in range(3)]
+
     def _size(self) -> tuple[int, ...]:
-        shape = self._middle._array.shape
+        shape = self._bands()[1]._array.shape
         return (*shape, shape[-1])
 
     def _compact(self, adjoint: bool) -> list[Tensor]:
+        upper, middle, lower = self._bands()
         if not adjoint:
-            return [self._upper, self._middle, self._lower]
-        zero = self._middle[..., :1] * 0
-        upper = concat([conjugate(self._lower)[..., 1:], zero], -1)
-        lower = concat([zero, conjugate(self._upper)[..., :-1]], -1)
-        return [upper, conjugate(self._middle), lower]
+            return [upper, middle, lower]
+        zero = middle[..., :1] * 0
+        above = concat([conjugate(lower)[..., 1:], zero], -1)
+        below = concat([zero, conjugate(upper)[..., :-1]], -1)
+        return [above, conjugate(middle), below]
 
     def _to_dense(self) -> Tensor:
-        dense = diag(self._middle)
-        if self._size()[-1] > 1:
-            dense = dense + diag(self._upper[..., :-1], k=1) + diag(self._lower[..., 1:], k=-1)
+        upper, middle, lower = self._bands()
+        dense = diag(middle)
+        if middle._array.shape[-1] > 1:
+            dense = dense + diag(upper[..., :-1], k=1) + diag(lower[..., 1:], k=-1)
         return dense
 
     def _product(self, x: Tensor, adjoint: bool) -> Tensor:
@@ -489,7 +506,7 @@ class LinearOperatorTridiag(LinearOperator):
         )
 
     def _diagonal(self) -> Tensor:
-        return self._middle
+        return self._bands()[1]
 
 
 def _filled(part: Tensor, shape: tuple[int, ...], which: int) -> Tensor:
