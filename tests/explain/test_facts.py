@@ -35,7 +35,13 @@ def test_this_test_sees_a_table():
 def test_public_names_are_public():
     names = {p.facts.public for p in Primitive.registry.values()} - {"", "slicing"}
     assert "reduce_sum" in names
-    assert [name for name in names if not hasattr(tf, name) and not hasattr(tf.math, name)] == []
+    assert [name for name in names if not _is_in(tf, name) and not _is_in(tf.math, name)] == []
+
+
+def _is_in(namespace, dotted):
+    for name in dotted.split("."):
+        namespace = getattr(namespace, name, None)
+    return namespace is not None
 
 
 def test_what_only_moves_elements_has_nothing_to_cure():

@@ -32,7 +32,8 @@ class Browser:
         screen = {"width": width, "height": height, "deviceScaleFactor": zoom, "mobile": size[0] < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}  # pictures do not depend on the moment
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme, still]})
         self.driver.get(path.resolve().as_uri())
         return self
 
