@@ -5,7 +5,7 @@ The covariances are given by their inverse Cholesky factors: the logarithms of t
 
 import numpy as np
 
-NUMBER = 20
+NUMBER = 23
 TITLE = "Gaussian mixture d=20 k=25 n=1000, by component"
 FIRST_CALLS = 1
 

@@ -1,6 +1,6 @@
 """A small text model on 200 batches, each of another length: one run is a pass over all of them."""
 
-NUMBER = 21
+NUMBER = 24
 TITLE = "text model, 200 lengths, batch 8"
 FIRST_CALLS = 1
 ALL_ARGUMENTS = True  # a run calls the step with each of the arguments

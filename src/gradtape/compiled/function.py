@@ -25,7 +25,7 @@ from ..core.variable import Variable
 from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing, warn_of_truncation
-from .placeholders import Specialize, Text
+from .placeholders import RunsAsPython, Specialize, Text
 
 if TYPE_CHECKING:
     from .program import Program
@@ -142,6 +142,7 @@ class Function(Generic[P, R]):
             if input_signature is None
             else checked_signature(self.__name__, input_signature, self._signature)
         )
+        _functions.add(self)
         self._programs: dict[Any, Program] = {}  # by cache key
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile,
@@ -196,6 +197,8 @@ class Function(Generic[P, R]):
             if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
             self._give_up(error)
+        except RunsAsPython:
+            pass
         return self._python_function(*args, **kwargs)
 
     def _steps_outside(self, iterator: Any) -> bool:
@@ -231,6 +234,8 @@ class Function(Generic[P, R]):
                 args, kwargs = arguments.as_tensors()
                 return self._python_function(*args, **kwargs)
         program, leaves = self._find(args, kwargs)
+        if settings.called_programs is not None:
+            settings.called_programs.append((self.__name__, program))
         if shortcut is not None and not program.unshaped and list(map(id, tensors)) == list(map(id, leaves)):
             self._shortcuts[shortcut] = program
         return self._run(program, leaves, args, kwargs)
@@ -291,7 +296,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -315,7 +320,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -356,6 +361,15 @@ class Function(Generic[P, R]):
         from .autograph.conversion import called
 
         return function.converted(called) if isinstance(function, _Method) else called(function)
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in a trace; under a tape if it calls `tf.gradients`."""
+        from .graph_tape import GraphTape
+
+        if GraphTape not in self._specialized:
+            return self._converted(*args, **kwargs)
+        with GraphTape():
+            return self._converted(*args, **kwargs)
 
     def _warn_of_retracing(self, arguments: Arguments) -> None:
         """Warn, once, if the function is traced again and again; name the argument that changes."""
@@ -542,6 +556,17 @@ class _Method:
         result = copy.copy(self)
         result._function = called(self._function)
         return result
+
+
+_functions: weakref.WeakSet[Function[..., Any]] = weakref.WeakSet()
+
+
+def note_calls(noted: list[tuple[str, Any]] | None) -> None:
+    """Note the name and the program of each function that is called from now on, once; None ends it."""
+    settings.called_programs = noted
+    if noted is not None:
+        for function in list(_functions):
+            function._shortcuts = {}  # which lead past the note
 
 
 def _name_of(python_function: Any) -> str:

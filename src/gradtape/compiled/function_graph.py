@@ -61,6 +61,7 @@ class Code:
             self.meanings.append(meaning)
         self.variables = list(dict.fromkeys(what for kind, what in self.meanings if kind == "variable"))
         self.random = ("random", 0) in self.meanings
+        self.read: list[Any] = []  # variables that are divided among devices
 
     def bound_constants(self, state: dict[int, Any], constants: Any, seed: Any) -> list[Any]:
         """The values of the jaxpr's constants; None for gradients, which only part of the code needs."""
@@ -108,6 +109,7 @@ class FunctionGraph:
             afford(f"the function {name}", spec.shape, spec.dtype.itemsize)
         self.counts = [len(part) for part in specs]  # results, state, initial values
         self.reads = dict(trace.reads)
+        self.code.read = [v for v in (*trace.reads.values(), *trace.written.values()) if hasattr(v, "layout")]
         self.written = [as_destination(variable) for variable in trace.written.values()]
         self.created = [new._replace(initial=None) for new in trace.created]
         self.random = self.code.random
@@ -118,6 +120,10 @@ class FunctionGraph:
         self.widths = [len(o.arrays) if type(o) is _Result else 0 for o in outputs]  # arrays of each output
         self.outputs = nest.pack_sequence_as(self.structure, [_spec(o) for o in outputs])
         self.builders = [o.build if type(o) is _Result else _always(o) for o in outputs]
+        # Which arrays have rows on different devices.
+        self.divided = [
+            getattr(o.spec, "is_divided", False) for o in outputs if type(o) is _Result for _ in o.arrays
+        ]
 
     def first_of_pair(self, count: int, jaxpr: Any) -> FunctionGraph:
         """The graph of the first of several results, `count` arrays that `jaxpr` computes."""

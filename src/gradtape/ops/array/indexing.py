@@ -127,12 +127,12 @@ def take(self: Any, key: Any) -> Any:
                 return _take_array(x, items)
             if is_computed(item):
                 part = _take_traced(x, items, position)
-                if type(self) is Variable and not any(map(_is_array, items)):
+                if isinstance(self, Variable) and not any(map(_is_array, items)):
                     part._origin = (self, tuple([getattr(item, "_array", item) for item in items]))
                 return part
         index = _normalize(items, x._array.ndim)
     out: Any = apply1(getitem, x, {"index": index})
-    if type(self) is Variable:
+    if isinstance(self, Variable):
         out._origin = (self, index.items)
     return out
 
