@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import gradtape as tf
-from gradtape import raw_table
+from gradtape import raw_data_table, raw_table
 from gradtape.core.primitive import Primitive
 
 NAMESPACES = [
@@ -49,7 +49,7 @@ INNER = {
     "together",
 }
 
-RAW = tuple(raw_table.TABLE.values())
+RAW = {id(getattr(tf.raw_ops, name)) for name in (*raw_table.TABLE, *raw_data_table.TABLE)}
 
 
 EXAMPLE = "<example>"  # where functions given in an example come from
@@ -87,7 +87,7 @@ def _public() -> Iterator[tuple[str, Any]]:
             ours = str(getattr(thing, "__module__", "")).startswith("gradtape")
             if name.startswith("_") or not callable(thing) or not ours or id(thing) in seen:
                 continue
-            if thing in RAW:  # other names for functions that are called under their own
+            if id(thing) in RAW:  # other names for functions that are called under their own
                 continue
             if isinstance(thing, type) and issubclass(thing, (Exception, Enum, Primitive)):
                 continue
@@ -308,7 +308,7 @@ NOT_CALLED = {
     "__replace__",  # of dataclasses, from Python 3.13 on
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__enter__", "__exit__", "__copy__",
     "__deepcopy__", "__reduce__", "__getattr__", "__setattr__", "__dlpack__", "__array__", "__hash__",
-    "__format__", "holding", "shaped_like", "plot",
+    "__format__", "__buffer__", "holding", "shaped_like", "plot", "show", "of_each_process",
 }  # fmt: skip
 
 _PLACES: dict[str, Any] = {"indices": [[0]], "updates": [1.0]}

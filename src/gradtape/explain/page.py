@@ -56,6 +56,8 @@ class Page:
 
     def save(self, path: Any) -> None:
         """Write the page to a file; the data alone if its name ends in `.json`."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"tape.show: path must be the name of a file, not {type(path).__name__}")
         path = Path(path)
         path.write_text(self.json if path.suffix == ".json" else self.html, encoding="utf-8")
 

@@ -69,6 +69,11 @@ class PreemptionCheckpointHandler:
         checkpoint_dir: str | None = None,
         termination_config: TerminationConfig | None = None,
     ) -> None:
+        if termination_config is not None and not isinstance(termination_config, TerminationConfig):
+            raise TypeError(
+                "PreemptionCheckpointHandler: termination_config must be a TerminationConfig, "
+                f"not {type(termination_config).__name__}"
+            )
         given = checkpoint_or_checkpoint_manager
         if isinstance(given, CheckpointManager):
             self._manager = given
