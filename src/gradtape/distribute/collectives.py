@@ -37,10 +37,6 @@ class OneReplica:
         """The arrays of all replicas, joined along an axis."""
         return array
 
-    def bounds(self, array: Any, axis: int) -> tuple[Any, int]:
-        """Where an array of this replica begins among those of all, along an axis; and their length together."""
-        return 0, array.shape[axis]
-
 
 _ONE = OneReplica()
 

@@ -162,12 +162,13 @@ class GroupedDataset(DividedDataset):
 
 
 def shares(rows: int, count: int) -> list[int]:
-    """How many of so many rows each replica gets: as equal as can be, the first ones more.
+    """How many of so many rows each replica gets: equal shares, and the last ones what is left, as in TensorFlow.
 
     >>> shares(10, 4)
-    [3, 3, 2, 2]
+    [3, 3, 3, 1]
     """
-    return [rows // count + (i < rows % count) for i in range(count)]
+    share = -(-rows // count)
+    return [max(min(share, rows - i * share), 0) for i in range(count)]
 
 
 def divided(extended: Any, element: Any) -> Any:

@@ -144,15 +144,16 @@ class MirroredExtended(StrategyExtended):
         Args:
             var: the variable.
             fn: the function.
-            args: further arguments, the same for all replicas.
+            args: further arguments; of those that differ, the first replica's count.
             kwargs: arguments by name.
             group: whether one result is returned, or a tuple of all.
         """
         check_call("update", "fn", fn, args, kwargs)
+        args, kwargs = nest.map_structure(_first, (tuple(args), dict(kwargs or {})))
         state = local.here
         before, state.replica = state.replica, None
         try:
-            result = fn(var, *args, **(kwargs or {}))
+            result = fn(var, *args, **kwargs)
         finally:
             state.replica = before
         return result if group else nest.map_structure(lambda one: (one,), result)
@@ -340,6 +341,13 @@ def _are_alike(tensors: list[Tensor]) -> bool:
     return first.dtype.kind != "O" and all(
         array_of(t).shape == first.shape and array_of(t).dtype == first.dtype for t in tensors
     )
+
+
+def _first(value: Any) -> Any:
+    """The first replica's value; of a value in a program, which is all replicas', its own."""
+    if not isinstance(value, PerReplica):
+        return value
+    return value.own if hasattr(value, "own") else value.values[0]
 
 
 def _sum(tensors: list[Tensor]) -> Tensor:

@@ -88,9 +88,6 @@ class ThreadExchange:
     def __init__(self, thread: _Thread, count: int) -> None:
         self.count = count
         self._thread = thread
-        self._bounds: dict[
-            int, int
-        ] = {}  # where this replica's part of a gathered array begins, by its length
 
     def _meet(self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]]) -> Any:
         return self._thread.meet(_Meeting(kind, value, together))
