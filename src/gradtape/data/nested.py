@@ -111,7 +111,7 @@ class Interleave(Stage):
 
     def describe(self) -> Any:
         source = self.sources[0]
-        return infer(self._call, source.spec, source.first).element_spec
+        return infer(self._call, source.spec, source.examples).element_spec
 
 
 class GroupByWindow(Stage):

@@ -130,13 +130,14 @@ class Stage:
         passes_on = type(self).describe is Stage.describe and len(self.sources) == 1
         return self.sources[0].kinds() if passes_on else None
 
-    def first(self) -> Any:
-        """An example of an element."""
-        for element in self.open(Session(self)):
-            return element
-        raise InvalidArgumentError(
-            "element_spec: this dataset is empty, so what its functions return cannot be found out"
-        )
+    def examples(self) -> list[Any]:
+        """The first elements: two, if there are as many."""
+        found = list(islice(self.open(Session(self)), 2))
+        if not found:
+            raise InvalidArgumentError(
+                "element_spec: this dataset is empty, so what its functions return cannot be found out"
+            )
+        return found
 
 
 class Random(Stage):

@@ -5,7 +5,9 @@ Lists are no structures here: as in TensorFlow, a list in an element becomes a t
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol, TypeAlias, Union
 
@@ -270,20 +272,42 @@ def map_specs(function: Callable[..., Any], *specs: Any) -> Any:
     )
 
 
-def infer(function: Callable[[Any], Any], spec: Any, example: Callable[[], Any]) -> Any:
+def infer(function: Callable[[Any], Any], spec: Any, examples: Callable[[], list[Any]] | None = None) -> Any:
     """The spec of the results of `function` for elements of `spec`, found by calling it.
 
     It is called on zeros, and on ones that are of another length where `spec` leaves lengths open: what differs then is
-    open in the result too. A function that cannot take these is called on a real element, from `example`.
+    open in the result too. A function that cannot take these is called on real elements, from `examples`, the first one
+    also cut off where lengths are open; without `examples`, None is returned.
     """
     try:
-        small, large = (
-            spec_of(function(_example(spec, value, length))) for value, length in ((0, 2), (1, 3))
-        )
+        found = [spec_of(function(_example(spec, value, length))) for value, length in ((0, 2), (1, 3))]
     except Exception:
-        return spec_of(function(example()))
+        if examples is None:
+            return None
+        elements = examples()
+        found = [spec_of(function(element)) for element in elements]
+        with contextlib.suppress(Exception):
+            found.append(spec_of(function(nest.map_structure(_cut_off, spec, elements[0]))))
+    return functools.reduce(_in_common, found)
+
+
+def _in_common(first: Any, second: Any) -> Any:
     return nest.map_structure(
-        lambda a, b: a.most_specific_compatible_type(b) if isinstance(a, TypeSpec) else a, small, large
+        lambda a, b: a.most_specific_compatible_type(b) if isinstance(a, TypeSpec) else a, first, second
+    )
+
+
+def _cut_off(spec: Any, value: Any) -> Any:
+    """A tensor without the last elements along axes whose lengths are open, but with one at least."""
+    if type(spec) is not TensorSpec or spec.shape.rank is None:
+        return value
+    return wrap(
+        value._array[
+            tuple(
+                slice(None) if n is not None else slice(max(length - 1, 1))
+                for n, length in zip(spec.shape, value._array.shape)
+            )
+        ]
     )
 
 

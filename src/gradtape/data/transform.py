@@ -69,11 +69,12 @@ class Map(Stage):
         return self.sources[0].size()
 
     def describe(self) -> Any:
-        return infer(self.made, self.sources[0].spec, self.sources[0].first)
+        return infer(self.made, self.sources[0].spec, self.sources[0].examples)
 
     def several_kinds(self) -> list[Any] | None:
         kinds = self.sources[0].kinds()
-        return None if kinds is None else [infer(self.made, kind, self.sources[0].first) for kind in kinds]
+        found = [] if kinds is None else [infer(self.made, kind) for kind in kinds]
+        return None if kinds is None or None in found else found
 
 
 class _MapCursor(Cursor):
@@ -114,7 +115,7 @@ class Scan(Stage):
 
     def describe(self) -> Any:
         source = self.sources[0]
-        return infer(lambda element: self._step(self._initial, element)[1], source.spec, source.first)
+        return infer(lambda element: self._step(self._initial, element)[1], source.spec, source.examples)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
