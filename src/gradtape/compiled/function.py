@@ -158,7 +158,7 @@ class Function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: compiled, or as part of the function that is being traced now."""
         here = local.here
-        if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
+        if kwargs or here.tapes or here.trace is not None or here.hot is not None or settings.run_functions_eagerly:
             return self._call(args, kwargs)
         arrays: list[Any] = []
         key: list[Any] = []
@@ -173,6 +173,9 @@ class Function(Generic[P, R]):
         return self._call(args, kwargs) if execute is None else execute(arrays)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hot = local.here.hot
+        if hot is not None:
+            hot.interrupt("a compiled function is called")
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
         if settings.run_functions_eagerly or self._not_compilable or not can_compile():

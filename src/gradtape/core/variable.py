@@ -110,15 +110,21 @@ class Variable(Operators):
         if observers:
             self._tell_assigned("tf.Variable(...)", initial_value)
 
-    def _put(self, array: Any) -> None:
-        """Replace the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
+    def _put(self, array: Any, given: Tensor | None = None) -> None:
+        """Replace the array; `given` is the tensor that it comes from.
+
+        All values of a variable share its key: to tapes, every read is a read of the variable.
+        """
+        here = local.here
+        if here.hot is not None:
+            here.hot.assign(self, "assign", wrap(array) if given is None else given)
+            return
         tensor = wrap(array)
         tensor._key = self._key
-        trace = local.here.trace
-        if trace is None:
+        if here.trace is None:
             self._tensor = tensor
         else:
-            trace.write(self, tensor)
+            here.trace.write(self, tensor)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -325,7 +331,8 @@ class Variable(Operators):
         >>> Variable([1.0, 2.0]).assign([3.0, 4.0]).numpy()
         array([3., 4.], dtype=float32)
         """
-        self._put(self._fitting(value, "assign")._array)
+        tensor = self._fitting(value, "assign")
+        self._put(tensor._array, tensor)
         if observers:
             self._tell_assigned("assign", value)
         return self
@@ -371,10 +378,14 @@ class Variable(Operators):
 
         A training step then allocates no array the size of each parameter.
         """
+        here = local.here
+        if here.hot is not None:
+            here.hot.assign(self, method, self._fitting(delta, method))
+            return
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
-        trace = local.here.trace
+        trace = here.trace
         tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
         # While a function is traced the variable may hold its array on other ways through the program.
@@ -403,6 +414,9 @@ class Variable(Operators):
 
     def _writable(self) -> Any:
         """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
+        hot = local.here.hot
+        if hot is not None:
+            hot.interrupt("a variable's array is written into")
         tensor = self._tensor
         array = tensor._array
         if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 import numpy as np
 
 from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import no_recording
+from ...core.primitive import local, no_recording
 from ...core.scopes import snake_case
 from ...core.stand_in import StandIn, original
 from ...core.tensor import Tensor, wrap
@@ -62,6 +62,8 @@ class Options(CommonOptions, total=False):
     weight_decay: float | None
 
 
+_OWN_RULES = f"{__package__}.rules"
+_PLAIN = frozenset((bool, int, float, str, NoneType))
 _OPTIONS = ("weight_decay", *CommonOptions.__annotations__)
 
 
@@ -471,7 +473,23 @@ class Optimizer:
             f"{type(self).__name__} must define update_step(gradient, variable, learning_rate)"
         )
 
+    def _pure_settings(self) -> Any:
+        """All that an update depends on besides variables and gradients; None if it runs Python code of the user."""
+        rate = self._learning_rate
+        options = [getattr(self, name) for name in (*_OPTIONS, *self._settings)]
+        if type(rate).__module__ == schedules.__name__:
+            options.append(repr(vars(rate)))
+        elif not isinstance(rate, Variable):
+            return None
+        if type(self).__module__ != _OWN_RULES or not _PLAIN.issuperset(map(type, options)):
+            return None
+        return [id(rate), id(self._trained), *options, *map(type, options)]
+
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
+        hot = local.here.hot
+        if hot is not None:
+            hot.update(self, pairs)
+            return
         try:
             gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
         except (TypeError, ValueError) as error:

@@ -1,0 +1,161 @@
+"""Places in the code where outermost tapes are entered: when their passes are learned, and when they are followed.
+
+All counts are of passes, events and elements, never of time: two runs of a program do the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+from ..core.observers import observers
+from ..core.primitive import local
+from ..core.tape import GradientTape, when_entered
+from .learning import Learner
+from .trace import Trace, merged
+
+MOST_TRACES = 6  # of one place
+MOST_FAILURES = 3  # passes that no trace can be made of
+
+
+class Policy:
+    """When a place is learned and followed.
+
+    Compiling takes as long as some hundreds of passes of small operations, or some ten of large ones.
+    """
+
+    def __init__(self) -> None:
+        self.learn_from = 20  # passes
+        self.equal = 2  # passes that a trace is made of
+        self.patience = 2
+
+    def follow_from(self, trace: Trace) -> int:
+        """The first pass to follow."""
+        return 25 + 175 * 4096 // (4096 + trace.elements)
+
+    def always(self) -> None:
+        """For tests: learn the first pass, follow the second."""
+        self.learn_from = self.equal = self.patience = 1
+        self.follow_from = lambda trace: 0  # type: ignore[method-assign, assignment]
+
+
+policy = Policy()
+
+
+class Place:
+    """A place in the code, its passes and its traces."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.passes = 0
+        self.followed = 0
+        self.learned = 0
+        self.traces: list[Trace] = []
+        self.candidate: Trace | None = None  # of a pass that no other was equal to yet
+        self.reasons: Counter[str] = Counter()  # why passes were not followed to their end, or not learned
+        self.failures = 0
+        self.left = 0
+        self.relearn = False
+        self.is_cold = False  # whether it is left alone
+        self.start = 0  # the first pass to follow
+
+    def begin(self, tape: GradientTape) -> bool:
+        """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
+        self.passes += 1
+        if self.is_cold or self.passes < policy.learn_from or observers:
+            return False
+        if self.traces and not self.relearn:
+            if self.passes < self.start:
+                return False
+            from .following import Follower
+
+            trace = self.traces[0]
+            return Follower(trace, self.traces, self._followed, entered, policy.patience).open(tape)
+        Learner(self._learned, entered).open(tape)
+        return True
+
+    def _learned(self, result: Trace | str) -> None:
+        self.learned += 1
+        if not isinstance(result, Trace):
+            self.reasons[result] += 1
+            self.failures += 1
+            self.is_cold = self.failures >= MOST_FAILURES
+            return
+        self.relearn = False
+        for i, known in enumerate(self.traces):
+            one = merged(known, result)
+            if one is not None:
+                self.traces[i] = self._shared(one)
+                return
+        if policy.equal > 1 and not self.traces:
+            one = None if self.candidate is None else merged(self.candidate, result)
+            self.candidate = result
+            if one is None:
+                return
+            result = one
+        self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
+        self.start = max(self.start, policy.follow_from(result))
+
+    def _shared(self, trace: Trace) -> Trace:
+        """A trace with the very events that others have in common with it, which are quick to compare."""
+        for other in self.traces:
+            count = trace.shared_with(other)
+            trace.events[:count] = other.events[:count]
+        return trace
+
+    def _followed(self, reason: str | None) -> None:
+        if reason is None:
+            self.followed += 1
+            return
+        self.reasons[reason] += 1
+        self.left += 1
+        self.relearn = True
+        self.traces = [trace for trace in self.traces if not trace.is_broken]
+        self.is_cold = self.left > 8 + self.followed // 4
+
+
+places: dict[Any, Place] = {}
+
+
+def entered(tape: GradientTape) -> bool:
+    """Begin a pass with an outermost tape."""
+    frame: Any = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("gradtape."):
+        frame = frame.f_back
+    code = frame.f_code
+    key = code, frame.f_lasti
+    place = places.get(key)
+    if place is None:
+        place = places[key] = Place(f"{code.co_filename}:{frame.f_lineno}")
+    return place.begin(tape)
+
+
+def switch(on: bool) -> None:
+    """Turn hot tapes on or off in the whole process. A pass of this thread that is followed now is left."""
+    hot = local.here.hot
+    if hot is not None:
+        hot.interrupt("hot tapes are switched off")
+    when_entered[:] = [entered] if on else []
+
+
+def is_on() -> bool:
+    """Return whether hot tapes are on."""
+    return bool(when_entered)
+
+
+def counts() -> dict[str, Any]:
+    """What happened so far: in all, and at each place in the code."""
+    names = ("passes", "learned", "followed", "left")
+    found: dict[str, Any] = {name: sum(getattr(place, name) for place in places.values()) for name in names}
+    found["programs"] = sum(len(trace.programs) for place in places.values() for trace in place.traces)
+    found["places"] = {
+        place.name: {
+            **{name: getattr(place, name) for name in names},
+            "traces": len(place.traces),
+            "cold": place.is_cold,
+            "reasons": dict(place.reasons),
+        }
+        for place in places.values()
+    }
+    return found

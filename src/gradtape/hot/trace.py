@@ -1,0 +1,312 @@
+"""Trace: the events of one pass through a tape's place in the code, as they are expected of the next pass.
+
+Objects of a pass are known by slots, numbered as they appear: tensors from outside, variables, results. An event names
+its inputs by a slot that is known already, or by one of the specs below for an object that is new.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..core.primitive import Primitive
+from ..core.variable import Variable
+
+# -- inputs -----------------------------------------------------------------------------------------------------------
+
+
+class Number(NamedTuple):
+    """A Python number that is the same in every pass."""
+
+    value: Any
+    text: str  # tells 0.0 from -0.0, and 1 from 1.0 and True
+
+    def fits(self, x: Any) -> bool:
+        """Return whether `x` is the same number, of the same type."""
+        value = self.value
+        return x is value or (type(x) is type(value) and ((x and x == value) or repr(x) == self.text))
+
+
+class NewNumber(NamedTuple):
+    """A Python float that may be another in every pass, and becomes a scalar of this dtype."""
+
+    slot: int
+    dtype: Any
+
+
+class NewTensor(NamedTuple):
+    """A tensor from outside of the pass."""
+
+    slot: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class NewVariable(NamedTuple):
+    """A variable that the pass has not used before."""
+
+    slot: int
+    key: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+Spec = int | Number | NewNumber | NewTensor | NewVariable
+
+
+def number(x: Any) -> Number:
+    """The spec of a Python number."""
+    return Number(x, repr(x))
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+class Out(NamedTuple):
+    """A result: its slot, shape and dtype."""
+
+    slot: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class Operation(NamedTuple):
+    """A primitive was applied. One that is `checked` computes at once, because its errors depend on values."""
+
+    primitive: Primitive
+    attributes: dict[str, Any] | None
+    exactly: Any  # tells attributes apart that are equal, as 1, 1.0 and True are, or 0.0 and -0.0
+    specs: tuple[Spec, ...]
+    outs: tuple[Out, ...]
+    checked: bool
+
+
+def exactly(attributes: dict[str, Any] | None) -> Any:
+    """The types of attributes, and their text if there is a 0.0 or -0.0 among them."""
+    if not attributes:
+        return None
+    values = attributes.values()
+    return [*map(type, values), *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else [])]
+
+
+class Enter(NamedTuple):
+    """A tape's block began; tapes are numbered in this order."""
+
+    persistent: bool
+    watches: bool
+
+
+class Exit(NamedTuple):
+    """A tape's block ended."""
+
+    tape: int
+
+
+class Watch(NamedTuple):
+    """A tape was asked to watch tensors or variables."""
+
+    tape: int
+    specs: tuple[Spec, ...]
+
+
+class Ask(NamedTuple):
+    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None."""
+
+    method: str
+    tape: int
+    targets: tuple[Spec, ...]
+    sources: tuple[Spec, ...]
+    weights: tuple[Spec, ...] | None
+    options: tuple[Any, ...]
+    outs: tuple[Out | None, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.targets, *self.sources, *(self.weights or ()))
+
+
+class Assign(NamedTuple):
+    """A variable was assigned to; the result is its new value."""
+
+    method: str
+    specs: tuple[Spec, ...]  # the variable and the value
+    outs: tuple[Out, ...]
+
+
+class Update(NamedTuple):
+    """An optimizer updated variables; the results are the new values of all it may have written."""
+
+    optimizer: weakref.ref[Any]
+    settings: Any
+    gradients: tuple[Spec, ...]
+    variables: tuple[Spec, ...]
+    touched: tuple[Spec, ...]  # the variables, and the optimizer's own
+    outs: tuple[Out, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.gradients, *self.variables, *self.touched)
+
+
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update
+
+
+def specs_of(event: Event) -> tuple[Spec, ...]:
+    """The inputs of an event."""
+    return getattr(event, "specs", ())
+
+
+def outs_of(event: Event) -> tuple[Out, ...]:
+    """The results of an event."""
+    return tuple(out for out in getattr(event, "outs", ()) if out is not None)
+
+
+class Trace:
+    """The events of a pass, and the programs compiled from them.
+
+    Args:
+        events: in the order in which they happened.
+        variables: by slot.
+        outputs: the slots of results that were in use when the pass ended.
+    """
+
+    def __init__(self, events: list[Event], variables: dict[int, Variable], outputs: set[int]) -> None:
+        self.events = events
+        self.variables = {slot: weakref.ref(v) for slot, v in variables.items()}
+        self.outputs = outputs
+        self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
+        self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
+        self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
+        self.writers = _writers(events)
+        self.is_broken: Any = False  # why it cannot be compiled, if it cannot
+        self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
+        self._reach: dict[int, int] = {}
+        self.elements = sum(_size(out) for event in events for out in outs_of(event))
+
+    def shared_with(self, other: Trace) -> int:
+        """The number of events that two traces begin with in common."""
+        for i, (mine, others) in enumerate(zip(self.events, other.events)):
+            if mine is not others and mine != others:
+                return i
+        return min(len(self.events), len(other.events))
+
+    def reach(self, position: int) -> int:
+        """How many events can be computed when so many have happened: up to one that needs something new."""
+        if position not in self._reach:
+            self._reach[position] = self._find_reach(position)
+        return self._reach[position]
+
+    def _find_reach(self, position: int) -> int:
+        for i in range(position, len(self.events)):
+            event = self.events[i]
+            if isinstance(event, Operation) and event.checked:
+                return i
+            for spec in specs_of(event):
+                if isinstance(spec, (NewTensor, NewNumber)):
+                    return i
+        return len(self.events)
+
+    def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
+        """What the first `end` events take from outside."""
+        specs = [spec for event in self.events[:end] for spec in specs_of(event)]
+        return [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether a variable or optimizer of it is gone."""
+        optimizers = [event.optimizer for event in self.events if isinstance(event, Update)]
+        return any(reference() is None for reference in [*self.variables.values(), *optimizers])
+
+
+def merged(old: Trace, new: Trace) -> Trace | None:
+    """One trace for two passes that differ only in Python floats, which become inputs; None if more differs."""
+    if len(old.events) != len(new.events):
+        return None
+    differ = []
+    for i, (a, b) in enumerate(zip(old.events, new.events)):
+        if a == b:
+            continue
+        if not (isinstance(a, Operation) and isinstance(b, Operation)):
+            return None
+        if a._replace(specs=()) != b._replace(specs=()) or len(a.specs) != len(b.specs):
+            return None
+        for k, (x, y) in enumerate(zip(a.specs, b.specs)):
+            if x != y:
+                if not (isinstance(x, Number) and isinstance(y, Number)):
+                    return None
+                if type(x.value) is not float or type(y.value) is not float or not _is_real(a):
+                    return None
+                differ.append((i, k))
+    return _with_numbers(new, differ)
+
+
+def _is_real(event: Operation) -> bool:
+    """Return whether a Python float among the inputs of an operation becomes a scalar of its results' dtype."""
+    kinds = {out.dtype.kind for out in event.outs}
+    return event.primitive.elementwise and len(event.outs) == 1 and kinds == {"f"}
+
+
+def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
+    """A trace with the numbers at these places as inputs: the slots after them move."""
+    moved: dict[int, int] = {}
+    events: list[Event] = []
+    count = 0
+    for i, event in enumerate(trace.events):
+        changed: dict[str, Any] = {}
+        specs: list[Any] = list(specs_of(event))
+        for k, spec in enumerate(specs):
+            if (i, k) in places:
+                specs[k] = NewNumber(count, event.outs[0].dtype)  # type: ignore[union-attr, index]
+                count += 1
+            elif isinstance(spec, int):
+                specs[k] = moved[spec]
+            elif not isinstance(spec, Number):
+                moved[spec.slot] = count
+                specs[k] = spec._replace(slot=count)
+                count += 1
+        outs: list[Any] = []
+        for out in getattr(event, "outs", ()):
+            if out is not None:
+                moved[out.slot] = count
+                out = out._replace(slot=count)
+                count += 1
+            outs.append(out)
+        rest = iter(specs)
+        for name in ("specs", "targets", "sources", "weights", "gradients", "variables", "touched"):
+            part = event._asdict().get(name)
+            if part is not None:
+                changed[name] = tuple(next(rest) for _ in part)
+        if hasattr(event, "outs"):
+            changed["outs"] = tuple(outs)
+        events.append(event._replace(**changed))
+    variables = {moved[slot]: v for slot, r in trace.variables.items() if (v := r()) is not None}
+    return Trace(events, variables, {moved[slot] for slot in trace.outputs})
+
+
+def _slots_before(events: list[Event]) -> Iterator[int]:
+    count = 0
+    for event in events:
+        yield count
+        count += sum(not isinstance(spec, (int, Number)) for spec in specs_of(event)) + len(outs_of(event))
+    yield count
+
+
+def _writers(events: list[Event]) -> dict[int, int]:
+    """The slots of values that variables are given, and the position of the event."""
+    return {
+        out.slot: i
+        for i, event in enumerate(events)
+        if isinstance(event, (Assign, Update))
+        for out in outs_of(event)
+    }
+
+
+def _size(out: Out) -> int:
+    size = 1
+    for length in out.shape:
+        size *= length
+    return size
