@@ -65,7 +65,34 @@ class Learner(Listener):
         self._busy = False
         self._here = local.here
         self._here.hot = self
-        self._here.tapes = self._listening = [self]
+        self._here.tapes = self._listening = [self, *self._here.tapes]
+
+    def resume(self, events: list[Event], seen: list[Any], variables: dict[int, Variable], tapes: list[Any]) -> None:
+        """Go on with a pass that was followed so far: its events, and its objects by slot."""
+        self._events = list(events)
+        self._seen = list(seen)
+        written = {out.slot for event in events if isinstance(event, (Assign, Update)) for out in event.outs}
+        for slot, x in enumerate(seen):
+            if slot in written:
+                self._seen[slot] = None  # the value is the variable's
+            elif type(x) is Tensor:
+                self._slots[id(x)] = slot
+        for slot, variable in variables.items():
+            self._variables[variable._key] = slot
+            self._read[variable._key] = variable
+        for event in events:
+            if isinstance(event, Assign):
+                self._written[self._key(event.specs[0])] = event.outs[0].slot
+            elif isinstance(event, Update):
+                for spec, out in zip(event.touched, event.outs):
+                    self._written[self._key(spec)] = out.slot
+        self._tapes = list(tapes)
+        for tape in tapes:
+            tape._pass = self
+
+    def _key(self, spec: Any) -> int:
+        key: int = self._seen[spec if isinstance(spec, int) else spec.slot]._key
+        return key
 
     # -- as a listener ------------------------------------------------------------------------------------------------
 
@@ -101,7 +128,8 @@ class Learner(Listener):
         outs = tuple([self._out(result) for result in results])
         attributes = attributes or None
         checked = is_checked(primitive, inputs, outs)
-        return Operation(primitive, attributes, exactly(attributes), specs, outs, checked)
+        dtype = next((array_of(_tensor(x)).dtype for x in inputs if type(x) not in PYTHON_NUMBERS), None)
+        return Operation(primitive, attributes, exactly(attributes), specs, outs, checked, dtype)
 
     def assign(self, variable: Variable, method: str, value: Tensor) -> None:
         """Assign a value to a variable and note it."""
@@ -130,7 +158,7 @@ class Learner(Listener):
         settings = optimizer._pure_settings()
         if settings is None or any(v._constraint is not None for _, v in pairs):
             raise Unfit("an optimizer runs Python code of the user")
-        if any(type(gradient) is not Tensor for gradient, _ in pairs):
+        if any(type(g) is not Tensor and not isinstance(g, Variable) for g, _ in pairs):
             raise Unfit("a gradient for an optimizer is None or sparse")
         gradients = tuple([self._spec(gradient) for gradient, _ in pairs])
         variables = tuple([self._spec(v) for _, v in pairs])
@@ -343,6 +371,11 @@ def _without_pass(tape: GradientTape, method: str, *arguments: Any) -> Any:
         return getattr(tape, method)(*arguments)
     finally:
         tape._pass = owner
+
+
+def _tensor(x: Any) -> Tensor:
+    value: Tensor = x._tensor if isinstance(x, Variable) else x
+    return value
 
 
 def _ends(structure: Any) -> list[Any]:

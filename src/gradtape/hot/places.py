@@ -52,7 +52,7 @@ class Place:
         self.followed = 0
         self.learned = 0
         self.traces: list[Trace] = []
-        self.candidate: Trace | None = None  # of a pass that no other was equal to yet
+        self.candidates: list[Trace] = []  # of passes that no other was equal to yet
         self.reasons: Counter[str] = Counter()  # why passes were not followed to their end, or not learned
         self.failures = 0
         self.left = 0
@@ -71,9 +71,12 @@ class Place:
             from .following import Follower
 
             trace = self.traces[0]
-            return Follower(trace, self.traces, self._followed, entered, policy.patience).open(tape)
-        Learner(self._learned, entered).open(tape)
+            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(tape)
+        self._learner().open(tape)
         return True
+
+    def _learner(self) -> Learner:
+        return Learner(self._learned, entered)
 
     def _learned(self, result: Trace | str) -> None:
         self.learned += 1
@@ -88,12 +91,16 @@ class Place:
             if one is not None:
                 self.traces[i] = self._shared(one)
                 return
-        if policy.equal > 1 and not self.traces:
-            one = None if self.candidate is None else merged(self.candidate, result)
-            self.candidate = result
-            if one is None:
+        if policy.equal > 1:
+            for i, once in enumerate(self.candidates):
+                one = merged(once, result)
+                if one is not None:
+                    del self.candidates[i]
+                    result = one
+                    break
+            else:
+                self.candidates = [result, *self.candidates][:MOST_TRACES]
                 return
-            result = one
         self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
         self.start = max(self.start, policy.follow_from(result))
 
@@ -101,16 +108,18 @@ class Place:
         """A trace with the very events that others have in common with it, which are quick to compare."""
         for other in self.traces:
             count = trace.shared_with(other)
-            trace.events[:count] = other.events[:count]
+            trace.share(other, count)
         return trace
 
-    def _followed(self, reason: str | None) -> None:
-        if reason is None:
+    def _followed(self, left: tuple[str, bool] | None) -> None:
+        """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
+        if left is None:
             self.followed += 1
             return
+        reason, is_learned = left
         self.reasons[reason] += 1
         self.left += 1
-        self.relearn = True
+        self.relearn = not is_learned
         self.traces = [trace for trace in self.traces if not trace.is_broken]
         self.is_cold = self.left > 8 + self.followed // 4
 

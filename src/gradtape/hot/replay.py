@@ -53,6 +53,8 @@ class Replay:
         tensor = wrap(array)
         tensor._key = variable._key
         self.tensors[slot] = tensor
+        if local.here.trace is not None:
+            local.here.trace.write(variable, tensor)
         return tensor
 
     def _input(self, spec: Spec) -> Any:
@@ -120,21 +122,14 @@ class Replay:
     def _update(self, event: Update) -> None:
         optimizer = event.optimizer()
         slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
-        for slot in slots:
-            self.store(self.variables[slot], self.tensors[slot])
+        if local.here.trace is None:
+            for slot in slots:
+                self.variables[slot]._tensor = self.tensors[slot]
         gradients = [self._input(spec) for spec in event.gradients]
         optimizer._apply([(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)])
         for slot, out in zip(slots, event.outs, strict=True):
             variable = self.variables[slot]
             self.result(out.slot, self._set(slot, variable._now._array, variable))
-
-    def store(self, variable: Variable, tensor: Tensor) -> None:
-        """Have a variable hold this value while an optimizer updates it."""
-        trace = local.here.trace
-        if trace is None:
-            variable._tensor = tensor
-        else:
-            trace.write(variable, tensor)
 
 
 _STEPS: dict[type, Any] = {

@@ -81,6 +81,7 @@ class Operation(NamedTuple):
     specs: tuple[Spec, ...]
     outs: tuple[Out, ...]
     checked: bool
+    dtype: Any  # of the first input that is no Python number
 
 
 def exactly(attributes: dict[str, Any] | None) -> Any:
@@ -184,7 +185,12 @@ class Trace:
         self.writers = _writers(events)
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
+        self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
+        self.with_end: list[Event] = [*events, _END]
+        self.quick = [_quick(event) for event in self.with_end]
         self._reach: dict[int, int] = {}
+        self._inputs: dict[int, Any] = {}
+        self._read_in: dict[tuple[int, int], list[int]] = {}
         self.elements = sum(_size(out) for event in events for out in outs_of(event))
 
     def shared_with(self, other: Trace) -> int:
@@ -193,6 +199,10 @@ class Trace:
             if mine is not others and mine != others:
                 return i
         return min(len(self.events), len(other.events))
+
+    def share(self, other: Trace, count: int) -> None:
+        """Take over the first events of another trace, equal to these: what is one is quick to compare."""
+        self.events[:count] = self.with_end[:count] = other.events[:count]
 
     def reach(self, position: int) -> int:
         """How many events can be computed when so many have happened: up to one that needs something new."""
@@ -212,8 +222,37 @@ class Trace:
 
     def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
         """What the first `end` events take from outside."""
-        specs = [spec for event in self.events[:end] for spec in specs_of(event)]
-        return [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+        if end not in self._inputs:
+            specs = [spec for event in self.events[:end] for spec in specs_of(event)]
+            self._inputs[end] = [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+        found: list[Any] = self._inputs[end]
+        return found
+
+    def wants(self, slots: set[int]) -> None:
+        """Add results to those that passes like this one need."""
+        if not slots <= self.outputs:
+            self.outputs |= slots
+            self.current = {}
+
+    def read_in(self, number: int, end: int) -> list[int]:
+        """The slots of the variables that were read while the block of a tape was open."""
+        if (number, end) not in self._read_in:
+            self._read_in[number, end] = self._find_read_in(number, end)
+        return self._read_in[number, end]
+
+    def _find_read_in(self, number: int, end: int) -> list[int]:
+        found: dict[int, None] = {}
+        count, is_open = 0, False
+        for event in self.events[:end]:
+            if isinstance(event, Enter):
+                is_open = is_open or count == number
+                count += 1
+            elif isinstance(event, (Exit, Ask)) and event.tape == number:
+                is_open = False
+            elif is_open and isinstance(event, Operation):
+                slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
+                found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
+        return list(found)
 
     @property
     def is_dead(self) -> bool:
@@ -222,32 +261,66 @@ class Trace:
         return any(reference() is None for reference in [*self.variables.values(), *optimizers])
 
 
+_END = Exit(-1)  # stands after the last event, and is no event's equal
+
+
+def _quick(event: Event) -> tuple[Any, ...]:
+    """An operation as the common case of `Follower.operation` takes it; one that is never met for all else."""
+    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
+        return (None,) * 7
+    if any(not isinstance(spec, (int, Number)) for spec in event.specs) or event.primitive.variadic:
+        return (None,) * 7
+    types = event.exactly or []
+    if any(isinstance(kind, str) for kind in types):
+        return (None,) * 7
+    return event.primitive, event.specs, event.attributes, types, *event.outs[0]
+
+
 def merged(old: Trace, new: Trace) -> Trace | None:
     """One trace for two passes that differ only in Python floats, which become inputs; None if more differs."""
     if len(old.events) != len(new.events):
         return None
+    places = [
+        (i, k)
+        for i, (a, b) in enumerate(zip(old.events, new.events))
+        for k, (x, y) in enumerate(zip(specs_of(a), specs_of(b)))
+        if isinstance(x, NewNumber) and isinstance(y, Number) and type(y.value) is float
+    ]
+    if places:
+        new = _with_numbers(new, places)
+    differ = _differing_numbers(old, new)
+    if differ is None:
+        return None
+    if not differ:
+        old.wants(new.outputs)
+        return old
+    return _with_numbers(new, differ)
+
+
+def _differing_numbers(old: Trace, new: Trace) -> list[tuple[int, int]] | None:
+    """The places of Python floats in which two traces differ, as events and inputs; None if more differs."""
     differ = []
     for i, (a, b) in enumerate(zip(old.events, new.events)):
-        if a == b:
+        if a is b or a == b:
             continue
-        if not (isinstance(a, Operation) and isinstance(b, Operation)):
+        if not (isinstance(a, Operation) and isinstance(b, Operation) and len(a.specs) == len(b.specs)):
             return None
-        if a._replace(specs=()) != b._replace(specs=()) or len(a.specs) != len(b.specs):
+        if a._replace(specs=()) != b._replace(specs=()) or not _takes_floats(a):
             return None
         for k, (x, y) in enumerate(zip(a.specs, b.specs)):
             if x != y:
                 if not (isinstance(x, Number) and isinstance(y, Number)):
                     return None
-                if type(x.value) is not float or type(y.value) is not float or not _is_real(a):
+                if type(x.value) is not float or type(y.value) is not float:
                     return None
                 differ.append((i, k))
-    return _with_numbers(new, differ)
+    return differ
 
 
-def _is_real(event: Operation) -> bool:
-    """Return whether a Python float among the inputs of an operation becomes a scalar of its results' dtype."""
-    kinds = {out.dtype.kind for out in event.outs}
-    return event.primitive.elementwise and len(event.outs) == 1 and kinds == {"f"}
+def _takes_floats(event: Operation) -> bool:
+    """Return whether a Python float among the inputs becomes a scalar of the other inputs' dtype."""
+    primitive = event.primitive
+    return primitive.elementwise and not primitive.mixed and event.dtype is not None and event.dtype.kind == "f"
 
 
 def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
@@ -260,7 +333,7 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
         specs: list[Any] = list(specs_of(event))
         for k, spec in enumerate(specs):
             if (i, k) in places:
-                specs[k] = NewNumber(count, event.outs[0].dtype)  # type: ignore[union-attr, index]
+                specs[k] = NewNumber(count, event.dtype)  # type: ignore[union-attr]
                 count += 1
             elif isinstance(spec, int):
                 specs[k] = moved[spec]
