@@ -136,7 +136,9 @@ def pinn(steps):
 def rnn(steps):
     random = rng(3)
     inputs = tf.constant(random.normal(size=(4, 6, 2)).astype("float32"))
-    wx, wh, wo = (tf.Variable(random.normal(size=s).astype("float32") * 0.3) for s in ((2, 5), (5, 5), (5, 1)))
+    wx, wh, wo = (
+        tf.Variable(random.normal(size=s).astype("float32") * 0.3) for s in ((2, 5), (5, 5), (5, 1))
+    )
     for _ in range(steps):
         with tf.GradientTape() as tape:
             state = tf.zeros([4, 5])

@@ -118,6 +118,13 @@ def outside() -> listeners:
     return listeners([], None)
 
 
+def leave_hot(reason: str) -> None:
+    """End the pass of a hot tape in this thread, before something that no trace can have: see `hot`."""
+    hot = local.here.hot
+    if hot is not None:
+        hot.interrupt(reason)
+
+
 class Primitive:
     """A pure function on arrays, and its rules.
 

@@ -19,7 +19,7 @@ from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OutOfRangeError
 from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
-from .primitive import apply1, local, outside, quietly, rounded
+from .primitive import apply1, leave_hot, local, outside, quietly, rounded
 from .shapes import TensorShape
 from .structural import identity_
 from .tensor import Operators, Reference, Tensor, array_text, next_key, wrap
@@ -414,9 +414,7 @@ class Variable(Operators):
 
     def _writable(self) -> Any:
         """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
-        hot = local.here.hot
-        if hot is not None:
-            hot.interrupt("a variable's array is written into")
+        leave_hot("a variable's array is written into")
         tensor = self._tensor
         array = tensor._array
         if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:

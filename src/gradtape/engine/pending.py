@@ -82,7 +82,21 @@ for _name in ("neg", "pos", "abs", "invert", "index"):
     setattr(PendingArray, f"__{_name}__", _unary(getattr(operator, _name)))
 for _kind in (bool, int, float, complex, iter, repr, str):
     setattr(PendingArray, f"__{_kind.__name__}__", _unary(_kind))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"):
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+):
     _function = getattr(operator, f"__{_name}__")
     _straight, _reflected = _binary(_function)
     setattr(PendingArray, f"__{_name}__", _straight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from itertools import starmap
 from sys import getrefcount
 from typing import Any
 
@@ -29,7 +28,6 @@ from .trace import (
     Event,
     Exit,
     NewNumber,
-    NewTensor,
     NewVariable,
     Number,
     Operation,
@@ -78,6 +76,7 @@ class Follower(Listener):
         self._early: dict[int, Tensor] = {}  # the same, where a program needed them before the pass read them
         self._variables: dict[int, Variable] = {}  # by slot
         self._read: dict[int, Variable] = {}  # by key
+        self._reads: list[tuple[int, Variable]] = []  # that tapes would have been told of, and at which event
         self._keys: set[int] = set()  # of tensors from outside
         self._values: dict[int, Tensor] = {}  # results that a program has computed, by slot
         self._ids: set[int] = set()  # of the first `_counted` objects in `_seen`
@@ -121,11 +120,15 @@ class Follower(Listener):
                 tape._on_read(variable)
         else:
             self._read[variable._key] = variable
+            self._reads.append((self._position, variable))
 
     def _recording(self) -> list[GradientTape]:
-        """The tapes that record, after the pass is left."""
-        self.interrupt("another listener is open, or a gradient is custom")
-        return [tape for tape in self._tapes if tape._recording]
+        """Leave the pass, and return the first of the tapes that record.
+
+        Its list of listeners then has the tapes in place of this: whoever goes through it comes to the others next.
+        """
+        self.interrupt("a listener is told of what was not expected")
+        return self._listening[:1]
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -164,7 +167,9 @@ class Follower(Listener):
         if out is _MISS:
             for x in inputs:
                 if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
-                    return self.operation(primitive, self._computed(as_tensors, primitive, inputs), attributes)
+                    return self.operation(
+                        primitive, self._computed(as_tensors, primitive, inputs), attributes
+                    )
             out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
             if out is _MISS:
                 self._leave(f"{primitive.name} was not expected", learn=True)
@@ -315,7 +320,11 @@ class Follower(Listener):
         def fits(event: Update) -> bool:
             touched[:] = [self._touched(spec) for spec in event.touched]
             count = len(event.gradients)
-            return event.optimizer() is optimizer and event.settings == optimizer._pure_settings() and count == len(pairs)
+            return (
+                event.optimizer() is optimizer
+                and event.settings == optimizer._pure_settings()
+                and count == len(pairs)
+            )
 
         if self._here.tapes is not self._listening:
             self.interrupt("an optimizer steps inside another listener's block")
@@ -347,7 +356,7 @@ class Follower(Listener):
                 return _MISS
             given = inputs() if callable(inputs) else inputs
             specs = getattr(event, "specs", ())
-            if len(specs) != len(given) or not all(starmap(self._fits, zip(specs, given))):
+            if len(specs) != len(given) or not all(map(self._fits, specs, given)):
                 return self._forget()
             self._position += 1
             return True
@@ -400,10 +409,13 @@ class Follower(Listener):
             return False
         inside = kind is None and self._here.tapes is self._listening
         if not inside or not self._expects(Exit, lambda event: self._is(tape, event.tape), ()):
-            self._leave("a block was not expected to end" if kind is None else "an exception", learn=kind is None)
+            self._leave(
+                "a block was not expected to end" if kind is None else "an exception", learn=kind is None
+            )
             tape.__exit__(kind, None, None)
             return True
-        self._open.remove(tape)
+        if tape in self._open:  # not if it was asked inside its block
+            self._open.remove(tape)
         return True
 
     def watch(self, tape: GradientTape, things: Any) -> bool:
@@ -418,7 +430,9 @@ class Follower(Listener):
             tape.watch(things)
         return True
 
-    def ask(self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]) -> Any:
+    def ask(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
         """The gradients that are expected of a tape, without values."""
         if self._over:
             self.rebuild(tape)
@@ -570,7 +584,9 @@ class Follower(Listener):
     def _release_pending(self) -> None:
         """Let go of tensors without values, which nothing uses any more: they and this pass refer to each other."""
         waiting = [x._array for x in self._seen if type(x) is Tensor and _is_pending(x)]
-        if sum(map(getrefcount, waiting)) == len(waiting) * (UNSHARED + 1) and all(t._pass is None for t in self._tapes):
+        if sum(map(getrefcount, waiting)) == len(waiting) * (UNSHARED + 1) and all(
+            t._pass is None for t in self._tapes
+        ):
             self._seen.clear()
 
     def _needed(self) -> set[int]:
@@ -621,7 +637,12 @@ class Follower(Listener):
         self._close()
         tapes = [tape for tape in self._tapes if tape._pass is self]
         self._replay()
-        learn = learn and tapes == self._tapes and self._here is local.here and self._here.tapes is self._listening
+        learn = (
+            learn
+            and tapes == self._tapes
+            and self._here is local.here
+            and self._here.tapes is self._listening
+        )
         self._done((reason, learn))
         if learn:
             events = self._trace.events[: self._position]
@@ -635,7 +656,7 @@ class Follower(Listener):
         for tape in self._tapes:
             tape._pass = None
         held = {slot: variable._tensor for slot, variable in self._variables.items()}
-        replay = _Restored(self._trace, self._variables, self._seen, self._before, tapes)
+        replay = _Restored(self._trace, self._variables, self._seen, self._before, tapes, self._reads)
         with self._lock:
             try:
                 replay.run(self._position)
@@ -663,11 +684,25 @@ class _Restored(Replay):
         seen: list[Any],
         before: dict[int, Tensor],
         tapes: list[GradientTape],
+        reads: list[tuple[int, Variable]],
     ) -> None:
         outside = {spec.slot for spec in trace.inputs(len(trace.events))}
         given = {slot: x for slot, x in enumerate(seen) if slot in outside and type(x) is Tensor}
         super().__init__(trace, variables, given | before, tapes)
         self._seen = seen
+        self._reads = reads
+
+    def run(self, end: int) -> None:
+        """Run so many events, and tell the tapes which variables were read."""
+        reads = iter([*self._reads, (end + 1, None)])
+        position, variable = next(reads)
+        for i in range(end + 1):
+            while position == i and variable is not None:
+                for tape in local.here.tapes:
+                    tape._on_read(variable)
+                position, variable = next(reads)
+            if i < end:
+                self.step(self.trace.events[i])
 
     def result(self, slot: int, tensor: Tensor) -> None:
         """Give the tensor that was handed out the value of the one that was computed."""

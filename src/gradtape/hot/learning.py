@@ -67,7 +67,9 @@ class Learner(Listener):
         self._here.hot = self
         self._here.tapes = self._listening = [self, *self._here.tapes]
 
-    def resume(self, events: list[Event], seen: list[Any], variables: dict[int, Variable], tapes: list[Any]) -> None:
+    def resume(
+        self, events: list[Event], seen: list[Any], variables: dict[int, Variable], tapes: list[Any]
+    ) -> None:
         """Go on with a pass that was followed so far: its events, and its objects by slot."""
         self._events = list(events)
         self._seen = list(seen)
@@ -203,7 +205,9 @@ class Learner(Listener):
         self._note(lambda: Watch(self._number(tape), tuple([*specs, *map(self._spec, _ends(things))])))
         return True
 
-    def ask(self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]) -> Any:
+    def ask(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
         """Answer a question as ever, with no listener but the tapes, and note it."""
         here = self._here
         if here.tapes is not self._listening:
@@ -339,7 +343,9 @@ class Learner(Listener):
         """End the pass: its events are a trace."""
         done = self._close()
         variables = {slot: self._read[key] for key, slot in self._variables.items()}
-        results = {out.slot for event in self._events for out in getattr(event, "outs", ()) if out is not None}
+        results = {
+            out.slot for event in self._events for out in getattr(event, "outs", ()) if out is not None
+        }
         counts = map(getrefcount, self._seen)
         alive = {slot for slot, count in enumerate(counts) if count > UNSHARED or not RELIABLE}
         outputs = {slot for slot in alive & results if self._seen[slot] is not None}

@@ -13,7 +13,7 @@ from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
 from .learning import Learner
-from .trace import Trace, merged
+from .trace import Enter, Trace, merged
 
 MOST_TRACES = 6  # of one place
 MOST_FAILURES = 3  # passes that no trace can be made of
@@ -65,13 +65,17 @@ class Place:
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers:
             return False
-        if self.traces and not self.relearn:
+        first = Enter(tape._persistent, tape._watch_accessed_variables)
+        fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]
+        if fitting:
             if self.passes < self.start:
                 return False
             from .following import Follower
 
-            trace = self.traces[0]
-            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(tape)
+            trace = fitting[0]
+            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
+                tape
+            )
         self._learner().open(tape)
         return True
 

@@ -10,7 +10,7 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, wrap
 from ..core.variable import Variable
 from ..engine.arrays import as_array, xp
-from .trace import Ask, Assign, Enter, Exit, Number, Operation, Spec, Trace, Update, Watch
+from .trace import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Trace, Update, Watch
 
 
 class Replay:
@@ -42,7 +42,11 @@ class Replay:
     def run(self, end: int) -> None:
         """Run so many events."""
         for event in self.trace.events[:end]:
-            _STEPS[type(event)](self, event)
+            self.step(event)
+
+    def step(self, event: Event) -> None:
+        """Run one event."""
+        _STEPS[type(event)](self, event)
 
     def result(self, slot: int, tensor: Tensor) -> None:
         """Note the tensor in a slot."""

@@ -13,17 +13,103 @@ from .trace import Out
 # Indices and labels are validated before the door, which asks for their values.
 # Of any numbers. Integers are divided, raised and shifted only by operations that are checked.
 _ANY_NUMBERS = frozenset(
-    "conj add subtract multiply negative square less less_equal greater greater_equal equal not_equal logical_and "
-    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert is_nan is_inf is_finite select "
-    "maximum minimum clip relu sign abs".split()
+    [
+        "conj",
+        "add",
+        "subtract",
+        "multiply",
+        "negative",
+        "square",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "equal",
+        "not_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "logical_not",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "invert",
+        "is_nan",
+        "is_inf",
+        "is_finite",
+        "select",
+        "maximum",
+        "minimum",
+        "clip",
+        "relu",
+        "sign",
+        "abs",
+    ]
 )
 _ELEMENTWISE_CHECKED = frozenset(["gamma_sample", "fake_quant", "fake_quant_region", "nextafter"])
 _OTHERS = frozenset(
-    "cast reshape transpose identity sum spread broadcast_to concat stack constant_in mean max min any all argmax "
-    "argmin euclidean_norm logsumexp split unstack tile block place_block swap_last band_part diag_part diag cross "
-    "matmul gram softmax log_softmax softmax_cross_entropy less_one_hot real imag complex_abs angle cumsum cumprod "
-    "prod cumulative_logsumexp stop_gradient roll reverse einsum convolve deconvolve correlate window_sum "
-    "window_spread max_pool pick_largest place_largest sort argsort gather gather_rows sparse_softmax_cross_entropy".split()
+    [
+        "cast",
+        "reshape",
+        "transpose",
+        "identity",
+        "sum",
+        "spread",
+        "broadcast_to",
+        "concat",
+        "stack",
+        "constant_in",
+        "mean",
+        "max",
+        "min",
+        "any",
+        "all",
+        "argmax",
+        "argmin",
+        "euclidean_norm",
+        "logsumexp",
+        "split",
+        "unstack",
+        "tile",
+        "block",
+        "place_block",
+        "swap_last",
+        "band_part",
+        "diag_part",
+        "diag",
+        "cross",
+        "matmul",
+        "gram",
+        "softmax",
+        "log_softmax",
+        "softmax_cross_entropy",
+        "less_one_hot",
+        "real",
+        "imag",
+        "complex_abs",
+        "angle",
+        "cumsum",
+        "cumprod",
+        "prod",
+        "cumulative_logsumexp",
+        "stop_gradient",
+        "roll",
+        "reverse",
+        "einsum",
+        "convolve",
+        "deconvolve",
+        "correlate",
+        "window_sum",
+        "window_spread",
+        "max_pool",
+        "pick_largest",
+        "place_largest",
+        "sort",
+        "argsort",
+        "gather",
+        "gather_rows",
+        "sparse_softmax_cross_entropy",
+    ]
 )
 _INDEXING = frozenset(["getitem", "place"])  # safe where the index is an attribute
 

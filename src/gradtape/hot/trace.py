@@ -89,7 +89,10 @@ def exactly(attributes: dict[str, Any] | None) -> Any:
     if not attributes:
         return None
     values = attributes.values()
-    return [*map(type, values), *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else [])]
+    return [
+        *map(type, values),
+        *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else []),
+    ]
 
 
 class Enter(NamedTuple):
@@ -224,7 +227,9 @@ class Trace:
         """What the first `end` events take from outside."""
         if end not in self._inputs:
             specs = [spec for event in self.events[:end] for spec in specs_of(event)]
-            self._inputs[end] = [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+            self._inputs[end] = [
+                spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))
+            ]
         found: list[Any] = self._inputs[end]
         return found
 
@@ -320,7 +325,9 @@ def _differing_numbers(old: Trace, new: Trace) -> list[tuple[int, int]] | None:
 def _takes_floats(event: Operation) -> bool:
     """Return whether a Python float among the inputs becomes a scalar of the other inputs' dtype."""
     primitive = event.primitive
-    return primitive.elementwise and not primitive.mixed and event.dtype is not None and event.dtype.kind == "f"
+    return (
+        primitive.elementwise and not primitive.mixed and event.dtype is not None and event.dtype.kind == "f"
+    )
 
 
 def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
