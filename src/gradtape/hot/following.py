@@ -646,7 +646,7 @@ class Follower(Listener):
         self._done((reason, learn))
         if learn:
             events = self._trace.events[: self._position]
-            self._learner().resume(events, self._seen, self._variables, self._tapes)
+            self._learner().resume(events, self._seen, self._variables, self._read, self._tapes)
 
     def _replay(self, finished: bool = False) -> None:
         """Run the events as ever. After the pass is finished that gives tapes their records, and variables nothing."""
@@ -709,6 +709,7 @@ class _Restored(Replay):
         own = self._seen[slot]
         own._key = tensor._key
         if _is_pending(own):
+            own._array.source = _Known(own)
             own._array = tensor._array
         self.tensors[slot] = own
 
@@ -721,12 +722,25 @@ def _is_pending(tensor: Tensor) -> bool:
         return False
 
 
+class _Known:
+    """The source of a pending array that others may hold, once the tensor it was made for has its value."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def value_of(self, slot: int) -> Any:
+        """The NumPy array."""
+        return self._tensor._array
+
+
 def _fill(tensor: Tensor, result: Tensor) -> None:
     """Give a tensor the value of another, as compiled code has it."""
+    if _is_pending(tensor):
+        tensor._array.source = _Known(tensor)
+        _drop_array(tensor)
     try:
         tensor._device = device_of(result)
     except AttributeError:  # a constant of the program
         tensor._array = result._array
-        return
-    if _is_pending(tensor):
-        _drop_array(tensor)

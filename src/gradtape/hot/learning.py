@@ -68,7 +68,12 @@ class Learner(Listener):
         self._here.tapes = self._listening = [self, *self._here.tapes]
 
     def resume(
-        self, events: list[Event], seen: list[Any], variables: dict[int, Variable], tapes: list[Any]
+        self,
+        events: list[Event],
+        seen: list[Any],
+        variables: dict[int, Variable],
+        read: dict[int, Variable],
+        tapes: list[Any],
     ) -> None:
         """Go on with a pass that was followed so far: its events, and its objects by slot."""
         self._events = list(events)
@@ -81,7 +86,7 @@ class Learner(Listener):
                 self._slots[id(x)] = slot
         for slot, variable in variables.items():
             self._variables[variable._key] = slot
-            self._read[variable._key] = variable
+        self._read = {**read, **{variable._key: variable for variable in variables.values()}}
         for event in events:
             if isinstance(event, Assign):
                 self._written[self._key(event.specs[0])] = event.outs[0].slot
