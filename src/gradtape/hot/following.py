@@ -18,10 +18,7 @@ from ..core.tensor import Tensor, array_of, device_of, wrap
 from ..core.variable import Variable
 from ..engine.pending import PendingArray
 from ..engine.reference_counts import RELIABLE
-from .learning import PYTHON_NUMBERS, UNSHARED, Learner
-from .programs import Program
-from .replay import Replay
-from .trace import (
+from .events import (
     Ask,
     Assign,
     Enter,
@@ -32,11 +29,14 @@ from .trace import (
     Number,
     Operation,
     Out,
-    Trace,
     Update,
     Watch,
     exactly,
 )
+from .learning import PYTHON_NUMBERS, UNSHARED, Learner
+from .pass_trace import Trace
+from .programs import Program
+from .replay import Replay
 
 _new = object.__new__
 _array_of = Tensor.__dict__["_array"].__get__

@@ -14,8 +14,7 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
-from .safety import is_checked
-from .trace import (
+from .events import (
     Ask,
     Assign,
     Enter,
@@ -26,12 +25,13 @@ from .trace import (
     Operation,
     Out,
     Spec,
-    Trace,
     Update,
     Watch,
     exactly,
     number,
 )
+from .pass_trace import Trace
+from .safety import is_checked
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000

@@ -12,8 +12,9 @@ from typing import Any
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
+from .events import Enter
 from .learning import Learner
-from .trace import Enter, Trace, merged
+from .pass_trace import Trace, merged
 
 MOST_TRACES = 6  # of one place
 MOST_FAILURES = 3  # passes that no trace can be made of
@@ -150,6 +151,19 @@ def switch(on: bool) -> None:
     if hot is not None:
         hot.interrupt("hot tapes are switched off")
     when_entered[:] = [entered] if on else []
+
+
+def obey(variable: str) -> None:
+    """Do what the environment variable GRADTAPE_HOT says: "1" is on, "0" is off, "always" is on from the second pass.
+
+    Raises:
+        ValueError: for any other value.
+    """
+    if variable not in ("0", "1", "always"):
+        raise ValueError(f"GRADTAPE_HOT is 0, 1 or always, not {variable!r}")
+    if variable == "always":
+        policy.always()
+    switch(variable != "0")
 
 
 def is_on() -> bool:

@@ -10,7 +10,8 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, wrap
 from ..core.variable import Variable
 from ..engine.arrays import as_array, xp
-from .trace import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Trace, Update, Watch
+from .events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
+from .pass_trace import Trace
 
 
 class Replay:

@@ -1,172 +1,31 @@
-"""Trace: the events of one pass through a tape's place in the code, as they are expected of the next pass.
-
-Objects of a pass are known by slots, numbered as they appear: tensors from outside, variables, results. An event names
-its inputs by a slot that is known already, or by one of the specs below for an object that is new.
-"""
+"""Trace: the events of one pass, as they are expected of the next, and the programs compiled from them."""
 
 from __future__ import annotations
 
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..core.primitive import Primitive
 from ..core.variable import Variable
-
-# -- inputs -----------------------------------------------------------------------------------------------------------
-
-
-class Number(NamedTuple):
-    """A Python number that is the same in every pass."""
-
-    value: Any
-    text: str  # tells 0.0 from -0.0, and 1 from 1.0 and True
-
-    def fits(self, x: Any) -> bool:
-        """Return whether `x` is the same number, of the same type."""
-        value = self.value
-        return x is value or (type(x) is type(value) and ((x and x == value) or repr(x) == self.text))
-
-
-class NewNumber(NamedTuple):
-    """A Python float that may be another in every pass, and becomes a scalar of this dtype."""
-
-    slot: int
-    dtype: Any
-
-
-class NewTensor(NamedTuple):
-    """A tensor from outside of the pass."""
-
-    slot: int
-    shape: tuple[int, ...]
-    dtype: Any
-
-
-class NewVariable(NamedTuple):
-    """A variable that the pass has not used before."""
-
-    slot: int
-    key: int
-    shape: tuple[int, ...]
-    dtype: Any
-
-
-Spec = int | Number | NewNumber | NewTensor | NewVariable
-
-
-def number(x: Any) -> Number:
-    """The spec of a Python number."""
-    return Number(x, repr(x))
-
-
-# -- events -----------------------------------------------------------------------------------------------------------
-
-
-class Out(NamedTuple):
-    """A result: its slot, shape and dtype."""
-
-    slot: int
-    shape: tuple[int, ...]
-    dtype: Any
-
-
-class Operation(NamedTuple):
-    """A primitive was applied. One that is `checked` computes at once, because its errors depend on values."""
-
-    primitive: Primitive
-    attributes: dict[str, Any] | None
-    exactly: Any  # tells attributes apart that are equal, as 1, 1.0 and True are, or 0.0 and -0.0
-    specs: tuple[Spec, ...]
-    outs: tuple[Out, ...]
-    checked: bool
-    dtype: Any  # of the first input that is no Python number
-
-
-def exactly(attributes: dict[str, Any] | None) -> Any:
-    """The types of attributes, and their text if there is a 0.0 or -0.0 among them."""
-    if not attributes:
-        return None
-    values = attributes.values()
-    return [
-        *map(type, values),
-        *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else []),
-    ]
-
-
-class Enter(NamedTuple):
-    """A tape's block began; tapes are numbered in this order."""
-
-    persistent: bool
-    watches: bool
-
-
-class Exit(NamedTuple):
-    """A tape's block ended."""
-
-    tape: int
-
-
-class Watch(NamedTuple):
-    """A tape was asked to watch tensors or variables."""
-
-    tape: int
-    specs: tuple[Spec, ...]
-
-
-class Ask(NamedTuple):
-    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None."""
-
-    method: str
-    tape: int
-    targets: tuple[Spec, ...]
-    sources: tuple[Spec, ...]
-    weights: tuple[Spec, ...] | None
-    options: tuple[Any, ...]
-    outs: tuple[Out | None, ...]
-
-    @property
-    def specs(self) -> tuple[Spec, ...]:
-        """All inputs, in the order in which they get their slots."""
-        return (*self.targets, *self.sources, *(self.weights or ()))
-
-
-class Assign(NamedTuple):
-    """A variable was assigned to; the result is its new value."""
-
-    method: str
-    specs: tuple[Spec, ...]  # the variable and the value
-    outs: tuple[Out, ...]
-
-
-class Update(NamedTuple):
-    """An optimizer updated variables; the results are the new values of all it may have written."""
-
-    optimizer: weakref.ref[Any]
-    settings: Any
-    gradients: tuple[Spec, ...]
-    variables: tuple[Spec, ...]
-    touched: tuple[Spec, ...]  # the variables, and the optimizer's own
-    outs: tuple[Out, ...]
-
-    @property
-    def specs(self) -> tuple[Spec, ...]:
-        """All inputs, in the order in which they get their slots."""
-        return (*self.gradients, *self.variables, *self.touched)
-
-
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update
-
-
-def specs_of(event: Event) -> tuple[Spec, ...]:
-    """The inputs of an event."""
-    return getattr(event, "specs", ())
-
-
-def outs_of(event: Event) -> tuple[Out, ...]:
-    """The results of an event."""
-    return tuple(out for out in getattr(event, "outs", ()) if out is not None)
+from .events import (
+    END,
+    Ask,
+    Assign,
+    Enter,
+    Event,
+    Exit,
+    NewNumber,
+    NewTensor,
+    NewVariable,
+    Number,
+    Operation,
+    Out,
+    Update,
+    outs_of,
+    quick,
+    specs_of,
+)
 
 
 class Trace:
@@ -189,8 +48,8 @@ class Trace:
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
-        self.with_end: list[Event] = [*events, _END]
-        self.quick = [_quick(event) for event in self.with_end]
+        self.with_end: list[Event] = [*events, END]
+        self.quick = [quick(event) for event in self.with_end]
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, Any] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
@@ -264,21 +123,6 @@ class Trace:
         """Whether a variable or optimizer of it is gone."""
         optimizers = [event.optimizer for event in self.events if isinstance(event, Update)]
         return any(reference() is None for reference in [*self.variables.values(), *optimizers])
-
-
-_END = Exit(-1)  # stands after the last event, and is no event's equal
-
-
-def _quick(event: Event) -> tuple[Any, ...]:
-    """An operation as the common case of `Follower.operation` takes it; one that is never met for all else."""
-    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
-        return (None,) * 7
-    if any(not isinstance(spec, (int, Number)) for spec in event.specs) or event.primitive.variadic:
-        return (None,) * 7
-    types = event.exactly or []
-    if any(isinstance(kind, str) for kind in types):
-        return (None,) * 7
-    return event.primitive, event.specs, event.attributes, types, *event.outs[0]
 
 
 def merged(old: Trace, new: Trace) -> Trace | None:
