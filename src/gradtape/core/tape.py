@@ -22,7 +22,7 @@ from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
-from .primitive import Listener, Primitive, local
+from .primitive import Listener, Primitive, leave_hot, local
 from .stand_in import original
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
@@ -638,6 +638,7 @@ class GradientTape(Listener):
                 "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
                 "Make it with GradientTape(persistent=True) to ask again"
             )
+        leave_hot("a tape of an earlier pass is asked")
         here, records = local.here, self._records
         if here.trace is not None:  # inside a branch or loop, the records of that block follow
             for listener in here.tapes:

@@ -138,6 +138,8 @@ class Variable(Operators):
         for tape in here.tapes:
             if self._key not in tape._watched:
                 tape._on_read(self)
+        if here.hot is not None:
+            here.hot.read(self)
         return self._tensor
 
     @property

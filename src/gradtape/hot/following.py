@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiled.buffers import on_device
 from ..core import nest
-from ..core.primitive import Listener, Primitive, apply, as_tensors, local
+from ..core.primitive import Primitive, apply, as_tensors, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of, wrap
@@ -44,7 +44,7 @@ _drop_array = Tensor.__dict__["_array"].__delete__
 _MISS: Any = object()
 
 
-class Follower(Listener):
+class Follower:
     """One pass of this thread that is expected to be like an earlier one.
 
     Args:
@@ -90,45 +90,12 @@ class Follower(Listener):
         self._use(trace)
         self._here = local.here
         self._here.hot = self
-        self._here.tapes = self._listening = [self]
+        self._here.tapes = self._listening = []  # of its own, by which it is known: see `operation`
 
     def _use(self, trace: Trace) -> None:
         self._trace = trace
         self._events: list[Event] = trace.with_end
         self._quick = trace.quick
-
-    # -- as a listener: what reaches it was not expected ---------------------------------------------------------------
-
-    def _on_operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
-        for tape in self._recording():
-            tape._on_operation(primitive, inputs, attributes, out)
-
-    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        for tape in self._recording():
-            tape._on_custom(plan, inputs, outputs)
-
-    def _on_capture(self, tensor: Tensor) -> None:
-        for tape in self._recording():
-            tape._on_capture(tensor)
-
-    def _knows(self, key: int) -> bool:
-        return any([tape._knows(key) for tape in self._recording()])
-
-    def _on_read(self, variable: Any) -> None:
-        if self._over:
-            for tape in self._recording():
-                tape._on_read(variable)
-        else:
-            self._read[variable._key] = variable
-            self._reads.append((self._position, variable))
-
-    def _recording(self) -> list[GradientTape]:
-        """Leave the pass, and return the first of the tapes that record.
-
-        Its list of listeners then has the tapes in place of this: whoever goes through it comes to the others next.
-        """
-        self.interrupt("a listener is told of what was not expected")
-        return self._listening[:1]
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -167,9 +134,7 @@ class Follower(Listener):
         if out is _MISS:
             for x in inputs:
                 if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
-                    return self.operation(
-                        primitive, self._computed(as_tensors, primitive, inputs), attributes
-                    )
+                    return apply(primitive, as_tensors(primitive, inputs), attributes)
             out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
             if out is _MISS:
                 self._leave(f"{primitive.name} was not expected", learn=True)
@@ -291,6 +256,11 @@ class Follower(Listener):
         for slot in [slot for slot in self._variables if slot >= start]:
             del self._variables[slot], self._before[slot]
         return _MISS
+
+    def read(self, variable: Variable) -> None:
+        """Note whose value a tensor is that will be used."""
+        self._read[variable._key] = variable
+        self._reads.append((self._position, variable))
 
     def assign(self, variable: Variable, method: str, value: Tensor) -> None:
         """Give a variable a value that is computed when somebody looks."""
@@ -671,7 +641,6 @@ class Follower(Listener):
     def _close(self) -> None:
         self._over = True
         self._here.hot = None
-        self._listening[:] = []
 
 
 class _Restored(Replay):

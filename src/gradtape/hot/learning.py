@@ -8,7 +8,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..core import nest
-from ..core.primitive import Listener, Primitive, apply, as_tensors, local
+from ..core.primitive import Primitive, apply, as_tensors, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
@@ -43,7 +43,7 @@ class Unfit(Exception):
     """A pass cannot be followed; says why."""
 
 
-class Learner(Listener):
+class Learner:
     """The events of one pass of this thread, while it is computed.
 
     Args:
@@ -62,10 +62,9 @@ class Learner(Listener):
         self._tapes: list[GradientTape] = []
         self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
         self._bytes = 0
-        self._busy = False
         self._here = local.here
         self._here.hot = self
-        self._here.tapes = self._listening = [self, *self._here.tapes]
+        self._listening = self._here.tapes
 
     def resume(
         self,
@@ -101,21 +100,6 @@ class Learner(Listener):
         key: int = self._seen[spec if isinstance(spec, int) else spec.slot]._key
         return key
 
-    # -- as a listener ------------------------------------------------------------------------------------------------
-
-    def _on_operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> None:
-        if not self._busy:
-            self.interrupt("another listener is open")
-
-    def _on_custom(self, plan: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        self.interrupt("a gradient is custom")
-
-    def _on_capture(self, tensor: Tensor) -> None:
-        self.interrupt("a block of a function captures a tensor")
-
-    def _on_read(self, variable: Any) -> None:
-        self._read[variable._key] = variable
-
     # -- events -------------------------------------------------------------------------------------------------------
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
@@ -123,7 +107,7 @@ class Learner(Listener):
         if self._here.tapes is not self._listening:
             return self._computed(apply, primitive, inputs, attributes)
         if not all(type(x) is Tensor or isinstance(x, Variable) or type(x) in PYTHON_NUMBERS for x in inputs):
-            inputs = self._computed(as_tensors, primitive, inputs)
+            return apply(primitive, as_tensors(primitive, inputs), attributes)
         out = self._computed(apply, primitive, inputs, attributes)
         if self._here.hot is self:
             self._note(self._operation, primitive, inputs, attributes, out)
@@ -138,14 +122,14 @@ class Learner(Listener):
         dtype = next((array_of(_tensor(x)).dtype for x in inputs if type(x) not in PYTHON_NUMBERS), None)
         return Operation(primitive, attributes, exactly(attributes), specs, outs, checked, dtype)
 
+    def read(self, variable: Variable) -> None:
+        """Note whose value a tensor is that will be used."""
+        self._read[variable._key] = variable
+
     def assign(self, variable: Variable, method: str, value: Tensor) -> None:
         """Assign a value to a variable and note it."""
-        self._busy, before = True, self._busy
-        try:
-            self._computed(getattr(variable, method), value)
-        finally:
-            self._busy = before
-        if self._here.hot is self and not self._busy:
+        self._computed(getattr(variable, method), value)
+        if self._here.hot is self:
             self._note(self._assign, variable, method, value)
 
     def _assign(self, variable: Variable, method: str, value: Tensor) -> Event:
@@ -153,11 +137,7 @@ class Learner(Listener):
 
     def update(self, optimizer: Any, pairs: list[Any]) -> None:
         """Let an optimizer update variables and note it."""
-        self._busy, before = True, self._busy
-        try:
-            self._computed(optimizer._apply, pairs)
-        finally:
-            self._busy = before
+        self._computed(optimizer._apply, pairs)
         if self._here.hot is self:
             self._note(self._update, optimizer, pairs)
 
@@ -205,26 +185,24 @@ class Learner(Listener):
 
     def watch(self, tape: GradientTape, things: Any) -> bool:
         """Watch tensors and note it."""
-        specs: list[Any] = []
         self._computed(_without_pass, tape, "watch", things)
-        self._note(lambda: Watch(self._number(tape), tuple([*specs, *map(self._spec, _ends(things))])))
+        self._note(lambda: Watch(self._number(tape), tuple(map(self._spec, _ends(things)))))
         return True
 
     def ask(
         self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
     ) -> Any:
-        """Answer a question as ever, with no listener but the tapes, and note it."""
+        """Answer a question as ever and note it."""
         here = self._here
         if here.tapes is not self._listening:
             self.interrupt("a tape is asked inside another listener's block")
             return NotImplemented
-        here.tapes = [listener for listener in here.tapes if listener is not self]
-        here.hot, self._busy = None, True
+        here.hot = None
         try:
             answer = _without_pass(tape, method, target, sources, *options)
         finally:
-            here.hot, self._busy = self, False
-            here.tapes = self._listening = [self, *here.tapes]
+            here.hot = self
+            self._listening = here.tapes
         results = [self._distinct(result) for result in nest.flatten(answer)]
         self._note(self._ask, method, tape, target, sources, options, results)
         return nest.pack_sequence_as(sources, results)
@@ -264,11 +242,10 @@ class Learner(Listener):
     def _computed(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compute as ever."""
         here = self._here
-        here.hot, self._busy, before = None, True, self._busy
+        here.hot = None
         try:
             return function(*arguments)
         finally:
-            self._busy = before
             if self._here_is_mine():
                 here.hot = self
 
@@ -364,7 +341,6 @@ class Learner(Listener):
     def _close(self) -> Callable[[Any], None]:
         here = self._here
         here.hot = None
-        here.tapes = [listener for listener in here.tapes if listener is not self]
         for tape in self._tapes:
             tape._pass = None
         done, self._done = self._done, _nothing
