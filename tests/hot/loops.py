@@ -1,5 +1,7 @@
 """Training loops as people write them, without a decorator. Each gives numbers to compare: losses, values, weights."""
 
+from itertools import pairwise
+
 import numpy as np
 
 import gradtape as tf
@@ -16,7 +18,7 @@ def data(rows=16, columns=3, seed=0):
 def layers(*sizes, seed=1):
     random = rng(seed)
     weights = []
-    for rows, columns in zip(sizes, sizes[1:]):
+    for rows, columns in pairwise(sizes):
         weights.append(tf.Variable((random.normal(size=(rows, columns)) / rows**0.5).astype("float32")))
         weights.append(tf.Variable(np.zeros(columns, "float32")))
     return weights
@@ -191,7 +193,7 @@ def prints_every_hundredth(steps):
 def early_stopping(steps):
     x, y = data()
     w, best, waited = tf.Variable(tf.zeros([3, 1])), np.inf, 0
-    for step in range(steps):
+    for _ in range(steps):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(x @ w - y))
         if loss < best - 1e-4:
@@ -201,7 +203,7 @@ def early_stopping(steps):
             if waited == 3:
                 break
         w.assign_sub(0.3 * tape.gradient(loss, w))
-    return step, best, w
+    return best, waited, w
 
 
 def computed_rate(steps):

@@ -376,6 +376,8 @@ class GradientTape(Listener):
         keys = [source._key or key_of(source) for source in flat_sources]
         if unconnected_gradients is not UnconnectedGradients.NONE:
             unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
+        if self._recording:  # before the weights are looked at: no tape may be left that hears of them
+            self._end_recording()
         found = self._sweep(_seeds(targets, output_gradients), keys)
         results = []
         for key, source in zip(keys, flat_sources):

@@ -488,8 +488,10 @@ class Optimizer:
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
         hot = local.here.hot
         if hot is not None:
-            hot.update(self, pairs)
-            return
+            if all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] is not None for pair in pairs):
+                hot.update(self, pairs)
+                return
+            hot.interrupt("an optimizer is given None for a gradient")
         try:
             gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
         except (TypeError, ValueError) as error:
