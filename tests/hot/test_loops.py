@@ -5,7 +5,7 @@ import pytest
 
 import gradtape as tf
 
-from .loops import LOOPS, OPTIMIZERS, mlp
+from .loops import LOOPS, OPTIMIZERS, mlp, regression, rnn
 
 STEPS = 12
 # How many passes are not followed: the first is learned. Others take another path, or a number that changes, once.
@@ -43,9 +43,20 @@ def test_a_loop_is_followed_from_a_pass_that_its_size_decides(hot, monkeypatch):
 
     monkeypatch.setattr(places, "policy", places.Policy())
     hot()
-    LOOPS[0](230)
+    rnn(230)
     (place,) = hot.counts["places"].values()
     hot(False)
     assert place["learned"] == 2
-    assert 30 <= place["followed"] <= 35
+    assert 50 <= place["followed"] <= 60
     assert place["left"] <= 1
+
+
+def test_a_pass_that_is_too_short_to_gain_is_left_alone(hot, monkeypatch):
+    from gradtape.hot import places
+
+    monkeypatch.setattr(places, "policy", places.Policy())
+    hot()
+    regression(60)
+    (place,) = hot.counts["places"].values()
+    assert place["followed"] == 0
+    assert place["cold"]

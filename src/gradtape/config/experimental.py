@@ -59,7 +59,7 @@ def set_hot_tapes(enabled: bool) -> None:
     >>> set_hot_tapes(True)
     >>> set_hot_tapes(False)
     """
-    from ..compiled.function import can_compile
+    from ..compiled.function_warnings import can_compile
     from ..hot.places import switch
 
     if enabled and not can_compile():

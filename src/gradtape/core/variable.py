@@ -22,7 +22,7 @@ from .observers import observers
 from .primitive import apply1, leave_hot, local, outside, quietly, rounded
 from .shapes import TensorShape
 from .structural import identity_
-from .tensor import Operators, Reference, Tensor, array_text, next_key, wrap
+from .tensor import Operators, Reference, Tensor, array_of, array_text, next_key, wrap
 from .tensor_conversion import convert
 from .trace_errors import no_value
 from .types import DTypeLike, ShapeLike, TensorLike
@@ -427,7 +427,7 @@ class Variable(Operators):
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """Validate a value for assignment and return it as a tensor."""
-        own = self._tensor._array
+        own = array_of(self._tensor)
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:

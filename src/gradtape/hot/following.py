@@ -71,7 +71,8 @@ class Follower(PendingValues):
         self._asked: list[GradientTape] = []
         self._optimizers: list[Any] = []  # the trace itself does not keep them alive
         self._here.hot = self
-        self._here.tapes = self._listening = []  # of its own, by which it is known: see `operation`
+        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation`
+        self._here.tapes = self._listening
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -262,16 +263,13 @@ class Follower(PendingValues):
     def update(self, optimizer: Any, pairs: list[Any]) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
+        settings: Any = optimizer._pure_settings()
         touched: list[Any] = []
 
         def fits(event: Update) -> bool:
             touched[:] = [self._touched(spec) for spec in event.touched]
-            count = len(event.gradients)
-            return (
-                event.optimizer() is optimizer
-                and event.settings == optimizer._pure_settings()
-                and count == len(pairs)
-            )
+            same = event.optimizer() is optimizer and len(event.gradients) == len(pairs)
+            return same and event.settings == settings
 
         if self._here.tapes is not self._listening:
             self.interrupt("an optimizer steps inside another listener's block")

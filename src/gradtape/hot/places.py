@@ -29,16 +29,22 @@ class Policy:
     def __init__(self) -> None:
         self.learn_from = 20  # passes
         self.equal = 2  # passes that a trace is made of
-        self.patience = 2
+        self.patience = 2  # passes that end inside a trace before that part is compiled
+        self.least, self.most = 25, 200  # the first pass to follow, if its arrays are large, or small
+        self.smallest = 30  # events, and thousands of elements: below, calling a program takes longer
 
     def follow_from(self, trace: Trace) -> int:
         """The first pass to follow."""
-        return 25 + 175 * 4096 // (4096 + trace.elements)
+        return self.least + (self.most - self.least) * 4096 // (4096 + trace.elements)
+
+    def pays(self, trace: Trace) -> bool:
+        """Return whether a pass is followed in less time than it takes operation by operation."""
+        return len(trace.events) + trace.elements // 1024 >= self.smallest
 
     def always(self) -> None:
         """For tests: learn the first pass, follow the second."""
         self.learn_from = self.equal = self.patience = 1
-        self.follow_from = lambda trace: 0  # type: ignore[method-assign, assignment]
+        self.least = self.most = self.smallest = 0
 
 
 policy = Policy()
@@ -106,6 +112,10 @@ class Place:
             else:
                 self.candidates = [result, *self.candidates][:MOST_TRACES]
                 return
+        if not policy.pays(result):
+            self.reasons["a pass is too short to gain"] += 1
+            self.is_cold = not self.traces
+            return
         self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
         self.start = max(self.start, policy.follow_from(result))
 

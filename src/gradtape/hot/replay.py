@@ -125,7 +125,7 @@ class Replay:
         self.result(event.outs[0].slot, self._set(slot, array, self.variables[slot]))
 
     def _update(self, event: Update) -> None:
-        optimizer = event.optimizer()
+        optimizer: Any = event.optimizer()
         slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
         if local.here.trace is None:
             for slot in slots:
