@@ -14,7 +14,8 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.pending import PendingArray
-from .events import (
+from .learning import PYTHON_NUMBERS, Learner
+from .pass_events import (
     Ask,
     Assign,
     Enter,
@@ -28,7 +29,6 @@ from .events import (
     Watch,
     exactly,
 )
-from .learning import PYTHON_NUMBERS, Learner
 from .pass_trace import Trace
 from .pending_values import PendingValues, fill, is_pending
 

@@ -14,7 +14,7 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
-from .events import (
+from .pass_events import (
     Ask,
     Assign,
     Enter,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.variable import Variable
-from .events import (
+from .pass_events import (
     END,
     Ask,
     Assign,

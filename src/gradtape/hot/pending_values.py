@@ -16,8 +16,8 @@ from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
 from ..engine.pending import PendingArray
 from ..engine.reference_counts import RELIABLE
-from .events import Event
 from .learning import UNSHARED
+from .pass_events import Event
 from .pass_trace import Trace
 from .programs import Program
 from .replay import Replay

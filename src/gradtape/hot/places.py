@@ -13,8 +13,8 @@ from typing import Any
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
-from .events import Enter
 from .learning import Learner
+from .pass_events import Enter
 from .pass_trace import Trace, merged
 
 MOST_TRACES = 6  # of one place

@@ -10,7 +10,7 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, wrap
 from ..core.variable import Variable
 from ..engine.arrays import as_array, xp
-from .events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
+from .pass_events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
 from .pass_trace import Trace
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.primitive import Primitive
-from .events import Out
+from .pass_events import Out
 
 # Indices and labels are validated before the door, which asks for their values.
 # Of any numbers. Integers are divided, raised and shifted only by operations that are checked.
