@@ -215,6 +215,29 @@ def test_a_copy_shares_the_value(hot):
     np.testing.assert_allclose([float(y) for y in copies], [0.64**i + 1 for i in range(4)], rtol=1e-6)
 
 
+def test_a_tensor_is_pickled_with_its_value(hot):
+    import pickle
+
+    hot()
+    v, texts = tf.Variable(1.0), []
+    steps(v, 4, lambda step, y, g: texts.append(pickle.dumps([y, v])))
+    values = [[float(part) for part in pickle.loads(text)] for text in texts]
+    np.testing.assert_allclose(values, [(0.64**i + 1, 0.8 ** (i + 1)) for i in range(4)], rtol=1e-6)
+
+
+def test_an_eager_update_does_not_reach_what_a_program_reads(hot):
+    hot()
+    frozen, v = tf.Variable(tf.ones(1000)), tf.Variable(tf.ones(1000))
+    for step in range(6):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * frozen)
+        g = tape.gradient(y, v)
+        hot(False)  # ends the pass
+        frozen.assign_add(tf.ones(1000))
+        hot()
+        assert g.numpy()[0] == 1.0 + step
+
+
 def test_random_operations_draw_the_same_numbers(hot):
     def draws(count):
         tf.random.set_seed(3)

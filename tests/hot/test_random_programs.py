@@ -29,6 +29,7 @@ class ReplayedProgram:
 
     def __init__(self, trace, end, outputs, variables, inputs):
         self.trace, self.end, self.outputs = trace, end, outputs
+        self.covered = set(outputs)
         self.slots = [spec.slot for spec in trace.inputs(end)]
         self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
 

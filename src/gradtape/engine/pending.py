@@ -57,6 +57,9 @@ class PendingArray:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return getattr(ufunc, method)(*map(computed, inputs), **options)
 
+    def __reduce__(self) -> Any:
+        return np.asarray, (self.value(),)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.value(), name)
 

@@ -30,7 +30,7 @@ from .pass_events import (
     exactly,
 )
 from .pass_trace import Trace
-from .pending_values import PendingValues, fill, is_pending
+from .pending_values import PendingValues, fill, is_pending, value_on_device
 
 _new = object.__new__
 _MISS: Any = object()
@@ -211,7 +211,7 @@ class Follower(PendingValues):
             x = variable
         if not isinstance(x, Variable) or x._key != spec.key:
             return False
-        value = x._tensor = x._tensor  # an optimizer's state gives a copy, and holds this one from now on
+        value = value_on_device(x)
         array = array_of(value)
         if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
             return False

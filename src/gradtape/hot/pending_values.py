@@ -93,7 +93,7 @@ class PendingValues:
         if end > self._position:
             self._read_early(end)
         program = trace.current.get(end)
-        if program is None:
+        if program is None or not wanted <= program.covered:  # another thread may have wanted less
             outputs = tuple(sorted(slot for slot in trace.outputs if slot < trace.starts[end]))
             program = trace.programs.get((end, outputs))
             if program is None:
@@ -114,7 +114,7 @@ class PendingValues:
         for spec in self._trace.inputs(end):
             if spec.slot >= len(self._seen) and spec.slot not in self._early:
                 variable: Any = self._trace.variables[spec.slot]()
-                self._early[spec.slot] = variable._tensor = variable._tensor
+                self._early[spec.slot] = value_on_device(variable)
 
     def _input(self, slot: int) -> Tensor:
         if slot in self._trace.variables:
@@ -128,8 +128,7 @@ class PendingValues:
         try:
             return device_of(tensor)
         except AttributeError:
-            if slot in self._trace.variables:  # eager code may write into NumPy's array
-                return tensor._array
+            pass
         last = self._trace.last_inputs.get(slot)
         self._trace.last_inputs[slot] = id(tensor)
         return on_device(tensor) if last == id(tensor) else tensor._array
@@ -149,9 +148,11 @@ class PendingValues:
         Tensors without values, which nothing uses any more, refer to the pass, and would keep it alive.
         """
         seen, inputs = self._seen, [spec.slot for spec in self._trace.inputs(self._position)]
-        needed = any(tape._pass is self for tape in self._tapes)
+        needed = any(tape._pass is self for tape in self._tapes) or not RELIABLE
         counts = map(getrefcount, seen)
-        kept: list[Any] = [x if needed and count > UNSHARED else None for x, count in zip(seen, counts)]
+        kept: list[Any] = [
+            x if needed and (count > UNSHARED or not RELIABLE) else None for x, count in zip(seen, counts)
+        ]
         for slot in inputs:
             kept[slot] = seen[slot]
         self._seen = kept
@@ -259,6 +260,19 @@ def is_pending(tensor: Tensor) -> bool:
         return type(_array_of(tensor)) is PendingArray
     except AttributeError:  # compiled code's, of which there is no NumPy view yet
         return False
+
+
+def value_on_device(variable: Variable) -> Tensor:
+    """A variable's tensor, moved to JAX's device: eager code may write into NumPy's array."""
+    tensor = variable._tensor
+    try:
+        device_of(tensor)
+    except AttributeError:
+        on_device(tensor)
+        del tensor._both
+        _drop_array(tensor)
+        variable._tensor = tensor  # an optimizer's state gives a copy, and holds this one from now on
+    return tensor
 
 
 def fill(tensor: Tensor, result: Tensor) -> None:

@@ -26,6 +26,7 @@ class Program:
     ) -> None:
         self.slots = [spec.slot for spec in trace.inputs(end)]
         self.outputs = outputs
+        self.covered = set(outputs)
         used = {slot: variables[slot] for slot in self.slots if slot in variables}
 
         def run(tensors: list[Tensor]) -> list[Any]:
