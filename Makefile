@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test test-hot fuzz bench bench-compiled bench-keras test-keras keras-source clean
+.PHONY: help demo examples test test-hot page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -39,6 +39,23 @@ HOT := test_tape.py test_variable.py test_optimizers.py test_jacobian.py test_cu
 test-hot: $(VENV)/.installed-dev ## tests of tapes, functions, optimizers and documents with hot tapes from the second pass on
 	GRADTAPE_HOT=always $(VENV)/bin/pytest $(HOT:%=tests/%)
 
+page: page/node_modules/.installed ## build the page of tape.show from page/ (needs node and npm)
+	cd page && npm run --silent check && npm run --silent build
+
+test-page: $(VENV)/.installed-dev $(VENV)/.installed-browser page/node_modules/.installed ## the page in a browser (needs node, npm, chromium, chromium-driver)
+	@mkdir -p build
+	cd page && npm run --silent check && npm run --silent build ../build/page.html
+	cmp build/page.html src/gradtape/explain/page.html
+	$(VENV)/bin/pytest -n 0 tests/page
+
+docs: .venv-docs/.installed-docs ## build the site in site/: guides, tutorials, API reference; and check its links
+	.venv-docs/bin/python docs/make_site.py
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	.venv-docs/bin/python docs/check_links.py site
+
+# The programs are compiled without XLA's optimizations, in half the time: what is tested is the trace and its gradients. `make test`
+# compiles as users do.
+fuzz: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager (from FIRST on)
 	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) GRADTAPE_FUZZ_FIRST=$(or $(FIRST),0) $(VENV)/bin/pytest tests/fuzz
 
@@ -61,13 +78,21 @@ keras-source:
 	    exit 1; }
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.* bench/results/keras
+	rm -rf .venv .venv-* build dist site page/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache tour.png pictures bench/results/latest.* bench/results/keras
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+page/node_modules/.installed: page/package-lock.json
+	cd page && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 # A stamp stands for one extra (or one peer) installed into one environment.
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	$(VENV)/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+.venv-docs/.installed-docs: pyproject.toml constraints.txt | .venv-docs/.made
+	.venv-docs/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 # torch goes in by itself, so that no other package has a say in which of its builds is chosen.
@@ -92,7 +117,7 @@ KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplot
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)
 	@touch $@
 
-$(VENV)/.made .venv-bench/.made .venv-keras/.made:
+$(VENV)/.made .venv-bench/.made .venv-docs/.made .venv-keras/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }

@@ -20,21 +20,24 @@ def jit(jax: ModuleType, step: Step) -> Step:
 
 def function(tf: ModuleType, step: Step) -> Step:
     """Compile, and wait for all results: gradtape returns before it has computed, as JAX does."""
-    compiled: Step = tf.function(step)
+    compiled: Step = tf.function(step, **getattr(step, "options", {}))
     if tf.__name__ != "gradtape":
         return compiled
 
     def run(*arguments: Any) -> Any:
         results: Any = compiled(*arguments)
         for result in results:
-            result._device.block_until_ready()
+            if "options" in vars(step):  # some calls may run operation by operation
+                result.numpy()
+            else:
+                result._device.block_until_ready()
         return results
 
     return run
 
 
 def function_by_xla(tf: ModuleType, step: Step) -> Step:
-    return tf.function(step, jit_compile=True)
+    return tf.function(step, jit_compile=True, **getattr(step, "options", {}))
 
 
 def compile_(torch: ModuleType, step: Step) -> Step:

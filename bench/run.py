@@ -25,7 +25,7 @@ from libraries import MODES
 from report import Cell, Row
 
 HERE = Path(__file__).parent
-COMPILED_ALONE = {17, 18, 19}  # programs that other libraries take long to compile
+COMPILED_ALONE = {17, 18, 19, 20, 21}  # programs that show how they are compiled
 COMPILED_ROWS = {1, 2, 3, 4, 9, 10, 11, 14} | COMPILED_ALONE
 BUSY = 0.2  # cores that others may use before the ratios are doubtful
 TOLERANCE = 1e-3  # relative: what float32 and another order of summation may change

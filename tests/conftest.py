@@ -5,8 +5,10 @@ import os
 import pytest
 
 # What makes the files in tests/data needs other libraries; the program in tests/typing is for type checkers;
-# own_tests.py runs Keras's tests.
-collect_ignore = ["data", "typing", "keras/own_tests.py"]
+# own_tests.py runs Keras's tests; the programs in distribute/ are for several processes.
+collect_ignore = ["data", "typing", "keras/own_tests.py", "distribute/programs"]
+if "GRADTAPE_DEVICES" not in os.environ:  # run in a process of their own, by distribute/test_eight_devices.py
+    collect_ignore.append("distribute/eight_devices")
 
 os.environ.setdefault(
     "XLA_FLAGS",

@@ -484,15 +484,54 @@ def test_places_that_are_computed(program):
     agree(program)
 
 
-def test_a_window_that_reaches_beyond_the_end_is_no_silent_answer():
+def test_a_window_that_reaches_beyond_the_end_is_cut_off(caplog):
+    traces = []
+
     @tf.function
     def window(x, at):
-        return x[at : at + 2]
+        traces.append(at)
+        return x[at : at + 2] ** 3
 
     x = tf.range(4.0)
-    assert window(x, tf.constant(2)).numpy().tolist() == [2.0, 3.0]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="would be fewer than 2"):
-        window(x, tf.constant(3))
+    for _ in range(2):
+        for at in (2, 3, -1, 4):
+            assert window(x, tf.constant(at)).numpy().tolist() == (x[at : at + 2] ** 3).numpy().tolist()
+    assert len(traces) == 1 + 6  # the six that are cut off ran as they are
+    (logged,) = caplog.messages
+    assert "window runs operation by operation" in logged and "test_blocks.py, line" in logged
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = window(x, tf.constant(3))
+        first = inner.gradient(y, x)
+    assert first.numpy().tolist() == [0.0, 0.0, 0.0, 27.0]
+    assert outer.gradient(first, x).numpy().tolist() == [0.0, 0.0, 0.0, 18.0]
+
+
+def test_a_window_that_is_cut_off_changes_a_variable_once():
+    total = tf.Variable(0.0)
+
+    @tf.function
+    def add(x, at):
+        total.assign_add(1.0)
+        return tf.reduce_sum(x[at : at + 2])
+
+    assert [float(add(tf.range(4.0), tf.constant(at))) for at in (2, 3, 2)] == [5.0, 3.0, 5.0]
+    assert float(total) == 3.0
+
+
+def test_a_window_that_is_cut_off_does_not_call_python_again():
+    calls = []
+
+    @tf.function
+    def window(x, at):
+        tf.py_function(lambda: calls.append(1), [], [])
+        return x[at : at + 2]
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="fewer than 2"):
+        window(tf.range(4.0), tf.constant(3))
+    assert len(calls) == 1
 
 
 def test_gradients_of_half_precision_add_up_in_float32_over_a_loop():

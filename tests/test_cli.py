@@ -340,7 +340,7 @@ DRIVER = """
         def __init__(self, **asked): self.asked = asked
         def __exit__(self, *error): return None
         def report(self, error):
-            return types.SimpleNamespace(text=f"report: {type(error).__name__}", json=self.asked)
+            return types.SimpleNamespace(text=f"report: {type(error).__name__}", json=self.asked, page=None)
     fake.session = Session
     sys.modules["gradtape.explain"] = fake
     from gradtape.command.cli import main
@@ -354,7 +354,7 @@ DRIVER = """
         ("None.shape", ["--explain"], "report: AttributeError", 1),
         ("import sys\nsys.exit(3)", ["--nan"], "report: SystemExit", 3),
         ("", ["--profile", "--json"],
-         '{"exit": 0, "error": null, "report": {"explain": false, "nan": false, "profile": true}}', 0),
+         '{"exit": 0, "error": null, "report": {"explain": false, "nan": false, "profile": true, "view": false}}', 0),
     ],
 )  # fmt: skip
 def test_reports_follow_the_end_of_the_script(tmp_path, source, options, last_line, code):

@@ -169,7 +169,7 @@ def test_an_import_of_what_is_not_here_says_what_to_do(tensorflow, source, messa
         ("ragged.constan", "Near it: tf.ragged.constant"),
         ("io.decode_pngg", "Near it: tf.io.decode_png"),
         ("compat.v1.Session", "no tf.compat.v1.Session: there are no sessions"),
-        ("compat.v1.image.resize", "use tf.image.resize"),
+        ("image.resize_bilinear", "use tf.image.resize"),
         ("qwertyuiop", "no tf.qwertyuiop$"),
     ],
 )
@@ -382,3 +382,100 @@ def test_registry_of_specs():
         type_specs.lookup("abc")
     with pytest.raises(ValueError, match="has not been registered"):
         type_specs.get_name(tf.OptionalSpec)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gradients of a function's own graph, wrapped functions
+
+
+def test_gradients_inside_a_function_are_those_of_tensorflow():
+    """The numbers are TensorFlow's, of the same program; the function is traced twice, and runs once a call."""
+    v1, calls = tf.compat.v1, tf.Variable(0.0)
+    w = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def step(x):
+        calls.assign_add(1.0)
+        h = tf.tanh(w * x)
+        y = tf.reduce_sum(h * h)
+        first = v1.gradients(y, [w, x, h])
+        second = tf.gradients(first[0], w)[0]
+        x_none, stopped = tf.gradients(y, [x, h], stop_gradients=[h])
+        assert x_none is None
+        weighted = tf.gradients([h, 2.0 * h], x, grad_ys=[tf.ones(2), None])[0]
+        zero = tf.gradients(y, tf.constant(1.0), unconnected_gradients="zero")[0]
+        return *first, second, stopped, weighted, zero, tf.hessians(y, x)[0]
+
+    expected = [
+        [0.36343, 0.22929],
+        [0.72686, -1.52861],
+        [0.92423, -1.0741],
+        [0.1413, 0.01726],
+        [0.92423, -1.0741],
+        [2.35934, 4.26947],
+        0.0,
+        [[0.56521, 0.0], [0.0, 0.76699]],
+    ]
+    for _ in range(2):
+        for value, wanted in zip(step(tf.constant([0.5, -0.3])), expected, strict=True):
+            np.testing.assert_allclose(value, wanted, atol=1e-5)
+    assert float(calls) == 2
+
+
+def test_gradients_in_functions_of_functions_and_outside():
+    @tf.function
+    def inner(x):
+        return tf.gradients(x**3, x)[0]
+
+    x = tf.constant(2.0)
+    assert float(tf.function(lambda x: inner(x) + 1.0)(x)) == 13.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = inner(x)
+    assert float(tape.gradient(y, x)) == 12.0
+    with pytest.raises(RuntimeError, match="GradientTape"):
+        tf.gradients(x * x, x)
+
+
+def test_a_wrapped_function_keeps_its_variables():
+    v1 = tf.compat.v1
+
+    def layer(x):
+        with v1.variable_scope("layer"):
+            w = v1.get_variable("w", [3, 2], initializer=v1.ones_initializer())
+        return tf.matmul(x, w)
+
+    wrapped = v1.wrap_function(layer, [tf.TensorSpec([None, 3])])
+    assert [v.name for v in wrapped.variables] == ["layer/w:0"]
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(wrapped(tf.ones([5, 3])))
+    assert float(y) == 30.0
+    np.testing.assert_array_equal(tape.gradient(y, wrapped.variables[0]), np.full((3, 2), 5.0))
+    wrapped.variables[0].assign(tf.zeros([3, 2]))
+    assert not np.any(wrapped(tf.ones([1, 3])))
+
+
+def test_initializers_of_version_one_draw_tensorflows_numbers():
+    """After tf.random.set_seed(7); TensorFlow's own, to five places."""
+    v1 = tf.compat.v1
+    for made, expected in [
+        (v1.truncated_normal_initializer(1.0, 2.0, seed=3), [2.88941, -0.93358, 2.61034, 3.60663]),
+        (v1.variance_scaling_initializer(seed=3), [0.62006, -0.63456, 0.52848, 0.85544]),
+        (
+            v1.variance_scaling_initializer(2.0, "fan_avg", "uniform", seed=3),
+            [-0.25901, -0.32251, -0.49939, -1.07867],
+        ),
+        (v1.glorot_uniform_initializer(seed=4), [-0.56418, 0.07212, -0.8387, 0.32517]),
+        (v1.glorot_normal_initializer(seed=4), [-0.2661, -1.06552, -0.67695, -0.89802]),
+        (v1.orthogonal_initializer(seed=4), [-0.3516, -0.89445, 0.23462, 0.1459]),
+        (v1.uniform_unit_scaling_initializer(seed=4), [-0.60938, 0.0779, -0.9059, 0.35122]),
+        (v1.random_normal_initializer(seed=4), [-0.4379, -1.75345, -2.20726, -1.114]),
+        (v1.random_uniform_initializer(seed=4), [0.19531, 0.53895, 0.04705, 0.67561]),
+        (v1.initializers.he_normal(seed=4), [-0.40647, -1.62761, -1.03405, -1.37176]),
+        (v1.initializers.lecun_uniform(seed=4), [-0.60938, 0.0779, -0.9059, 0.35122]),
+    ]:
+        tf.random.set_seed(7)
+        np.testing.assert_allclose(made([3, 4]).numpy().reshape(-1)[:4], expected, atol=2e-5)
+        again = type(made).from_config(made.get_config())
+        tf.random.set_seed(7)
+        np.testing.assert_array_equal(again([3, 4]), (tf.random.set_seed(7), made([3, 4]))[1])

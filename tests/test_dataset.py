@@ -1026,3 +1026,20 @@ def test_a_function_that_needs_values_gets_them(function):
     import jax  # noqa: F401
 
     assert len(list(tf.data.Dataset.range(1, 4).map(function))) == 3
+
+
+def test_elements_before_a_failure_come_from_a_parallel_map():
+    """Threads get several slow elements at once; those before the one that fails are not lost."""
+
+    def slow(x):
+        time.sleep(2e-4)
+        tf.debugging.assert_less(x, tf.constant(37, tf.int64))
+        return x
+
+    seen = []
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        for x in Dataset.range(100).map(
+            tf.autograph.experimental.do_not_convert(slow), num_parallel_calls=-1
+        ):
+            seen.append(int(x))
+    assert seen == list(range(37))

@@ -246,3 +246,37 @@ def test_shuffled_rows_are_all_there_and_seeded(tmp_path):
         return next(iter(dataset))["n"].numpy().tolist()
 
     assert sorted(order(1)) == list(range(50)) and order(1) == order(1) != order(2)
+
+
+def test_batches_of_features(tmp_path):
+    for part in range(2):
+        with tf.io.TFRecordWriter(str(tmp_path / f"{part}.tfrecord")) as writer:
+            for n in range(3):
+                example = tf.train.Example()
+                example.features.feature["x"].float_list.value.extend([part, n])
+                example.features.feature["y"].int64_list.value.append(3 * part + n)
+                writer.write(example.SerializeToString())
+    wanted = {"x": tf.io.FixedLenFeature([2], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64)}
+    make, pattern = tf.data.experimental.make_batched_features_dataset, str(tmp_path / "*.tfrecord")
+    dataset = make(pattern, 4, wanted, label_key="y", num_epochs=1, shuffle=False)
+    (first, labels), (last, rest) = dataset
+    assert (labels.numpy().tolist(), rest.numpy().tolist()) == ([0, 1, 2, 3], [4, 5])
+    assert first["x"].numpy().tolist() == [[0, 0], [0, 1], [0, 2], [1, 0]]
+    assert set(first) == set(last) == {"x"}
+    assert [len(b["y"]) for b in make(pattern, 4, wanted, num_epochs=1, drop_final_batch=True)] == [4]
+    again = [batch["y"].numpy() for batch in make(pattern, 4, wanted, shuffle_seed=1).take(3)]
+    assert sorted(np.concatenate(again).tolist()) == sorted([*range(6)] * 2)
+    with pytest.raises(ValueError, match="label_key"):
+        make(pattern, 4, wanted, label_key="z")
+    with pytest.raises(ValueError, match="no file"):
+        make(str(tmp_path / "none*"), 4, wanted)
+
+
+def test_a_single_string_is_a_tensor_like_any_other():
+    example = tf.train.Example()
+    example.features.feature["name"].bytes_list.value.append(b"cat")
+    parsed = tf.io.parse_single_example(
+        example.SerializeToString(), {"name": tf.io.FixedLenFeature([], tf.string)}
+    )
+    assert parsed["name"].numpy() == b"cat"
+    assert tf.strings.length(parsed["name"]).numpy() == 3

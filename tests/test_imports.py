@@ -91,7 +91,8 @@ UPWARDS = {
     (
         "core.tape",
         "explain",
-    ): "GradientTape.explain, .summary, .plot: methods of the tape whose work is done by explain",
+    ): "GradientTape.explain, .summary, .plot, .show: methods of the tape whose work is done by explain",
+    ("core.tape", "explain.page"): "the same",
     ("core.tape", "explain.plot"): "the same",
     ("core.tape", "explain.summary"): "the same",
     ("keras", "compat.keras_entry"): "tf.keras is Keras, which needs gradtape under the name tensorflow",

@@ -36,6 +36,17 @@ def test_other_lengths_are_not_compiled_until_they_come_often(options):
     assert total.experimental_get_tracing_count() == 2
 
 
+def test_the_more_shapes_are_compiled_the_more_often_another_one_must_come():
+    total, _ = counted(reduce_retracing=True)
+    for n in range(1, 18):  # the 17th is compiled after 16 calls
+        for _ in range(9):
+            total(tf.ones((n, n)))
+    assert total.experimental_get_tracing_count() == 16
+    for _ in range(8):
+        total(tf.ones((17, 17)))
+    assert total.experimental_get_tracing_count() == 17
+
+
 def test_once_compiled_no_python_runs():
     total, calls = counted(input_signature=OPEN)
     for _ in range(20):

@@ -429,3 +429,88 @@ def test_kinds_of_functions():
     assert isinstance(f, types.Callable)
     assert isinstance(concrete, types.Callable)
     assert not isinstance(len, types.Callable)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Graphs, and what TensorBoard itself reads
+
+
+def test_a_trace_has_the_graphs_of_the_functions_that_were_called(folder):
+    w = tf.Variable([1.0, 2.0], name="w")
+
+    @tf.function
+    def loss(x):
+        return tf.reduce_sum(tf.exp(w * x))
+
+    @tf.function
+    def other(x):
+        return x + 1.0
+
+    loss(tf.constant([1.0, 1.0]))  # compiled before the trace; `other` is not called during it
+    other(tf.constant(1.0))
+    with S.create_file_writer(folder).as_default():
+        S.trace_on(graph=True)
+        loss(tf.constant([1.0, 1.0]))
+        S.trace_export("step", step=0)
+    (event,) = events(folder)
+    (value,) = event.summary.value
+    run = message("RunMetadata").FromString(value.tensor.string_val[0])
+    (graph,) = (one.pre_optimization_graph for one in run.function_graphs)
+    assert {"Placeholder", "ReadVariableOp", "Mul", "Exp", "Sum", "Identity"} <= {
+        node.op for node in graph.node
+    }
+    (mul,) = (node for node in graph.node if node.op == "Mul")
+    assert [d.size for d in mul.attr["_output_shapes"].list.shape[0].dim] == [2]
+    assert set(mul.input) <= {node.name for node in graph.node}
+    loss(tf.constant([1.0, 1.0]))  # noted no longer
+    with pytest.raises(ValueError, match="trace_on"):
+        S.trace_export("step", step=1)
+
+
+def test_the_graph_of_a_concrete_function_is_written(folder):
+    graph = tf.function(lambda x: tf.tanh(x)).get_concrete_function(tf.TensorSpec([2])).graph
+    with S.create_file_writer(folder).as_default():
+        assert S.graph(graph)
+    (event,) = events(folder)
+    assert [node.op for node in message("GraphDef").FromString(event.graph_def).node] == [
+        "Placeholder",
+        "Tanh",
+        "Identity",
+    ]
+
+
+def test_tensorboard_reads_every_kind(folder):
+    """By the library that its pages are made from."""
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
+
+    @tf.function
+    def step(n):
+        loss = 1.0 / tf.cast(n + 1, tf.float32)
+        S.scalar("loss", loss, step=n)
+        S.histogram("weights", [loss, 2.0 * loss], step=n)
+        return loss
+
+    with S.create_file_writer(folder).as_default():
+        S.trace_on(graph=True)
+        for n in range(3):
+            step(tf.constant(n, tf.int64))
+        S.trace_export("step", step=0)
+        S.image("picture", np.zeros((1, 4, 5, 3), np.float32), step=0)
+        S.text("note", "**bold**", step=0)
+        S.audio("tone", np.zeros((1, 8, 1), np.float32), 8000, step=0)
+    read = accumulators.EventAccumulator(folder).Reload()
+    assert set(read.Tags()["tensors"]) == {"loss", "weights", "picture", "note", "tone", "step"}
+    losses = [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in read.Tensors("loss")]
+    assert losses == [(0, 1.0), (1, 0.5), (2, pytest.approx(1 / 3))]
+    assert tensor_util.make_ndarray(read.Tensors("weights")[0].tensor_proto).shape[1] == 3
+    width, height, png = tensor_util.make_ndarray(read.Tensors("picture")[0].tensor_proto).tolist()
+    assert (width, height, tf.io.decode_png(png).shape) == (b"5", b"4", (4, 5, 3))
+    assert tensor_util.make_ndarray(read.Tensors("note")[0].tensor_proto).item() == b"**bold**"
+    run = pytest.importorskip("tensorboard.compat.proto.config_pb2").RunMetadata.FromString(
+        tensor_util.make_ndarray(read.Tensors("step")[0].tensor_proto).item()
+    )
+    (graph,) = (one.pre_optimization_graph for one in run.function_graphs)
+    assert any(node.op == "RealDiv" for node in graph.node)
+    plugin = read.SummaryMetadata("loss").plugin_data.plugin_name
+    assert plugin == "scalars"

@@ -1,10 +1,10 @@
-"""Explicit Euler on a 3-vector, 200 steps in a Python loop, and the gradient with respect to its start."""
+"""Explicit Euler on a 3-vector, 1000 steps in a Python loop, and the gradient with respect to its start."""
 
 NUMBER = 19
-TITLE = "explicit Euler, 3-vector, 200 steps unrolled"
+TITLE = "explicit Euler, 3-vector, 1000 steps unrolled"
 FIRST_CALLS = 1
 
-STEPS, LENGTH = 200, 0.01
+STEPS, LENGTH = 1000, 0.002
 
 
 def inputs(rng):

@@ -1,10 +1,10 @@
-"""The LSTM cell of lstm.py over 20 steps, unrolled in every library, and the gradient of its parameters."""
+"""The LSTM cell of lstm.py over 100 steps, unrolled in every library, and the gradient of its parameters."""
 
 NUMBER = 18
-TITLE = "LSTM, 20 steps unrolled, batch 16, width 64"
+TITLE = "LSTM, 100 steps unrolled, batch 16, width 64"
 FIRST_CALLS = 1
 
-STEPS, BATCH, WIDTH = 20, 16, 64
+STEPS, BATCH, WIDTH = 100, 16, 64
 
 
 def inputs(rng):

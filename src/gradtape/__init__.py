@@ -169,7 +169,7 @@ from .ops.control.branching import tuple_ as tuple
 from .ops.control.loops import foldl, foldr, map_fn, scan, vectorized_map
 from .ops.control.printing import Assert
 from .ops.control.printing import print_ as print
-from .ops.control.python import numpy_function, py_function
+from .ops.control.python import numpy_function, py_function, timestamp
 from .ops.control.tensor_array import TensorArray
 from .ops.linalg.einsum import einsum, tensordot
 from .ops.linalg.norms import norm
@@ -217,6 +217,7 @@ if TYPE_CHECKING:
         train,
         types,
     )
+    from .compiled.graph_tape import gradients, hessians
     from .core.replicas import VariableAggregation, VariableSynchronization
     from .data.optional import OptionalSpec
     from .files.encoding import make_ndarray, make_tensor_proto
@@ -231,6 +232,7 @@ if TYPE_CHECKING:
     from .ops.math.saturation import saturate_cast
     from .ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
     from .ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+    from .ops.strings.distance import edit_distance, fingerprint
     from .ops.strings.texts import as_string
     from .train.module import Module
     from .train.progress import progress
@@ -316,6 +318,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "ensure_shape",
     "equal",
@@ -327,6 +330,7 @@ __all__ = [
     "extract_volume_patches",
     "eye",
     "fill",
+    "fingerprint",
     "float16",
     "float32",
     "float64",
@@ -340,11 +344,13 @@ __all__ = [
     "get_logger",
     "get_static_value",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
     "guarantee_const",
     "half",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
@@ -467,6 +473,7 @@ __all__ = [
     "tensordot",
     "test",
     "tile",
+    "timestamp",
     "train",
     "transpose",
     "truediv",
@@ -511,8 +518,12 @@ closed(
         "config": ".config",
         "constant_initializer": ".initializers",
         "data": ".data",
+        "edit_distance": ".ops.strings.distance",
         "distribute": ".distribute",
         "experimental": ".experimental",
+        "fingerprint": ".ops.strings.distance",
+        "gradients": ".compiled.graph_tape",
+        "hessians": ".compiled.graph_tape",
         "image": ".image",
         "initializers": ".initializers",
         "io": ".io",

@@ -78,10 +78,13 @@ __all__ = [
 # Origins of tensors and NaNs. The work is done in `explain`, which is imported when first used.
 
 
-def trace_origins() -> Tracing:
-    """Record the line of code that each tensor comes from, for `tape.explain`.
+def trace_origins(values: bool = False) -> Tracing:
+    """Record the line of code that each tensor comes from, for `tape.explain` and `tape.show`.
 
     Lasts for a `with` block, or until `stop()` is called on the result. Costs some tens of microseconds an operation.
+
+    Args:
+        values: also remember a sample of each value, for `tape.show`: tapes keep only those that rules need.
 
     >>> import gradtape as tf
     >>> x = tf.Variable(2.0)
@@ -93,7 +96,7 @@ def trace_origins() -> Tracing:
     """
     from .explain import Tracing
 
-    return Tracing()
+    return Tracing(values=values)
 
 
 def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:

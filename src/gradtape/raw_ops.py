@@ -1,11 +1,84 @@
-"""The public namespace `gradtape.raw_ops`: operations by TensorFlow's own names, with keywords alone."""
+"""The public namespace `gradtape.raw_ops`: operations by TensorFlow's own names, with keywords alone.
+
+An operation with several results gives them by name and in order, as TensorFlow's does.
+"""
+
+import functools
+import inspect
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
 
 from .names.missing import closed
 from .ops.raw import Bucketize, ImageProjectiveTransformV3, UniqueV2, UniqueWithCountsV2
-from .raw_table import TABLE
+from .raw_data_table import TABLE as _ON_DATA
+from .raw_table import TABLE as _ON_NUMBERS
 
-globals().update(TABLE)
+_tuple_of: Any = namedtuple
+_RESULTS = {  # names of the results, where there are several
+    "CTCBeamSearchDecoder": "decoded_indices decoded_values decoded_shape log_probability",
+    "CTCGreedyDecoder": "decoded_indices decoded_values decoded_shape log_probability",
+    "DecodeWav": "audio sample_rate",
+    "DenseToDenseSetOperation": "result_indices result_values result_shape",
+    "DeserializeManySparse": "sparse_indices sparse_values sparse_shape",
+    "Eig": "e v",
+    "FakeQuantWithMinMaxVarsGradient": "backprops_wrt_input backprop_wrt_min backprop_wrt_max",
+    "FakeQuantWithMinMaxVarsPerChannelGradient": "backprops_wrt_input backprop_wrt_min backprop_wrt_max",
+    "FractionalAvgPool": "output row_pooling_sequence col_pooling_sequence",
+    "FractionalMaxPool": "output row_pooling_sequence col_pooling_sequence",
+    "IsotonicRegression": "output segments",
+    "ListDiff": "out idx",
+    "LogMatrixDeterminant": "sign log_abs_determinant",
+    "Lu": "lu p",
+    "MaxPoolWithArgmax": "output argmax",
+    "NonMaxSuppressionV4": "selected_indices valid_outputs",
+    "NonMaxSuppressionV5": "selected_indices selected_scores valid_outputs",
+    "Qr": "q r",
+    "RaggedRange": "rt_nested_splits rt_dense_values",
+    "RaggedTensorToSparse": "sparse_indices sparse_values sparse_dense_shape",
+    "SelfAdjointEigV2": "e v",
+    "SoftmaxCrossEntropyWithLogits": "loss backprop",
+    "SparseAdd": "sum_indices sum_values sum_shape",
+    "SparseConcat": "output_indices output_values output_shape",
+    "SparseFillEmptyRows": "output_indices output_values empty_row_indicator reverse_index_map",
+    "SparseReduceMaxSparse": "output_indices output_values output_shape",
+    "SparseReduceSumSparse": "output_indices output_values output_shape",
+    "SparseReorder": "output_indices output_values",
+    "SparseReshape": "output_indices output_shape",
+    "SparseSlice": "output_indices output_values output_shape",
+    "SparseSoftmaxCrossEntropyWithLogits": "loss backprop",
+    "SparseSparseMaximum": "output_indices output_values",
+    "SparseSparseMinimum": "output_indices output_values",
+    "SparseSplit": "output_indices output_values output_shape",
+    "StringSplit": "indices values shape",
+    "StringSplitV2": "indices values shape",
+    "Svd": "s u v",
+    "TopK": "values indices",
+    "TopKV2": "values indices",
+    "Unique": "y idx",
+    "UniqueWithCounts": "y idx count",
+}
 
-__all__ = ["Bucketize", "ImageProjectiveTransformV3", "UniqueV2", "UniqueWithCountsV2", *TABLE]  # noqa: PLE0604
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation with its name, its text and, if there are several, named results."""
+    text = f"`{name}{inspect.signature(function)}`: an operation of TensorFlow, under its own name."
+    if name in _RESULTS:
+        results: Any = _tuple_of(name, _RESULTS[name])
+        compute = function
+
+        @functools.wraps(compute)
+        def function(**inputs: Any) -> Any:
+            return results(*compute(**inputs))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+_TABLE = {name: _named(name, function) for name, function in {**_ON_NUMBERS, **_ON_DATA}.items()}
+globals().update(_TABLE)
+
+__all__ = ["Bucketize", "ImageProjectiveTransformV3", "UniqueV2", "UniqueWithCountsV2", *_TABLE]  # noqa: PLE0604
 
 closed(__name__)

@@ -37,6 +37,11 @@ def images():
                     f"image/{name}/jpeg {channels}",
                     tf.io.decode_jpeg(contents, channels, dct_method="INTEGER_ACCURATE"),
                 )
+                put(f"image/{name}/default {channels}", tf.io.decode_jpeg(contents, channels))
+                put(
+                    f"image/{name}/coarse {channels}",
+                    tf.io.decode_jpeg(contents, channels, fancy_upscaling=False),
+                )
                 continue
             for dtype in ("uint8", "uint16"):
                 put(f"image/{name}/png {channels} {dtype}", tf.io.decode_png(contents, channels, dtype))

@@ -449,6 +449,11 @@ CASES = [
     "tf.math.betainc(p, r, q)",
     "tf.math.lbeta(p)",
     "tf.random.stateless_gamma([2, 3], [1, 2], p, dtype=tf.float64)",
+    # Replicas
+    "x * tf.distribute.get_replica_context().all_reduce('SUM', x * x)",
+    "tf.distribute.get_replica_context().all_reduce('MEAN', x)",
+    "x * tf.distribute.get_replica_context().all_gather(x * x, 0)",
+    "tf.distribute.get_replica_context().all_gather(x, -1)",
     # Losses as they are written
     "tf.reduce_mean(tf.abs(x - y))",
     "tf.reduce_mean(tf.square(x - y))",

@@ -1,6 +1,7 @@
 """The picture of a tape: it says what there is, folds what repeats, and boxes do not overlap."""
 
 import itertools
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -134,3 +135,18 @@ def test_boxes_do_not_overlap_and_lines_lead_down():
         assert route[-1] == b
         assert all(spots[d].y - spots[u].y == STEP for u, d in itertools.pairwise(route))
     assert min(s.x - s.width / 2 for s in spots) >= -1e-6
+
+
+def test_the_header_stays_in_the_frame(tmp_path):
+    x = tf.Variable([0.0, 1.0])
+    with tf.debugging.trace_origins(), tf.GradientTape() as tape:
+        y = tf.stop_gradient(x) * tf.sqrt(x)
+        for _ in range(4):
+            y = tf.nn.relu(-y)
+        y = tf.reduce_sum(y)
+    tape.plot(tmp_path / "tape.svg", y, x)
+    picture = (tmp_path / "tape.svg").read_text()
+    width = float(re.search(r'width="(\d+)"', picture)[1])
+    lines = re.findall(r'<text class="head[^>]+x="([\d.]+)"[^>]*>([^<]*)<', picture)
+    assert len(lines) > 2
+    assert all(float(x) + 6.2 * len(text) <= width for x, text in lines)

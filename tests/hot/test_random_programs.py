@@ -14,7 +14,7 @@ import pytest
 from gradtape.core.primitive import listeners, local
 from gradtape.core.tensor import wrap
 from gradtape.hot import pending_values, places
-from gradtape.hot.replay import Replay
+from gradtape.hot.pass_replay import Replay
 
 from . import programs
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from .. import compat
 from ..core.settings import settings
+from .launching import end_with_the_command
 from .notebooks import Cell, NotANotebook, read_cells
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -45,12 +46,13 @@ def run(program: list[str], options: argparse.Namespace) -> int:
 
     Args:
         program: the program and its arguments, as on the command line.
-        options: `explain`, `nan`, `profile` and `json`, as the command line gives them.
+        options: `explain`, `nan`, `profile`, `view`, `out` and `json`, as the command line gives them.
 
     Raises:
         SystemExit, KeyboardInterrupt: if the program ends by one, as without gradtape.
     """
     error: BaseException | None = None
+    end_with_the_command()
     session = _session(options)
     try:
         with session:
@@ -62,6 +64,10 @@ def run(program: list[str], options: argparse.Namespace) -> int:
         error = raised
         _show(error)
     report = session.report(error) if hasattr(session, "report") else None
+    if report is not None and report.page is not None:
+        from .looking import deliver
+
+        deliver(report.page, options.out)
     _tell(error, report, as_json=options.json)
     if isinstance(error, KeyboardInterrupt):
         sys.excepthook = lambda *_: None  # it has been shown
@@ -72,10 +78,12 @@ def run(program: list[str], options: argparse.Namespace) -> int:
 
 def _session(options: argparse.Namespace) -> Any:
     """The session that observes the program; one that does nothing if no option asks for any."""
-    if not (options.explain or options.nan or options.profile):
+    if not (options.explain or options.nan or options.profile or options.view):
         return contextlib.nullcontext()
     explain = importlib.import_module("gradtape.explain")
-    return explain.session(explain=options.explain, nan=options.nan, profile=options.profile)
+    return explain.session(
+        explain=options.explain, nan=options.nan, profile=options.profile, view=options.view
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

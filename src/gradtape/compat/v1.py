@@ -18,7 +18,11 @@ from ..files.events import read_events
 from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 from . import v1_functions as functions
+from .v1_aliases import ALIASES, SPACES
+from .v1_images import IMAGES
+from .v1_initializers import INITIALIZERS
 from .v1_losses import LOSSES
+from .v1_nn import NETWORKS
 from .v1_variables import VARIABLES
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -55,6 +59,21 @@ _ORDER = {
     **dict.fromkeys(("norm", "linalg.norm"), "tensor ord axis keepdims name keep_dims=keepdims"),
     **dict.fromkeys(("ones_like", "zeros_like"), "tensor=input dtype name optimize="),
     **dict.fromkeys(("shape", "size"), "input name out_type"),
+    **dict.fromkeys(("decode_csv", "io.decode_csv"), "records record_defaults field_delim use_quote_delim name "
+    "na_value select_cols"),
+    **dict.fromkeys(("decode_raw", "io.decode_raw"), "input_bytes out_type little_endian name bytes=input_bytes"),
+    **dict.fromkeys(("parse_example", "io.parse_example"), "serialized features name example_names"),
+    **dict.fromkeys(("parse_single_example", "io.parse_single_example"), "serialized features name example_names"),
+    **dict.fromkeys(("reduce_join", "strings.reduce_join"), "inputs axis keep_dims=keepdims separator name "
+    "reduction_indices=axis keepdims"),
+    **dict.fromkeys(("sparse_add", "sparse.add"), "a b threshold thresh=threshold"),
+    **{f"{where}reduce_{which}": "sp_input axis keepdims reduction_axes=axis keep_dims=keepdims"
+       for which in ("max", "sum") for where in ("sparse_", "sparse.")},
+    **{f"{where}segment_{which}": "data indices segment_ids name num_segments"
+       for which in ("mean", "sqrt_n", "sum") for where in ("sparse_", "sparse.")},
+    **dict.fromkeys(("strings.substr", "substr"), "input pos len name unit"),
+    **dict.fromkeys(("string_to_number", "strings.to_number"), "string_tensor=input out_type name input"),
+    **dict.fromkeys(("string_to_hash_bucket", "strings.to_hash_bucket"), "string_tensor=input num_buckets name input"),
     "boolean_mask": "tensor mask name axis",
     "cond": "pred true_fn false_fn strict= name fn1=true_fn fn2=false_fn",
     "constant": "value dtype shape name verify_shape=",
@@ -130,10 +149,6 @@ def _refused(what: str) -> Callable[[], None]:
     return refuse
 
 
-def _cast(dtype: str) -> Callable[..., Any]:
-    return lambda x, name=None: gradtape.cast(x, dtype)
-
-
 _OWN: dict[str, Any] = {
     "disable_eager_execution": _refused("disable_eager_execution"),
     "disable_v2_behavior": _refused("disable_v2_behavior"),
@@ -144,6 +159,7 @@ _OWN: dict[str, Any] = {
     "enable_v2_tensorshape": _nothing,
     "executing_eagerly_outside_functions": gradtape.executing_eagerly,
     "io.tf_record_iterator": read_records,
+    "python_io.tf_record_iterator": read_records,
     "train.summary_iterator": read_events,
     "Dimension": functions.Dimension,
     "assign": functions.assign,
@@ -154,19 +170,16 @@ _OWN: dict[str, Any] = {
     "nn.ctc_loss": functions.ctc_loss,
     "nn.dropout": functions.dropout,
     "nn.softmax_cross_entropy_with_logits": functions.softmax_cross_entropy_with_logits,
-    "random_normal_initializer": functions.random_normal_initializer,
-    "random_uniform_initializer": functions.random_uniform_initializer,
     "reset_default_graph": _nothing,
     "sparse_concat": functions.sparse_concat,
-    "to_double": _cast("float64"),
-    "to_float": _cast("float32"),
-    "to_int32": _cast("int32"),
-    "to_int64": _cast("int64"),
+    **IMAGES,
+    **INITIALIZERS,
     **LOSSES,
+    **NETWORKS,
     **VARIABLES,
 }
 _MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
-_ELSEWHERE = ("div", "random_crop", "train.")  # renamed, and not the same: the error names the new one
+_ELSEWHERE = ("train.",)  # renamed, and not the same: the error names the new one
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -195,9 +208,12 @@ class Old(ModuleType):
         path = f"{self._path}.{name}".lstrip(".")
         if f"compat.v1.{path}" in ADVICE:
             return False
-        return path in _OWN or path in _MESSAGES or path == "logging" or self._new_name(path) is not None
+        own = path in _OWN or path in _MESSAGES or path in SPACES or path == "logging"
+        return own or self._new_name(path) is not None
 
     def _new_name(self, path: str) -> str | None:
+        if path in ALIASES:
+            return ALIASES[path]
         if path in RENAMED and not path.startswith(_ELSEWHERE):
             return RENAMED[path]
         last = path.rpartition(".")[2]
@@ -216,6 +232,8 @@ class Old(ModuleType):
             from . import logging
 
             return logging
+        if path in SPACES:
+            return Old(path, _empty(path))
         target = self._new_name(path) or path
         value = functools.reduce(getattr, target.split("."), gradtape)
         if isinstance(value, ModuleType):
@@ -226,11 +244,18 @@ class Old(ModuleType):
     def __dir__(self) -> list[str]:
         candidates = {
             *self._new.__all__,
-            *(() if self._path else (*RENAMED, *_moved(), *_MESSAGES, "logging")),
+            *(() if self._path else (*RENAMED, *_moved(), *_MESSAGES, *SPACES, "logging")),
         }
         prefix = f"{self._path}." if self._path else ""
-        own = {path.removeprefix(prefix) for path in _OWN if path.startswith(prefix)}
+        own = {path.removeprefix(prefix) for path in (*_OWN, *ALIASES) if path.startswith(prefix)}
         return sorted(name for name in candidates | own if "." not in name and self._has(name))
+
+
+def _empty(path: str) -> ModuleType:
+    """A namespace without names of its own."""
+    space: Any = ModuleType(path, f"The namespace `{path}` of TensorFlow 1.")
+    space.__all__ = []
+    return space
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from ..ops.nn.ctc import collapse_repeated
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
-    from ..core.types import DTypeLike, ShapeLike, TensorLike
+    from ..core.types import ShapeLike, TensorLike
     from ..core.variable import Variable
 
 
@@ -99,57 +99,6 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
     """
     at = gradtape.convert_to_tensor(indices)
     return gradtape.gather(params, at, batch_dims=at.ndim - 1)
-
-
-class _InitializerOfDType:
-    """An initializer of TensorFlow 2's that has a dtype from the start."""
-
-    _initializer: Any
-    dtype: Any
-
-    def __call__(
-        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        return self._initializer(shape, self.dtype if dtype is None else dtype)
-
-
-class random_normal_initializer(_InitializerOfDType):
-    """An initializer that draws normal numbers, by default of mean 0 and deviation 1.
-
-    >>> random_normal_initializer(seed=1, dtype="float64")([2]).dtype
-    tf.float64
-    """
-
-    def __init__(
-        self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: DTypeLike = "float32"
-    ) -> None:
-        self._initializer = gradtape.random_normal_initializer(mean, stddev, seed)
-        self.dtype = gradtape.as_dtype(dtype)
-
-
-class random_uniform_initializer(_InitializerOfDType):
-    """An initializer that draws numbers between two bounds, by default 0 and 1.
-
-    Raises:
-        ValueError: if the dtype is an integer and `maxval` is missing.
-
-    >>> random_uniform_initializer(2.0, 3.0)([2]).shape
-    TensorShape([2])
-    """
-
-    def __init__(
-        self,
-        minval: float = 0.0,
-        maxval: float | None = None,
-        seed: int | None = None,
-        dtype: DTypeLike = "float32",
-    ) -> None:
-        self.dtype = gradtape.as_dtype(dtype)
-        if maxval is None and not self.dtype.is_floating:
-            raise ValueError("compat.v1.random_uniform_initializer: integers need maxval")
-        self._initializer = gradtape.random_uniform_initializer(
-            minval, 1.0 if maxval is None else maxval, seed
-        )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -255,13 +255,42 @@ def sparse_softmax_cross_entropy(
     return compute_weighted_loss(found, weights, reduction=reduction)
 
 
+def mean_pairwise_squared_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = None,
+) -> Tensor:
+    """The mean, over all pairs of elements of a sample, of the squared error of their difference; summed over samples.
+
+    >>> round(float(mean_pairwise_squared_error([[0.0, 1.0]], [[0.0, 3.0]])), 4)
+    4.0
+    """
+    truth, guess = _floats(labels, predictions)
+    error, scale = guess - truth, tf.cast(weights, "float32")
+    axes = list(range(1, error.ndim))
+    if scale.ndim == 1 and error.ndim > 1:
+        scale = tf.reshape(scale, [-1] + [1] * len(axes))
+    used = tf.cast(tf.not_equal(tf.broadcast_to(scale, error.shape), 0), "float32")
+    n = tf.reduce_sum(used, axes, keepdims=True)
+    # The mean over i != j of (e_i - e_j)^2 is 2 (sum e^2 / (n - 1) - (sum e)^2 / (n (n - 1))).
+    squares = tf.reduce_sum(error * error, axes, keepdims=True)
+    total = tf.reduce_sum(error, axes, keepdims=True)
+    pairs = tf.math.divide_no_nan(squares, tf.maximum(n - 1, 0.0)) - tf.math.divide_no_nan(
+        total * total, tf.maximum(n * (n - 1), 0.0)
+    )
+    return tf.reduce_sum(2.0 * pairs * scale)
+
+
 LOSSES: dict[str, Any] = {
     "losses.Reduction": Reduction,
     **{
         f"losses.{function.__name__}": function
         for function in (
             absolute_difference, compute_weighted_loss, cosine_distance, hinge_loss, huber_loss, log_loss,
-            mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy, sparse_softmax_cross_entropy,
+            mean_pairwise_squared_error, mean_squared_error, sigmoid_cross_entropy, softmax_cross_entropy,
+            sparse_softmax_cross_entropy,
         )
     },
 }  # fmt: skip

@@ -63,6 +63,19 @@ def get_variable(
     >>> get_variable("b", [2], initializer=tf.zeros_initializer()).numpy()
     array([0., 0.], dtype=float32)
     """
+    if _reusing is not None:
+        made, counts = _reusing
+        counts[name] = counts.get(name, -1) + 1
+        place = (name, counts[name])
+        if place not in made:
+            made[place] = _new_variable(name, shape, dtype, initializer, trainable, constraint)
+        return made[place]
+    return _new_variable(name, shape, dtype, initializer, trainable, constraint)
+
+
+def _new_variable(
+    name: str, shape: Any, dtype: Any, initializer: Any, trainable: bool | None, constraint: Any
+) -> Variable:
     kind = tf.as_dtype("float32" if dtype is None else dtype)
     if isinstance(initializer, type):
         initializer = initializer()
@@ -88,6 +101,50 @@ def py_func(
     2.0
     """
     return tf.numpy_function(func, inp, Tout)
+
+
+def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> Any:
+    """Trace a function of TensorFlow 1's once; the variables that it makes are made then, and kept with it.
+
+    Args:
+        fn: the function, of positional arguments.
+        signature: a list of `TensorSpec`, one for each argument.
+        name: of the function.
+
+    Returns:
+        A concrete function, with `variables`, `graph`, `inputs` and `outputs`.
+
+    >>> def f(x):
+    ...     return x * get_variable("w", initializer=3.0)
+    >>> wrapped = wrap_function(f, [tf.TensorSpec([])])
+    >>> float(wrapped(2.0)), len(wrapped.variables)
+    (6.0, 1)
+    """
+    made: dict[tuple[str, int], Variable] = {}
+
+    def traced(*arguments: Any) -> Any:
+        with _reused(made):
+            return fn(*arguments)
+
+    traced.__name__ = name or str(getattr(fn, "__name__", "wrapped_function"))
+    concrete: Any = tf.function(traced, input_signature=signature).get_concrete_function()
+    concrete._wrapped_variables = tuple(made.values())  # a concrete function itself does not keep them alive
+    return concrete
+
+
+@contextmanager
+def _reused(made: dict[tuple[str, int], Variable]) -> Iterator[None]:
+    """A block in which `get_variable` gives the variables of an earlier run of it, in their order."""
+    global _reusing
+    before, _reusing = _reusing, (made, {})
+    try:
+        yield
+    finally:
+        _reusing = before
+
+
+# The variables of the function that is wrapped now, by name and how often it came before; and these counts.
+_reusing: tuple[dict[tuple[str, int], Variable], dict[str, int]] | None = None
 
 
 def _scatter(method: str) -> Callable[..., Variable]:
@@ -118,6 +175,7 @@ VARIABLES: dict[str, Any] = {
     "get_variable": get_variable,
     "py_func": py_func,
     "variable_scope": variable_scope,
+    "wrap_function": wrap_function,
     **{f"scatter_{kind}": _scatter(f"scatter_{kind}") for kind in _KINDS},
     "nn.relu_layer": lambda x, weights, biases, name=None: tf.nn.relu(tf.matmul(x, weights) + biases),
     "nn.xw_plus_b": lambda x, weights, biases, name=None: tf.matmul(x, weights) + biases,

@@ -22,7 +22,7 @@ from ..core.stand_in import StandIn
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
-from .placeholders import ArgumentVariable, Text, VariableSpec
+from .placeholders import ArgumentVariable, RunsAsPython, Text, VariableSpec
 
 PLAIN = frozenset((int, bool, str, bytes, type(None)))  # values that are part of the cache key as they are
 _PYTHON = PLAIN | {float, complex}
@@ -80,6 +80,8 @@ class Arguments:
         elif type(leaf) is Tensor and Text not in self._specialized:
             self._templates.append(Text(leaf._array.shape, leaf._array))
             self._parts += (Text, leaf._array.shape)
+        elif getattr(leaf, "_runs_as_python", False):
+            raise RunsAsPython
         else:
             value = _weak(leaf)
             self._templates.append(value)

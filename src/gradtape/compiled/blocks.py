@@ -69,6 +69,7 @@ class Block:
         inputs: tensors of the shapes and dtypes of its arguments.
         iteration: the position among them of the number of a loop's iteration, on which random numbers depend.
         ranges: the least and the largest value of integers among them, by position.
+        axes: the axes of a mesh of devices, by name, that collective operations of the block name, and their lengths.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Block:
         inputs: Tensors,
         iteration: int | None = None,
         ranges: dict[int, tuple[int, int]] | None = None,
+        axes: list[tuple[str, int]] | None = None,
     ) -> None:
         here = local.here
         trace = here.trace.child()
@@ -98,9 +100,10 @@ class Block:
             state = [trace.values[key]._array for key in trace.written]
             return [t._array for t in self.results], state, [t._array for t in self._records.residuals]
 
-        closed, (specs, _, _) = trace.jaxpr_of(run, inputs, [tape] if here.tapes else [])
+        closed, (specs, _, _) = trace.jaxpr_of(run, inputs, [tape] if here.tapes else [], axes)
         self.written: dict[int, Variable] = trace.written
         self.specs = specs  # shape and dtype of each result
+        self.outer_variables: dict[int, Variable] = dict(trace.outer_reads)
         self.captures = {**tape.captures, **{k: here.trace.read(v) for k, v in tape.variables.items()}}
         self._jaxpr = closed.jaxpr
         self._jaxpr_constants = [wrap(c) if is_traced(c) else c for c in closed.consts]
@@ -152,6 +155,8 @@ class Block:
         self._state_used = [i for i, key in enumerate(variables) if key in values]
         fixed = [key for key in values if key not in variables]
         self._constants = [*self._jaxpr_constants, *[self._outer_values[key] for key in fixed]]
+        # The keys of variables whose values are among the constants, by position.
+        self.constant_keys = dict(enumerate(fixed, len(self._jaxpr_constants)))
         constvars = [*self._jaxpr.constvars, *[values[key] for key in fixed]]
         invars = [*self._jaxpr.invars, *[values[key] for key in variables if key in values]]
         jaxpr = self._jaxpr.replace(constvars=constvars, invars=invars, eqns=eqns)

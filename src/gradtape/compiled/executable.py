@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
 from sys import getrefcount
 from typing import Any
 
 import jax
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core.errors import ResourceExhaustedError
 from ..core.tensor import Tensor, array_of, device_of
@@ -34,6 +35,7 @@ from .function_graph import Code, FunctionGraph
 from .fusion import planned
 from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
+from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
 # Runs the program on arrays. A snapshot has arrays of variables, by key, to use instead of what they hold now.
 Execute = Callable[..., Any]
@@ -43,13 +45,61 @@ _IN_PLACE = (
 )  # elements: smaller variables of a program that may lack memory are copied, to survive a failure
 
 
-def jit(code: Code, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _on_mesh(compiled: Callable[..., Any], mesh: Any) -> Callable[..., Any]:
+    """A compiled function that puts arguments from elsewhere on the devices of its mesh.
+
+    With processes that exchange values between CPUs it waits for the results: a failure is then one of the call.
+    """
+    devices = frozenset(mesh.devices.flat)
+
+    def run(*arguments: Any) -> Any:
+        return compiled(*jax.tree.map(lambda a: placed(a, mesh, devices), arguments))
+
+    if len({d.process_index for d in devices}) == 1 or mesh.devices.flat[0].platform != "cpu":
+        return run
+
+    def wait(*arguments: Any) -> Any:
+        with between_processes():
+            return jax.block_until_ready(run(*arguments))
+
+    return wait
+
+
+def _shardings(mesh: Any, written: Sequence[Any], results: list[bool]) -> Any:
+    """How the results of a program of a mesh lie on its devices.
+
+    With replicas, all is said: else XLA may choose otherwise, the next call would compile anew, and a process could not
+    read its result. Where variables are divided, those keep their layout, and XLA finds that of all else.
+    """
+    own = [sharding_of(v) for v in written]
+    if AXIS not in mesh.axis_names:
+        return (own, None) if written else None
+    rows, same = NamedSharding(mesh, PartitionSpec(AXIS)), NamedSharding(mesh, PartitionSpec())
+    each = [rows if divided else same for divided in results]
+    return ([same] * len(own), each) if written else each
+
+
+def jit(
+    code: Code,
+    function: Callable[..., Any],
+    written: Sequence[Any] = (),
+    results: list[bool] | None = None,
+    **options: Any,
+) -> Callable[..., Any]:
     """Compile a function; where it calls Python, it raises what that raises, and says so if memory is lacking.
+
+    Where it runs on a mesh, `results` says of each result whether it is divided among the devices; before them it
+    returns the values of the variables in `written`.
 
     (JAX gives an array at once, before XLA has computed it; reading one for which there was no memory ends the
     process.)
     """
-    compiled = jax.jit(function, **options)
+    mesh = mesh_of(code.jaxpr) or next((s.mesh for s in map(sharding_of, code.read) if s is not None), None)
+    if mesh is not None and results is not None:
+        options["out_shardings"] = _shardings(mesh, written, results)
+    compiled: Callable[..., Any] = jax.jit(function, **options)
+    if mesh is not None:
+        compiled = _on_mesh(compiled, mesh)
     if not calls_python(code.jaxpr) and not is_large(code.jaxpr):
         return compiled
 
@@ -88,7 +138,14 @@ class Executable:
         self.constants, self.precision = code.constants, code.precision
         self.code, options = planned(code.jaxpr)
         donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
-        self.compiled = jit(code, self._compute, donate_argnums=donated, compiler_options=options)
+        self.compiled = jit(
+            code,
+            self._compute,
+            self.written,
+            [divided for i, divided in enumerate(graph.divided) if i not in self.aliases],
+            donate_argnums=donated,
+            compiler_options=options,
+        )
         self.is_plain = self.precision is nullcontext and not (graph.random or self.constants)
         self.execute = self._executor(self.donated, self.written[len(self.donated) :])
         self.execute_fast = self._specialized()
@@ -274,7 +331,7 @@ def initialize(graph: FunctionGraph, leaves: list[Tensor]) -> None:
     with x64(True):
         state = values_of([graph.reads[k] for k in keys])
         seed = new_seed() if graph.random else None
-        values = jax.jit(initial)(state, graph.code.constants, seed, [on_device(t) for t in leaves])
+        values = jit(graph.code, initial)(state, graph.code.constants, seed, [on_device(t) for t in leaves])
     for new, is_pending, value in zip(computed, pending, values, strict=True):
         if is_pending:
             new.variable._tensor = from_device(value, new.variable._key)

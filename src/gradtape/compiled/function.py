@@ -17,15 +17,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
-from ..core.errors import NotCompilableError, UnknownShapeError
+from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import leave_hot, local
 from ..core.settings import settings
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
-from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing
-from .placeholders import Specialize, Text
+from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing, warn_of_truncation
+from .placeholders import RunsAsPython, Specialize, Text
 
 if TYPE_CHECKING:
     from .program import Program
@@ -35,7 +35,10 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _MANY = 5  # traces of one function, at which it warns
-_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most;
+_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most:
+_SHAPES = (
+    16  # after so many shapes it takes twice as many calls, and so on: no program compiles hundreds of them;
+)
 _ELEMENTS = 1 << 20  # and for large tensors the fewer the more elements they have
 
 
@@ -139,9 +142,11 @@ class Function(Generic[P, R]):
             if input_signature is None
             else checked_signature(self.__name__, input_signature, self._signature)
         )
+        _functions.add(self)
         self._programs: dict[Any, Program] = {}  # by cache key
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
-        self._not_compilable = False  # whether it does what XLA cannot compile
+        self._not_compilable = False  # whether it does what XLA cannot compile,
+        self._was_truncated = False  # or did so in a call
         self._rare: dict[Any, int] | None = {} if self._has_open_lengths() else None  # calls, by cache key
         self._traces = 0
         self._created_variables = False
@@ -176,7 +181,12 @@ class Function(Generic[P, R]):
             execute = self._shortcuts[tuple(key)].executable.execute_fast  # type: ignore[union-attr]
         except (AttributeError, TypeError, KeyError):  # not only tensors, or not in compiled code before
             execute = None
-        return self._call(args, kwargs) if execute is None else execute(arrays)
+        if execute is None:
+            return self._call(args, kwargs)
+        try:
+            return execute(arrays)
+        except TruncatedError as error:
+            return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leave_hot("a compiled function is called")
@@ -188,10 +198,14 @@ class Function(Generic[P, R]):
             return self._python_function(*args, **kwargs)
         try:
             return self._call_compiled(args, kwargs)
+        except TruncatedError as error:
+            return self._call_once(error, args, kwargs)
         except NotCompilableError as error:
             if self._jit_compile and not isinstance(error, UnknownShapeError):
                 raise
             self._give_up(error)
+        except RunsAsPython:
+            pass
         return self._python_function(*args, **kwargs)
 
     def _steps_outside(self, iterator: Any) -> bool:
@@ -200,6 +214,15 @@ class Function(Generic[P, R]):
         So it does with an iterator whose elements have open shapes, and if its author wants it left as it is.
         """
         return not getattr(self._python_function, "__converts__", True) or iterator._steps_outside
+
+    def _call_once(self, error: TruncatedError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run one call operation by operation, after the compiled program has stopped and changed nothing."""
+        if any(program.has_side_effects for program in self._programs.values()):
+            raise error
+        if not self._was_truncated:
+            self._was_truncated = True
+            warn_of_truncation(self.__name__, self._python_function, error)
+        return self._python_function(*args, **kwargs)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
@@ -218,6 +241,8 @@ class Function(Generic[P, R]):
                 args, kwargs = arguments.as_tensors()
                 return self._python_function(*args, **kwargs)
         program, leaves = self._find(args, kwargs)
+        if settings.called_programs is not None:
+            settings.called_programs.append((self.__name__, program))
         if shortcut is not None and not program.unshaped and list(map(id, tensors)) == list(map(id, leaves)):
             self._shortcuts[shortcut] = program
         return self._run(program, leaves, args, kwargs)
@@ -240,7 +265,8 @@ class Function(Generic[P, R]):
             return False  # the smaller last batch of an epoch
         size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
         calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
-        if calls <= min(_OFTEN, _ELEMENTS // max(size, 1)):
+        often = _OFTEN << len(self._programs) // _SHAPES
+        if calls <= min(often, _ELEMENTS // max(size, 1)):
             return True
         del self._rare[arguments.key]
         return False
@@ -277,7 +303,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -301,7 +327,7 @@ class Function(Generic[P, R]):
 
         def run(inputs: list[Tensor]) -> Any:
             args, kwargs = arguments.with_placeholders(inputs)
-            return self._converted(*args, **kwargs)
+            return self._traced(args, kwargs)
 
         program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
         program.prepare(program.read(arguments.leaves))
@@ -342,6 +368,15 @@ class Function(Generic[P, R]):
         from .autograph.conversion import called
 
         return function.converted(called) if isinstance(function, _Method) else called(function)
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in a trace; under a tape if it calls `tf.gradients`."""
+        from .graph_tape import GraphTape
+
+        if GraphTape not in self._specialized:
+            return self._converted(*args, **kwargs)
+        with GraphTape():
+            return self._converted(*args, **kwargs)
 
     def _warn_of_retracing(self, arguments: Arguments) -> None:
         """Warn, once, if the function is traced again and again; name the argument that changes."""
@@ -528,6 +563,17 @@ class _Method:
         result = copy.copy(self)
         result._function = called(self._function)
         return result
+
+
+_functions: weakref.WeakSet[Function[..., Any]] = weakref.WeakSet()
+
+
+def note_calls(noted: list[tuple[str, Any]] | None) -> None:
+    """Note the name and the program of each function that is called from now on, once; None ends it."""
+    settings.called_programs = noted
+    if noted is not None:
+        for function in list(_functions):
+            function._shortcuts = {}  # which lead past the note
 
 
 def _name_of(python_function: Any) -> str:

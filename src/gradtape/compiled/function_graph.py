@@ -30,8 +30,9 @@ from ..engine.arrays import is_traced
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
-from .jaxprs import is_wide, split, without_dead_code, without_names
+from .jaxprs import is_wide, split, without_copies, without_dead_code, without_names
 from .placeholders import as_destination
+from .rolled_loops import rolled
 from .trace import NAMED
 
 for folder in (str(Path(__file__).parents[1]), *keras_folders()):
@@ -42,12 +43,16 @@ class Code:
     """A jaxpr, and what its constants stand for: inputs that were found while tracing, and constants proper."""
 
     def __init__(self, closed: Any, trace: FunctionTrace) -> None:
-        meanings = [trace.meaning(constant) for constant in closed.consts]
-        jaxpr, used = without_dead_code(closed.jaxpr, [meaning is not None for meaning in meanings])
-        self.jaxpr = without_names(jaxpr, NAMED)
+        jaxpr, consts = without_copies(closed.jaxpr, closed.consts)
+        meanings = [trace.meaning(constant) for constant in consts]
+        jaxpr, used = without_dead_code(jaxpr, [meaning is not None for meaning in meanings])
+        self.jaxpr, added = rolled(without_names(jaxpr, NAMED))
         self.constants: list[Any] = []
         self.meanings: list[tuple[str, Any]] = []  # of the jaxpr's constants
-        for constant, meaning in compress(zip(closed.consts, meanings, strict=True), used):
+        for constant, meaning in [
+            *compress(zip(consts, meanings, strict=True), used),
+            *[(c, None) for c in added],
+        ]:
             if is_traced(constant):
                 raise no_value("a function", constant)
             if meaning is None:
@@ -56,6 +61,7 @@ class Code:
             self.meanings.append(meaning)
         self.variables = list(dict.fromkeys(what for kind, what in self.meanings if kind == "variable"))
         self.random = ("random", 0) in self.meanings
+        self.read: list[Any] = []  # variables that are divided among devices
 
     def bound_constants(self, state: dict[int, Any], constants: Any, seed: Any) -> list[Any]:
         """The values of the jaxpr's constants; None for gradients, which only part of the code needs."""
@@ -103,6 +109,7 @@ class FunctionGraph:
             afford(f"the function {name}", spec.shape, spec.dtype.itemsize)
         self.counts = [len(part) for part in specs]  # results, state, initial values
         self.reads = dict(trace.reads)
+        self.code.read = [v for v in (*trace.reads.values(), *trace.written.values()) if hasattr(v, "layout")]
         self.written = [as_destination(variable) for variable in trace.written.values()]
         self.created = [new._replace(initial=None) for new in trace.created]
         self.random = self.code.random
@@ -113,6 +120,10 @@ class FunctionGraph:
         self.widths = [len(o.arrays) if type(o) is _Result else 0 for o in outputs]  # arrays of each output
         self.outputs = nest.pack_sequence_as(self.structure, [_spec(o) for o in outputs])
         self.builders = [o.build if type(o) is _Result else _always(o) for o in outputs]
+        # Which arrays have rows on different devices.
+        self.divided = [
+            getattr(o.spec, "is_divided", False) for o in outputs if type(o) is _Result for _ in o.arrays
+        ]
 
     def first_of_pair(self, count: int, jaxpr: Any) -> FunctionGraph:
         """The graph of the first of several results, `count` arrays that `jaxpr` computes."""

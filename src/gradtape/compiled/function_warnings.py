@@ -38,6 +38,13 @@ def warn_of_giving_up(name: str, function: Any, error: Exception) -> None:
     logger.warning("%s runs operation by operation: %s", _title(name, function), error)
 
 
+def warn_of_truncation(name: str, function: Any, error: Exception) -> None:
+    """Warn that some calls of a function run operation by operation."""
+    logger.warning(
+        "a call of %s runs operation by operation, as others like it will: %s", _title(name, function), error
+    )
+
+
 def _is_keras(function: Any) -> bool:
     return str(getattr(function, "__module__", "")).startswith("keras.")
 

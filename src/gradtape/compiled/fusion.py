@@ -34,6 +34,7 @@ _OPERATIONS = {
     100: "lgamma digamma",
 }
 _COSTS = {name: cost for cost, names in _OPERATIONS.items() for name in names.split()}
+ELEMENTWISE = frozenset(_COSTS)
 # An element of the result comes from another place of the operand.
 _INDEXING = frozenset(_OPERATIONS[0].partition(" squeeze")[0].split())
 _VIEWS = ("reshape", "squeeze", "expand_dims")  # the operand's own memory

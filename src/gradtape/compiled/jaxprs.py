@@ -11,7 +11,10 @@ import numpy as np
 from jax.extend.core import Var, jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
+from ..engine.host import is_check
+
 _LARGE = 1 << 26  # elements: arrays for which memory may be lacking
+_SMALL = 1 << 12  # bytes
 _WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _NARROW = np.dtype(np.float32)
 
@@ -53,6 +56,15 @@ def calls_python(jaxpr: Any) -> bool:
     return any("callback" in eqn.primitive.name for code in inner_code(jaxpr) for eqn in code.eqns)
 
 
+def has_side_effects(jaxpr: Any) -> bool:
+    """Return whether the code calls Python for more than values and checks: to run it twice is not the same."""
+    return any(
+        "callback" in eqn.primitive.name and eqn.effects and not is_check(eqn)
+        for code in inner_code(jaxpr)
+        for eqn in code.eqns
+    )
+
+
 def is_large(jaxpr: Any) -> bool:
     """Return whether the code computes an array for which memory may be lacking when it runs."""
     return any(
@@ -86,6 +98,38 @@ def without_dead_code(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
     return jaxpr, used
 
 
+def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
+    """Keep one of NumPy's arrays that have the same memory, or that are small and equal.
+
+    Each use of a constant's transpose makes another view of it, and each use of a list another array.
+    """
+    first: dict[Any, Any] = {}
+    renamed: dict[Any, Any] = {}
+    kept = []
+    for v, constant in zip(jaxpr.constvars, constants, strict=True):
+        if not isinstance(constant, (jax.Array, jax.core.Tracer)):
+            array = np.asarray(constant)
+            content = array.tobytes() if array.nbytes <= _SMALL else (array.ctypes.data, array.strides)
+            name = array.shape, array.dtype, content
+            if name in first:
+                renamed[v] = first[name]
+                continue
+            first[name] = v
+        kept.append((v, constant))
+    if not renamed:
+        return jaxpr, constants
+    eqns = [eqn.replace(invars=_named(renamed, eqn.invars)) for eqn in jaxpr.eqns]
+    constvars = [v for v, _ in kept]
+    return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [
+        c for _, c in kept
+    ]
+
+
+def _named(names: dict[Any, Any], variables: list[Any]) -> list[Any]:
+    """The variables by other names, where they have one."""
+    return [names.get(v, v) if isinstance(v, Var) else v for v in variables]
+
+
 def without_names(jaxpr: Any, prefix: str) -> Any:
     """Remove the equations that only name a value, with a name that begins so."""
     named: dict[Any, Any] = {}
@@ -94,12 +138,9 @@ def without_names(jaxpr: Any, prefix: str) -> Any:
             (value,) = eqn.invars
             named[eqn.outvars[0]] = named.get(value, value) if isinstance(value, Var) else value
 
-    def through(variables: list[Any]) -> list[Any]:
-        return [named.get(v, v) if isinstance(v, Var) else v for v in variables]
-
     kept = [eqn for eqn in jaxpr.eqns if eqn.outvars[:1] == [] or eqn.outvars[0] not in named]
-    eqns = [eqn.replace(invars=through(eqn.invars)) for eqn in kept]
-    return replaced(jaxpr, eqns=eqns, outvars=through(jaxpr.outvars))
+    eqns = [eqn.replace(invars=_named(named, eqn.invars)) for eqn in kept]
+    return replaced(jaxpr, eqns=eqns, outvars=_named(named, jaxpr.outvars))
 
 
 def independent_of(unknown: Iterable[Any], eqns: list[Any]) -> list[Any]:

@@ -19,10 +19,10 @@ from ..core.variable import Variable
 class Specialize(BaseException):
     """Raised by a function that asks which variable, or which text, an argument is: trace it for that one alone.
 
-    No `except Exception` of the user's catches it.
+    With `GraphTape`: trace it under such a tape. No `except Exception` of the user's catches it.
     """
 
-    def __init__(self, kind: type[Variable | Text]) -> None:
+    def __init__(self, kind: type[Any]) -> None:
         super().__init__(kind)
         self.kind = kind
 
@@ -62,6 +62,15 @@ class ArgumentVariable(Variable):
         """A reference is to one variable: optimizers keep their state by it."""
         raise Specialize(Variable)
 
+    @property
+    def _aggregation(self) -> NoReturn:  # type: ignore[override]
+        """Replicas ask how to write: the policy is one variable's."""
+        raise Specialize(Variable)
+
+    @property
+    def _synchronization(self) -> NoReturn:  # type: ignore[override]
+        raise Specialize(Variable)
+
     def __repr__(self) -> str:
         return f"<tf.Variable of an argument, shape={self._shape} dtype={self.dtype.name}, traced>"
 
@@ -88,6 +97,10 @@ class Destination:
 def as_destination(variable: Variable) -> Any:
     """A variable that a trace wrote to, without what is traced."""
     return Destination(variable) if type(variable) is ArgumentVariable else variable
+
+
+class RunsAsPython(Exception):
+    """An argument cannot be part of a compiled program: this call runs as plain Python."""
 
 
 class Text:

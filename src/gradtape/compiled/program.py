@@ -17,6 +17,7 @@ from .arguments import Arguments
 from .buffers import on_device_tensor, writing
 from .executable import Executable, initialize
 from .function_graph import FunctionGraph
+from .jaxprs import has_side_effects
 from .placeholders import ArgumentVariable, Destination
 from .pullback import Gradient, Listening
 
@@ -69,6 +70,11 @@ class Program:
     def outputs(self) -> Any:
         """The structure it returns, with specs for tensors."""
         return None if self.executable is None else self.executable.graph.outputs
+
+    @property
+    def has_side_effects(self) -> bool:
+        """Whether it calls Python for more than values and checks."""
+        return self.executable is not None and has_side_effects(self.executable.graph.code.jaxpr)
 
     def trace(self, function: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> FunctionGraph:
         """Trace a function; twice if it creates variables, so that the second time they exist, as in TensorFlow."""

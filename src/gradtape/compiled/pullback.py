@@ -23,6 +23,7 @@ from ..engine.arrays import is_traced
 from .buffers import from_device, on_device, store, values_of
 from .executable import Executable, jit, new_seed
 from .fusion import planned
+from .graph_view import GraphView
 from .jaxprs import independent_of, needed_for, recomputation, replaced, split, without_aliases
 from .placeholders import ArgumentVariable
 from .records import Recording, Records, as_tensor
@@ -283,6 +284,20 @@ class _CompiledPlan(PullbackPlan):
         super().__init__(gradient.program.name, gradient.like, tuple(range(count)))
         self._gradient = gradient
         self._call = call
+
+    @property
+    def graph(self) -> GraphView:
+        """What the function computes, for looking at."""
+        executable = self._gradient.program.executable
+        assert executable is not None
+        graph = executable.graph
+        names = [f"argument_{i}" for i in range(len(graph.code.jaxpr.invars))]
+        return GraphView(self.name, names, graph, None, None, False)
+
+    @property
+    def program_sizes(self) -> tuple[int, int]:
+        """The number of operations in the forward program and in the backward program."""
+        return len(self._gradient.forward_code.eqns), len(self._gradient.backward_code.eqns)
 
     def arrays(self, gradients: tuple[Any, ...], kept: Any = ()) -> list[Any]:
         gradient, lead = self._gradient, self.leading_axes(gradients)

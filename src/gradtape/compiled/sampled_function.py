@@ -60,7 +60,7 @@ class SampledFunction:
         tensors = iter(inputs)
         leaves = [next(tensors) if isinstance(leaf, TensorSpec) else leaf for leaf in self.leaves]
         args, kwargs = nest.pack_sequence_as(self.structure, leaves)
-        results = self.function._converted(*args, **kwargs)
+        results = self.function._traced(args, kwargs)
         flat = nest.flatten(results)
         self._structures.append(nest.pack_sequence_as(results, [leaf is not None for leaf in flat]))
         return [_computed(self.name, leaf) for leaf in flat if leaf is not None]

@@ -80,9 +80,15 @@ class Trace:
         return type(self)(self.name, parent=self)
 
     def jaxpr_of(
-        self, function: Callable[[list[Tensor]], Any], inputs: list[Tensor], tapes: list[Listener]
+        self,
+        function: Callable[[list[Tensor]], Any],
+        inputs: list[Tensor],
+        tapes: list[Listener],
+        axes: list[tuple[str, int]] | None = None,
     ) -> tuple[Any, Any]:
         """Run a function once, in this trace, on placeholders like `inputs`; it returns arrays, nested.
+
+        `axes` are names and lengths of the axes of a mesh, for collective operations.
 
         Returns the closed jaxpr, and the shapes and dtypes of the results.
         """
@@ -96,7 +102,7 @@ class Trace:
         run.__name__ = self.name  # JAX's name for it
         here.tapes, here.trace = tapes, self
         try:
-            return jax.make_jaxpr(run, return_shape=True)(*map(like, inputs))
+            return jax.make_jaxpr(run, return_shape=True, axis_env=axes)(*map(like, inputs))
         except BaseException as error:
             without_footer(error)
             raise

@@ -320,7 +320,7 @@ def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
     return _with_gradient(passing, f)
 
 
-@primitive(name="stop_gradient")
+@primitive(name="stop_gradient", words="It ends the path, as it was asked to: no gradient passes.")
 def stop_gradient_(x: Any) -> Any:
     """The same value. There is no rule: listeners learn that the path ends here on purpose."""
     return x

@@ -118,6 +118,10 @@ class UnknownShapeError(NotCompilableError):
     """A shape depends on values that a @function computes. `jit_compile=True` does not refuse that."""
 
 
+class TruncatedError(UnknownShapeError):
+    """A slice is shorter in this call of a compiled function than it was compiled for: this call is not compiled."""
+
+
 class OperatorNotAllowedInGraphError(TypeError):
     """The value of a tensor was asked for while a @function is traced, when there is none."""
 

@@ -17,9 +17,21 @@ class Facts:
         flat: where the gradient is 0, and what to change.
         cure: what helps where finite inputs give NaN or infinity, or a function of the inputs' arrays that tells.
         slope_cure: what helps where the gradient is NaN or infinite.
+        formula: the differential, such as "d tanh(x) = (1 - tanh(x)²) dx".
+        words: how the gradient passes, as a sentence, where the formula does not say it.
     """
 
-    __slots__ = ("cure", "discrete", "flat", "instead", "moves", "public", "slope_cure")
+    __slots__ = (
+        "cure",
+        "discrete",
+        "flat",
+        "formula",
+        "instead",
+        "moves",
+        "public",
+        "slope_cure",
+        "words",
+    )
 
     def __init__(
         self,
@@ -31,6 +43,8 @@ class Facts:
         flat: str = "",
         cure: str | Callable[..., str] = "",
         slope_cure: str = "",
+        formula: str = "",
+        words: str = "",
     ) -> None:
         self.public = public
         self.moves = moves
@@ -39,6 +53,8 @@ class Facts:
         self.flat = flat
         self.cure = cure
         self.slope_cure = slope_cure
+        self.formula = formula
+        self.words = words
 
 
 NO_FACTS = Facts()

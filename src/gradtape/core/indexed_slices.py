@@ -134,7 +134,13 @@ class IndexedSlices:
         return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
 
 
-@primitive(mixed=True, linear=True, moves=True, public="gather")
+@primitive(
+    mixed=True,
+    linear=True,
+    moves=True,
+    public="gather",
+    words="Each row that was taken gets its gradient; a row taken twice gets the sum, one not taken 0.",
+)
 def gather_rows(x: Any, indices: Any) -> Any:
     """Gather along the first axis, as from a table of embeddings: the gradient is `IndexedSlices`."""
     return gather_.forward(x, indices, axis=-x.ndim)

@@ -39,8 +39,8 @@ class Observer:
     def _on_refusal(self, tape: Any, targets: list[Any], sources: list[Any], error: TypeError) -> None:
         """A tape was asked for the gradient of, or by, what is neither tensor nor variable."""
 
-    def _on_sweep(self, records: list[Any]) -> None:
-        """A sweep over these records begins."""
+    def _on_sweep(self, tape: Any, seeds: dict[int, Any], records: list[Any]) -> None:
+        """A tape begins a sweep over these records, from these gradients of the targets by key."""
 
     def _on_pull(
         self, key: Any, plan: Any, into: Any, kept: Any, g: Any, parts: list[Any], seconds: float

@@ -1,8 +1,9 @@
-"""Policies for copies of a variable on several devices, which programs name; variables here have one copy."""
+"""Policies for a variable that several replicas of a program write, which programs name: `distribute` follows them."""
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 
 class VariableSynchronization(enum.Enum):
@@ -21,3 +22,32 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+
+
+def as_synchronization(given: Any) -> VariableSynchronization:
+    """A policy, which may also be given as a member of an equal enum or as None.
+
+    >>> as_synchronization(None)
+    <VariableSynchronization.AUTO: 0>
+    """
+    return _member(VariableSynchronization, "synchronization", given, VariableSynchronization.AUTO)
+
+
+def as_aggregation(given: Any) -> VariableAggregation:
+    """A policy, which may also be given as a member of an equal enum or as None.
+
+    >>> as_aggregation(None)
+    <VariableAggregation.NONE: 0>
+    """
+    return _member(VariableAggregation, "aggregation", given, VariableAggregation.NONE)
+
+
+def _member(kind: Any, argument: str, given: Any, default: Any) -> Any:
+    if given is None:
+        return default
+    if isinstance(given, kind):
+        return given
+    name = getattr(given, "name", given)
+    if isinstance(name, str) and name.upper() in kind.__members__:
+        return kind[name.upper()]
+    raise ValueError(f"a Variable's {argument} is a member of tf.{kind.__name__}, not {given!r}")

@@ -12,6 +12,8 @@ class Settings:
     def __init__(self) -> None:
         self.op_determinism = False  # refuse to draw random numbers without a seed
         self.run_functions_eagerly = False
+        # While a trace is on: the names and the programs of functions that were called.
+        self.called_programs: list[tuple[str, Any]] | None = None
         # Under NumPy's behavior, a function from values of several dtypes to tensors of one.
         self.promote: Callable[[tuple[Any, ...]], list[Any]] | None = None
         self.prefer_float32 = False  # of NumPy's functions

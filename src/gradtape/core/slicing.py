@@ -55,7 +55,12 @@ def along(axis: int, what: Any) -> Index:
     return Index((..., what, *[slice(None)] * (-axis - 1)))
 
 
-@primitive(linear=True, moves=True, public="slicing")
+@primitive(
+    linear=True,
+    moves=True,
+    public="slicing",
+    words="The gradient goes to the elements that were taken; the others get 0.",
+)
 def getitem(x: Any, *, index: Index) -> Any:
     return x[index.items]
 
@@ -132,7 +137,13 @@ def _shape_at(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
 # Computed indices along one axis
 
 
-@primitive(mixed=True, linear=True, name="gather", moves=True)
+@primitive(
+    mixed=True,
+    linear=True,
+    name="gather",
+    moves=True,
+    words="Each row that was taken gets its gradient; a row taken twice gets the sum, one not taken 0.",
+)
 def gather_(x: Any, indices: Any, *, axis: int) -> Any:
     m = xp(x, indices)
     if m is np:

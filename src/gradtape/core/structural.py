@@ -30,7 +30,13 @@ def lead(g: Any, out_shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(g.shape)[: g.ndim - len(out_shape)]
 
 
-@primitive(linear=True, name="reshape", moves=True)
+@primitive(
+    linear=True,
+    name="reshape",
+    moves=True,
+    formula="d reshape(x) = reshape(dx)",
+    words="It only moves elements: the gradient gets the old shape.",
+)
 def reshape_(x: Any, *, shape: tuple[int, ...]) -> Any:
     if type(x) is np.ndarray and x.size >= 8192 and not x.flags.c_contiguous:
         return _reshape_large(x, shape)
@@ -55,7 +61,13 @@ def _reshape_large(x: Any, shape: tuple[int, ...]) -> Any:
 reshape_.rules(x=lambda g, x_shape, out_shape: reshape_(g, shape=lead(g, out_shape) + x_shape))
 
 
-@primitive(linear=True, name="transpose", moves=True)
+@primitive(
+    linear=True,
+    name="transpose",
+    moves=True,
+    formula="d xᵀ = (dx)ᵀ",
+    words="It only moves elements: the gradient is transposed back.",
+)
 def transpose_(x: Any, *, perm: tuple[int, ...]) -> Any:
     return x.transpose(perm)
 
@@ -69,7 +81,9 @@ def _inverse(perm: tuple[int, ...], extra: int) -> tuple[int, ...]:
 transpose_.rules(x=lambda g, perm: transpose_(g, perm=_inverse(perm, g.ndim - len(perm))))
 
 
-@primitive(linear=True, name="identity", moves=True)
+@primitive(
+    linear=True, name="identity", moves=True, formula="d x = dx", words="The gradient passes unchanged."
+)
 def identity_(x: Any) -> Any:
     return x
 
@@ -124,7 +138,14 @@ def _ones(count: int, dtype: Any) -> Any:
     return np.ones(count, dtype)
 
 
-@primitive(linear=True, check_dtype=numbers, name="sum", public="reduce_sum")
+@primitive(
+    linear=True,
+    check_dtype=numbers,
+    name="sum",
+    public="reduce_sum",
+    formula="d sum(x) = sum(dx)",
+    words="Every element that was added gets the gradient of the sum.",
+)
 def sum_(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     return total(x, axis, keepdims)
 
@@ -166,7 +187,7 @@ sum_.rules(x=lambda g, x_shape, axis, keepdims: spread(g, axis=axis, keepdims=ke
 spread.rules(x=lambda g, axis, keepdims: sum_(g, axis=axis, keepdims=keepdims))
 
 
-@primitive(linear=True, name="broadcast_to", moves=True)
+@primitive(linear=True, name="broadcast_to", moves=True, words="The gradient is summed over the copies.")
 def broadcast_to_(x: Any, *, shape: tuple[int, ...]) -> Any:
     return broadcast(x, shape)
 
@@ -227,7 +248,7 @@ conj.rules(x=lambda g: conj(g))
 # Joining
 
 
-@primitive(linear=True, name="concat", moves=True)
+@primitive(linear=True, name="concat", moves=True, words="Each input gets its own part of the gradient.")
 def concat_(*xs: Any, axis: int) -> Any:
     return xp(*xs).concatenate(xs, axis)
 
@@ -243,7 +264,7 @@ def _part(position: int, shapes: tuple[tuple[int, ...], ...], axis: int) -> Inde
 concat_.rules(xs=lambda g, position, xs_shapes, axis: getitem(g, index=_part(position, xs_shapes, axis)))
 
 
-@primitive(linear=True, name="stack")
+@primitive(linear=True, name="stack", words="Each input gets its own slice of the gradient.")
 def stack_(*xs: Any, axis: int) -> Any:
     m = xp(*xs)
     first = xs[0]

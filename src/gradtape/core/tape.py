@@ -610,6 +610,33 @@ class GradientTape(Listener):
         self._rebuild()
         plot(self, path, target, sources)
 
+    def show(self, target: Any, sources: Any, path: Any = None) -> Any:
+        """Show the recorded operations, their values and the sweep, step by step, on one HTML page.
+
+        In a notebook the page shows in place, as the value of a cell; elsewhere it opens in the browser. Call it before
+        `gradient`, or on a persistent tape. With `debugging.trace_origins()` on, the program's lines stand beside the
+        operations.
+
+        Args:
+            target: the tensor to differentiate, or a structure of tensors.
+            sources: a tensor, variable or any structure of them.
+            path: the file to write instead of opening the page. One that ends in `.json` gets the data alone, which
+                `gradtape view` shows.
+
+        Returns:
+            The page: an object with `html`, `data` and `save(path)`, which notebooks display.
+
+        >>> import gradtape as tf
+        >>> x = tf.Variable(3.0)
+        >>> with tf.GradientTape(persistent=True) as tape:
+        ...     y = x * x
+        >>> tape.show(y, x, path="/dev/null")
+        <page of 1 tape, 1 operation>
+        """
+        from ..explain.page import show
+
+        return show(self, target, sources, path)
+
     @property
     def gradients(self) -> Any:
         """A misnomer for `gradient`, refused with advice. (With `__getattr__` every attribute would be slower.)"""
@@ -654,7 +681,7 @@ class GradientTape(Listener):
             self._consume()
         if here.tapes:
             for observer in observers:
-                observer._on_sweep(records)
+                observer._on_sweep(self, seeds, records)
             if observers and all(isinstance(listener, Observer) for listener in here.tapes):
                 return sweep_observed(seeds, records, keys)
             return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)

@@ -182,6 +182,11 @@ class Tensor(Operators):
             exported(self, "NumPy", value)
         return value
 
+    def __buffer__(self, flags: int) -> memoryview:
+        """The elements, read-only, for `memoryview(tensor)`: Python asks for it from 3.12 on."""
+        array: Any = self.__array__()
+        return memoryview(array)
+
     def __dlpack__(self, **options: Any) -> Any:
         value = export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
         if observers:

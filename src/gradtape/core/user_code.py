@@ -26,9 +26,13 @@ def _folders(package: str) -> list[str]:
     return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
-def user_frame() -> FrameType:
-    """The innermost frame of the user's code; the caller's if there is none."""
-    frame: FrameType | None = sys._getframe(1)
+def user_frame(start: FrameType | None = None) -> FrameType:
+    """The innermost frame of the user's code; the caller's if there is none.
+
+    Args:
+        start: the frame to begin with, by default the caller's.
+    """
+    frame: FrameType | None = start or sys._getframe(1)
     caller = frame
     while frame is not None:
         name = frame.f_globals.get("__name__", "gradtape")  # what plans compile has no name

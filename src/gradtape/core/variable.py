@@ -20,6 +20,7 @@ from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, Out
 from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
 from .primitive import apply1, leave_hot, local, outside, quietly, rounded
+from .replicas import VariableAggregation, VariableSynchronization, as_aggregation, as_synchronization
 from .shapes import TensorShape
 from .structural import identity_
 from .tensor import Operators, Reference, Tensor, array_of, array_text, next_key, wrap
@@ -42,6 +43,8 @@ class Variable(Operators):
         name: shown in the repr and in warnings; the default is 'Variable'.
         dtype: the dtype to convert the initial value to.
         constraint: a function that an optimizer applies to the value after each update.
+        synchronization: when copies on several replicas are made equal: see `tf.VariableSynchronization`.
+        aggregation: how values that several replicas assign become one: see `tf.VariableAggregation`.
         shape: the shapes that may be assigned, None for lengths that may change. The default: the initial value's.
 
     The other arguments are TensorFlow's, and are ignored.
@@ -57,15 +60,18 @@ class Variable(Operators):
 
     __slots__ = (
         "__weakref__",
+        "_aggregation",
         "_constraint",
         "_key",
         "_name",
         "_shape",
+        "_synchronization",
         "_tensor",
         "_trainable",
         "_watchable",
     )
     __array_priority__ = 100
+    _is_slot = False  # of an optimizer, which sees to its value
 
     def __init__(
         self,
@@ -100,6 +106,8 @@ class Variable(Operators):
         self._trainable = True if trainable is None else bool(trainable)
         self._watchable = self._trainable and dtypes.is_differentiable(tensor._array)
         self._constraint = constraint
+        self._synchronization = as_synchronization(synchronization)
+        self._aggregation = as_aggregation(aggregation)
         trace = local.here.trace
         if trace is not None:
             tensor = trace.create(self, tensor)
@@ -125,6 +133,11 @@ class Variable(Operators):
             self._tensor = tensor
         else:
             here.trace.write(self, tensor)
+
+    def _put_written(self, method: str, array: Any) -> None:
+        """Replace the array by one that a method wrote into; with several replicas, by that of all of them."""
+        replica = local.here.replica
+        self._put(array if replica is None else replica.aggregated_rows(self, method, array))
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -218,6 +231,16 @@ class Variable(Operators):
         return self._constraint
 
     @property
+    def synchronization(self) -> VariableSynchronization:
+        """When copies on several replicas are made equal."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """How values that several replicas assign become one."""
+        return self._aggregation
+
+    @property
     def device(self) -> str:
         """The name of the device that holds the value."""
         return self._tensor.device
@@ -259,6 +282,41 @@ class Variable(Operators):
         raise RuntimeError(
             f"{self._describe()} does not keep its initial value: keep it yourself, or read v.numpy()"
         )
+
+    class SaveSliceInfo:
+        """Which part of a larger variable this one is, for checkpoints of partitioned variables.
+
+        Args:
+            full_name, full_shape: of the larger variable.
+            var_offset: where the part begins, along each axis.
+            var_shape: the shape of the part.
+            save_slice_info_def, import_scope: accepted; there are no graphs that hold them.
+
+        >>> Variable.SaveSliceInfo("w", [4, 2], [0, 0], [2, 2]).spec
+        '4 2 0,2:0,2'
+        """
+
+        def __init__(
+            self,
+            full_name: str | None = None,
+            full_shape: Any = None,
+            var_offset: Any = None,
+            var_shape: Any = None,
+            save_slice_info_def: Any = None,
+            import_scope: Any = None,
+        ) -> None:
+            self.full_name = full_name
+            self.full_shape = full_shape
+            self.var_offset = var_offset
+            self.var_shape = var_shape
+            self.var_full_name = full_name if import_scope is None else f"{import_scope}/{full_name}"
+
+        @property
+        def spec(self) -> str:
+            """The larger shape, and for each axis the beginning and the length of the part."""
+            whole = " ".join(str(n) for n in self.full_shape)
+            ranges = ":".join(f"{begin},{size}" for begin, size in zip(self.var_offset, self.var_shape))
+            return f"{whole} {ranges}"
 
     def load(self, value: TensorLike, session: Any = None) -> None:
         """Assign a value; `session` is ignored.
@@ -334,6 +392,9 @@ class Variable(Operators):
         array([3., 4.], dtype=float32)
         """
         tensor = self._fitting(value, "assign")
+        replica = local.here.replica
+        if replica is not None:
+            tensor = replica.aggregated(self, "assign", tensor)
         self._put(tensor._array, tensor)
         if observers:
             self._tell_assigned("assign", value)
@@ -388,6 +449,8 @@ class Variable(Operators):
         if not computed:
             delta = self._fitting(delta, method)
         trace = here.trace
+        if here.replica is not None:
+            delta = here.replica.aggregated(self, method, self._fitting(delta, method))
         tensor = self._tensor if trace is None else trace.read(self)
         array, operand = tensor._array, delta._array
         # While a function is traced the variable may hold its array on other ways through the program.
@@ -476,7 +539,7 @@ class Variable(Operators):
                 f"the value has shape {tensor.shape}"
             ) from None
         new = new if method == "assign" else old + new if method == "assign_add" else old - new
-        self._put(_written(array, index, new, "set"))
+        self._put_written(method, _written(array, index, new, "set"))
         if observers:
             self._tell_assigned(method, value)
         return self
@@ -624,7 +687,7 @@ class Variable(Operators):
                 f"{method} to {self._describe()}: the index {at[wrong][0].tolist()} is out of bounds"
             )
         where = tuple(xp(at).moveaxis(at, -1, 0))
-        self._put(_written(old, where, new, _WRITES[method.rpartition("_")[2]]))
+        self._put_written(method, _written(old, where, new, _WRITES[method.rpartition("_")[2]]))
         return self
 
     # -- Python -------------------------------------------------------------------------------------------------------
@@ -673,18 +736,38 @@ class Variable(Operators):
         raise TypeError("a Variable does not support item assignment: write v[index].assign(value)")
 
     def __copy__(self) -> Variable:
-        return _restore(self._array, self._trainable, self._name, self._shape, self._constraint)
+        return _restore(*self._saved())
 
     def __deepcopy__(self, memo: Any) -> Variable:
         memo[id(self)] = copy = self.__copy__()
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._array, self._trainable, self._name, self._shape, self._constraint)
+        return _restore, self._saved()
+
+    def _saved(self) -> tuple[Any, ...]:
+        """The arguments of `_restore`."""
+        own = self._array, self._trainable, self._name, self._shape, self._constraint
+        return (*own, self._synchronization, self._aggregation)
 
 
-def _restore(array: Any, trainable: bool, name: str, shape: TensorShape, constraint: Any) -> Variable:
-    variable = Variable(wrap(array), trainable=trainable, shape=shape, constraint=constraint)
+def _restore(
+    array: Any,
+    trainable: bool,
+    name: str,
+    shape: TensorShape,
+    constraint: Any,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    variable = Variable(
+        wrap(array),
+        trainable=trainable,
+        shape=shape,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
     variable._name = name  # as it was: no scope is prepended
     return variable
 

@@ -15,13 +15,13 @@ from ..core.spec import TensorSpec
 from ..core.tensor import wrap
 from ..core.types import IntLike, TensorLike
 from ..files.csv_rows import CsvColumn, CsvForm, csv_columns
-from ..files.paths import matching
 from ..files.streams import read_lines
 from ..files.tfrecords import checked_compression
 from ..ops.array.movement import static_number as whole
 from ..ops.scalars import boolean
 from .checks import texts, wholes
 from .dataset import Dataset
+from .file_batches import batches_of, files_of
 from .stage import Session, Stage
 from .structure import is_dataset
 
@@ -218,7 +218,7 @@ def make_csv_dataset(
     name = "make_csv_dataset"
     form = CsvForm(name, field_delim, use_quote_delim, na_value)
     files = CsvFiles(name, form, compression_type, header)
-    paths = _matching(name, file_pattern)
+    paths = files_of(name, file_pattern)
     names = _names(files, paths, column_names)
     chosen = _chosen(names, select_columns)
     labels = [names[at] for at in chosen]
@@ -231,20 +231,13 @@ def make_csv_dataset(
             f"{name}: {len(column_defaults)} column_defaults for {len(chosen)} columns: give one for each"
         )
     columns = csv_columns(name, list(column_defaults))
-    dataset = Dataset.from_tensor_slices(paths)
-    if shuffle:
-        dataset = dataset.shuffle(len(paths), shuffle_seed)
     every = chosen if len(chosen) < len(names) else None
 
     def of_file(path: Any) -> Dataset:
         return Dataset(Columns(Dataset.from_tensors(path)._stage, files, columns, every, None, ignore_errors))
 
-    dataset = dataset.interleave(of_file, 1 if num_parallel_reads is None else num_parallel_reads)
-    if shuffle:
-        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
-    if num_epochs != 1:
-        dataset = dataset.repeat(num_epochs)
-    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
+    buffer = (shuffle_buffer_size, shuffle_seed) if shuffle else None
+    dataset = batches_of(paths, of_file, batch_size, num_epochs, buffer, num_parallel_reads, False)
 
     def by_name(*values: Any) -> Any:
         features = collections.OrderedDict(zip(labels, values, strict=True))
@@ -252,14 +245,6 @@ def make_csv_dataset(
 
     dataset = dataset.map(by_name)
     return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)
-
-
-def _matching(name: str, pattern: Any) -> list[str]:
-    """The files of a pattern, or of several, in order of their names."""
-    found = [path for one in texts(f"{name}: file_pattern", pattern) for path in matching(name, one)]
-    if not found:
-        raise ValueError(f"{name}: no file matches {pattern!r}")
-    return sorted(found)
 
 
 def _names(files: CsvFiles, paths: list[str], given: Any) -> list[str]:

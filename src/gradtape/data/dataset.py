@@ -6,6 +6,7 @@ rows of arrays, stages that only choose and order work on row numbers: see `sour
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -850,4 +851,5 @@ class TextLineDataset(Dataset):
         kind = "" if compression_type is None else compression_type
         choice("TextLineDataset", "compression_type", kind, ("", "GZIP", "ZLIB"))
         files = filenames if isinstance(filenames, Dataset) else Dataset.from_tensors(filenames)
-        super().__init__(sources.Lines(files._stage, kind))
+        read = functools.partial(sources.lines, compression=kind)
+        super().__init__(sources.Strings("TextLineDataset", files._stage, read))

@@ -25,10 +25,28 @@ from .options import (
 from .stage import INFINITE as INFINITE_CARDINALITY
 from .stage import UNKNOWN as UNKNOWN_CARDINALITY
 from .stage import Session, Stage
+from .steps import (
+    Counter,
+    bucket_by_sequence_length,
+    choose_from_datasets,
+    copy_to_device,
+    enumerate_dataset,
+    group_by_window,
+    map_and_batch,
+    parallel_interleave,
+    prefetch_to_device,
+    sample_from_datasets,
+    scan,
+    shuffle_and_repeat,
+    take_while,
+    unbatch,
+    unique,
+)
 from .threads import AUTOTUNE
 
 if TYPE_CHECKING:
     from .csv_dataset import CsvDataset, make_csv_dataset
+    from .file_batches import make_batched_features_dataset
 
 __all__ = [
     "AUTOTUNE",
@@ -36,6 +54,7 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneOptions",
+    "Counter",
     "CsvDataset",
     "DistributeOptions",
     "ExternalStatePolicy",
@@ -43,11 +62,26 @@ __all__ = [
     "Optional",
     "ThreadingOptions",
     "assert_cardinality",
+    "bucket_by_sequence_length",
     "cardinality",
+    "choose_from_datasets",
+    "copy_to_device",
     "dense_to_ragged_batch",
+    "enumerate_dataset",
     "get_single_element",
     "get_structure",
+    "group_by_window",
+    "make_batched_features_dataset",
     "make_csv_dataset",
+    "map_and_batch",
+    "parallel_interleave",
+    "prefetch_to_device",
+    "sample_from_datasets",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
+    "unbatch",
+    "unique",
 ]
 
 
@@ -134,4 +168,11 @@ class _Counted(Stage):
         return self._count
 
 
-closed(__name__, later={"CsvDataset": "..csv_dataset", "make_csv_dataset": "..csv_dataset"})
+closed(
+    __name__,
+    later={
+        "CsvDataset": "..csv_dataset",
+        "make_batched_features_dataset": "..file_batches",
+        "make_csv_dataset": "..csv_dataset",
+    },
+)

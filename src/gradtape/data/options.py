@@ -1,4 +1,4 @@
-"""Options of datasets, under TensorFlow's names: stored, without an effect."""
+"""Options of datasets, under TensorFlow's names: `auto_shard_policy` for several processes; others are stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How elements are divided among workers: accepted, because there is one."""
+    """How the elements of a distributed dataset are divided among processes: see docs/distribute.md."""
 
     OFF = -1
     AUTO = 0

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
-from ..core import dtypes
 from ..core.errors import InvalidArgumentError
-from ..core.spec import TensorSpec
 from ..core.types import IntLike, TensorLike
-from ..files.contents import string_tensor
 from ..files.streams import read_fixed
 from ..files.tfrecords import checked_compression, read_records
 from ..ops.array.movement import static_number as whole
-from .checks import texts
 from .dataset import Dataset
-from .stage import Session, Stage
+from .sources import Strings
 from .structure import is_dataset
-
-
-class Records(Stage):
-    """The records of files, one after the other."""
-
-    def __init__(self, filenames: Stage, compression: str) -> None:
-        super().__init__(filenames)
-        self._compression = compression
-
-    def elements(self, session: Session) -> Iterator[Any]:
-        """The records, as strings."""
-        for names in self.sources[0].open(session):
-            for name in texts("TFRecordDataset: filenames", names):
-                for record in read_records(name, self._compression):
-                    yield string_tensor(record)
-
-    def describe(self) -> Any:
-        """The spec of an element."""
-        return TensorSpec((), dtypes.string)
 
 
 class TFRecordDataset(Dataset):
@@ -67,26 +44,8 @@ class TFRecordDataset(Dataset):
     ) -> None:
         kind = checked_compression("TFRecordDataset", compression_type)
         files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
-        super().__init__(Records(files._stage, kind))  # type: ignore[union-attr]
-
-
-class FixedLengthRecords(Stage):
-    """The records of one length of files, one after the other."""
-
-    def __init__(self, filenames: Stage, compression: str, length: int, header: int, footer: int) -> None:
-        super().__init__(filenames)
-        self._compression, self._lengths = compression, (length, header, footer)
-
-    def elements(self, session: Session) -> Iterator[Any]:
-        """The records, as strings."""
-        for names in self.sources[0].open(session):
-            for name in texts("FixedLengthRecordDataset: filenames", names):
-                for record in read_fixed("FixedLengthRecordDataset", name, self._compression, *self._lengths):
-                    yield string_tensor(record)
-
-    def describe(self) -> Any:
-        """The spec of an element."""
-        return TensorSpec((), dtypes.string)
+        read = partial(read_records, compression_type=kind)
+        super().__init__(Strings("TFRecordDataset", files._stage, read))  # type: ignore[union-attr]
 
 
 class FixedLengthRecordDataset(Dataset):
@@ -135,4 +94,8 @@ class FixedLengthRecordDataset(Dataset):
                 f"not {lengths}"
             )
         files = filenames if is_dataset(filenames) else Dataset.from_tensors(filenames)
-        super().__init__(FixedLengthRecords(files._stage, kind, *lengths))  # type: ignore[union-attr]
+
+        def read(path: str) -> Iterator[bytes]:
+            return read_fixed("FixedLengthRecordDataset", path, kind, *lengths)
+
+        super().__init__(Strings("FixedLengthRecordDataset", files._stage, read))  # type: ignore[union-attr]

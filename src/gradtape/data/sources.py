@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -250,21 +251,41 @@ class Elements(Stage):
         return spec_of(self._elements[0])
 
 
-class Lines(Stage):
-    """The lines of text files, as bytes without their ends."""
+class Strings(Stage):
+    """The strings that files hold: lines or records."""
 
-    def __init__(self, filenames: Stage, compression: str) -> None:
+    def __init__(self, what: str, filenames: Stage, read: Callable[[str], Iterator[bytes]]) -> None:
         super().__init__(filenames)
-        self._compression = compression
+        self._what, self._read = what, read
 
-    def elements(self, session: Session) -> Iterator[Any]:
-        for name in self.sources[0].open(session):
-            for filename in texts("TextLineDataset: filenames", name):
-                for line in read_lines("TextLineDataset", filename, self._compression):
-                    yield string_tensor(line.removesuffix(b"\n").removesuffix(b"\r"))
+    def open(self, session: Session) -> Cursor:
+        return _StringCursor(self._contents(session))
+
+    def _contents(self, session: Session) -> Iterator[bytes]:
+        for names in self.sources[0].open(session):
+            for name in texts(f"{self._what}: filenames", names):
+                yield from self._read(name)
 
     def describe(self) -> Any:
         return TensorSpec((), dtypes.string)
+
+
+class _StringCursor(Cursor):
+    def __init__(self, contents: Iterator[bytes]) -> None:
+        self._contents = contents
+
+    def some(self, n: int) -> Sequence[Any]:
+        return [string_tensor(content) for content in islice(self._contents, n)]
+
+    def block(self, n: int) -> tuple[int, Any]:
+        contents = list(islice(self._contents, n))
+        return len(contents), string_tensor(contents) if contents else None
+
+
+def lines(path: str, compression: str) -> Iterator[bytes]:
+    """The lines of a text file without their ends."""
+    for line in read_lines("TextLineDataset", path, compression):
+        yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,19 +1,19 @@
-"""The public namespace `gradtape.distribute`: strategies, which say on which devices a step runs. One device, so far.
+"""The public namespace `gradtape.distribute`: strategies, which say on which devices a step runs.
 
 May import `data` and the rooms above it.
 """
 
 from ..names.missing import closed
-from . import experimental
+from . import cluster_resolver, experimental
 from .distributed_input import (
     DistributedDataset,
     DistributedIterator,
-    DistributedValues,
     InputContext,
     InputOptions,
     InputReplicationMode,
     RunOptions,
 )
+from .per_replica import DistributedValues
 from .reductions import (
     CrossDeviceOps,
     HierarchicalCopyAllReduce,
@@ -60,6 +60,7 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

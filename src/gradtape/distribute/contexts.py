@@ -9,12 +9,18 @@ import threading
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from ..core.primitive import leave_hot, local
+
 
 class Place(NamedTuple):
-    """A strategy, and the replica that runs; None for code that runs across all replicas."""
+    """A strategy, and the replica that runs; None for code that runs across all replicas.
+
+    In a merge_call of a compiled program, `merging` is the replica that is traced.
+    """
 
     strategy: Any
     replica: Any
+    merging: Any = None
 
 
 class _Stack(threading.local):
@@ -35,17 +41,22 @@ def here() -> Place | None:
 class entered:
     """A block in a place."""
 
-    def __init__(self, strategy: Any, replica: Any) -> None:
-        self._place = Place(strategy, replica)
+    def __init__(self, strategy: Any, replica: Any, merging: Any = None) -> None:
+        self._place = Place(strategy, replica, merging)
 
     def __enter__(self) -> Any:
         _stack.places.append(self._place)
-        return self._place.replica
+        here, replica = local.here, self._place.replica
+        self._before = here.replica
+        leave_hot("a replica runs")
+        here.replica = replica if replica is not None and replica.is_one_of_several else None
+        return replica
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _stack.places.pop()
+        local.here.replica = self._before
 
 
 def enter_for_good(strategy: Any) -> None:

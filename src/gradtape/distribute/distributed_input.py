@@ -12,10 +12,6 @@ from ..data.iterator import Iterator
 from ..ops.scalars import integer
 
 
-class DistributedValues:
-    """Values of which each replica has its own. A strategy with one replica has that one's value instead."""
-
-
 class DistributedIterator(Iterator):
     """The batches of a `DistributedDataset`, one after the other.
 

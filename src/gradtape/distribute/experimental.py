@@ -17,8 +17,16 @@ __all__ = [
     "CommunicationOptions",
     "MultiWorkerMirroredStrategy",
     "ParameterServerStrategy",
+    "PreemptionCheckpointHandler",  # noqa: F822  (of a room further down)
     "TPUStrategy",
+    "TerminationConfig",  # noqa: F822
     "ValueContext",
 ]
 
-closed(__name__)
+closed(
+    __name__,
+    later={
+        "PreemptionCheckpointHandler": "...train.preemption",
+        "TerminationConfig": "...train.preemption",
+    },
+)

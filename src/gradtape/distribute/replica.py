@@ -10,6 +10,7 @@ from ..core.nest import map_structure
 from ..core.tensor_conversion import convert, convert_to_tensor
 from ..core.types import IntLike
 from ..ops.scalars import function
+from .collectives import OneReplica, gathered, reduced
 from .contexts import entered, here
 from .reductions import ReduceOp, as_reduce_op
 
@@ -30,9 +31,18 @@ class ReplicaContext:
     (0, 1)
     """
 
+    is_one_of_several = False
+    _exchange: Any = OneReplica()
+
     def __init__(self, strategy: Any, replica_id_in_sync_group: IntLike) -> None:
         self._strategy = strategy
         self._replica_id = replica_id_in_sync_group
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The name of the device on which the replica runs; of replicas that are traced together, of all."""
+        names = self._strategy.extended.worker_devices
+        return (names[self._replica_id],) if isinstance(self._replica_id, int) else names
 
     @property
     def strategy(self) -> Any:
@@ -76,8 +86,11 @@ class ReplicaContext:
         """
         self._check_running("merge_call")
         check_call("merge_call", "merge_fn", merge_fn, args, kwargs)
+        return self._merged(merge_fn, args, kwargs or {})
+
+    def _merged(self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         with entered(self._strategy, None):
-            return merge_fn(self._strategy, *args, **(kwargs or {}))
+            return merge_fn(self._strategy, *args, **kwargs)
 
     def all_reduce(self, reduce_op: ReduceOp | str, value: Any, options: Any = None) -> Any:
         """The sum or the mean over all replicas of a tensor, or of each in a structure. Gradients flow.
@@ -97,7 +110,7 @@ class ReplicaContext:
         """
         op = as_reduce_op("all_reduce", reduce_op)
         self._check_running("all_reduce")
-        return self._strategy.extended._all_reduce(op, map_structure(_as_tensor, value))
+        return map_structure(lambda leaf: reduced(op, _as_tensor(leaf)), value)
 
     def all_gather(self, value: Any, axis: IntLike, options: Any = None) -> Any:
         """The tensors of all replicas, joined along an axis.
@@ -115,7 +128,7 @@ class ReplicaContext:
         array([1., 2.], dtype=float32)
         """
         self._check_running("all_gather")
-        return self._strategy.extended._all_gather(map_structure(convert_to_tensor, value), axis)
+        return map_structure(lambda leaf: gathered(convert_to_tensor(leaf), axis), value)
 
     def _check_running(self, operation: str) -> None:
         place = here()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -11,10 +10,15 @@ from typing import Any, NoReturn
 from ..core.errors import UnimplementedError
 from ..core.scopes import device
 from ..engine.devices import list_logical_devices
+from .clusters import ClusterResolver, TFConfigClusterResolver
+from .meshes import mesh_of_devices
+from .mirrored import MirroredExtended
+from .multi_worker import MultiWorkerExtended
+from .processes import cluster_of, seconds
 from .reductions import CrossDeviceOps
 from .strategy import Strategy, StrategyExtended
 
-_LATER = "several devices and machines come later"
+_LATER = "it comes later"
 
 
 def _full_name(given: Any) -> str:
@@ -33,20 +37,35 @@ def _full_name(given: Any) -> str:
     return f"/job:localhost/replica:0/task:0/device:{match[1].upper()}:{match[2] or 0}"
 
 
-def _one_device(kind: str, devices: Any) -> str:
-    """The one device of a list of names; by default of all accelerators, or else the CPU."""
+def _names(kind: str, devices: Any) -> list[str]:
+    """The devices of a list of names, in full; by default all accelerators, or else the CPUs.
+
+    Raises:
+        ValueError: if it is no such list, or names a device twice.
+    """
     if devices is None:
         accelerators = [d for d in list_logical_devices() if d.device_type != "CPU"]
         devices = [d.name for d in accelerators or list_logical_devices("CPU")]
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise ValueError(f"{kind}: devices must be a list of names, such as ['/cpu:0'], not {devices!r}")
     names = [_full_name(name) for name in devices] or [_full_name("/cpu:0")]
-    if len(names) > 1:
-        raise UnimplementedError(
-            f"{kind}: gradtape computes on one device, and these are {len(names)}; {_LATER}. "
-            f"With devices=[{devices[0]!r}] it runs with one replica"
-        )
-    return names[0]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{kind}: devices must be different ones, and these are {names}")
+    there = {d.name.rpartition("/device:")[2] for d in list_logical_devices()}
+    for name in names if len(names) > 1 else ():
+        if name.rpartition("/device:")[2] not in there:
+            raise ValueError(
+                f"{kind}: there is no device {name}: tf.config.list_logical_devices() shows {sorted(there)}. "
+                "tf.config.set_logical_device_configuration makes several CPUs of one"
+            )
+    return names
+
+
+def _extended(strategy: Strategy, names: list[str]) -> StrategyExtended:
+    """What a strategy does on one device, or on several."""
+    if len(names) == 1:
+        return StrategyExtended(strategy, names)
+    return MirroredExtended(strategy, names, lambda: mesh_of_devices(names), len(names))
 
 
 class OneDeviceStrategy(Strategy):
@@ -67,15 +86,14 @@ class OneDeviceStrategy(Strategy):
 
 
 class MirroredStrategy(Strategy):
-    """A strategy with a replica, and a copy of each variable, on each of several devices: one device, so far.
+    """A strategy with a replica, and a copy of each variable, on each of several devices of this machine.
 
     Args:
-        devices: their names; by default all accelerators, or else the CPU.
-        cross_device_ops: how values of several devices are combined.
+        devices: their names; by default all accelerators, or else the CPUs.
+        cross_device_ops: accepted; XLA combines values of several devices.
 
     Raises:
         ValueError: if a name is that of no device.
-        UnimplementedError: if there is more than one.
 
     >>> MirroredStrategy(["/cpu:0"]).num_replicas_in_sync
     1
@@ -88,7 +106,7 @@ class MirroredStrategy(Strategy):
             raise ValueError(
                 f"MirroredStrategy: cross_device_ops must be tf.distribute.CrossDeviceOps, not {cross_device_ops!r}"
             )
-        super().__init__(StrategyExtended(self, [_one_device("MirroredStrategy", devices)]))
+        super().__init__(_extended(self, _names("MirroredStrategy", devices)))
 
 
 class CommunicationImplementation(enum.Enum):
@@ -132,46 +150,62 @@ class CommunicationOptions:
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """A strategy with replicas on several machines: on one machine and one device, so far.
+    """A strategy with replicas on the devices of several processes, on one machine or many. All run the same program.
 
     Args:
-        cluster_resolver: the machines; by default the variable TF_CONFIG of the environment says which.
-        communication_options: how values are exchanged.
+        cluster_resolver: finds the processes; by default the variable TF_CONFIG of the environment says which they are.
+        communication_options: how long to wait for the others, by `timeout_seconds`.
 
     Raises:
-        UnimplementedError: if there is more than one machine or device.
+        ValueError: if this process is not one of the cluster's, or TF_CONFIG is no description of one.
+        DeadlineExceededError: if another process does not come in time.
+        UnavailableError: if the port of this process is in use.
 
     >>> MultiWorkerMirroredStrategy().num_replicas_in_sync
     1
     """
 
     def __init__(
-        self, cluster_resolver: Any = None, communication_options: CommunicationOptions | None = None
+        self,
+        cluster_resolver: ClusterResolver | None = None,
+        communication_options: CommunicationOptions | None = None,
     ) -> None:
-        if cluster_resolver is not None or os.environ.get("TF_CONFIG", "{}").strip() not in ("", "{}"):
-            given = "TF_CONFIG" if cluster_resolver is None else "cluster_resolver"
-            raise UnimplementedError(
-                f"MultiWorkerMirroredStrategy: {given} describes several machines, and gradtape runs on one; {_LATER}. "
-                "Without it, the strategy has one replica"
-            )
         if communication_options is not None and not isinstance(communication_options, CommunicationOptions):
             raise ValueError(
                 "MultiWorkerMirroredStrategy: communication_options must be "
                 f"tf.distribute.experimental.CommunicationOptions, not {communication_options!r}"
             )
-        super().__init__(StrategyExtended(self, [_one_device("MultiWorkerMirroredStrategy", None)]))
+        if cluster_resolver is None:
+            cluster_resolver = TFConfigClusterResolver()
+        elif not isinstance(cluster_resolver, ClusterResolver):
+            raise ValueError(
+                "MultiWorkerMirroredStrategy: cluster_resolver must be one of tf.distribute.cluster_resolver, not "
+                f"{cluster_resolver!r}"
+            )
+        self._cluster_resolver = cluster_resolver
+        cluster = cluster_of(cluster_resolver)
+        names = _names("MultiWorkerMirroredStrategy", None)
+        if cluster is None:
+            super().__init__(_extended(self, names))
+        else:
+            given = None if communication_options is None else communication_options.timeout_seconds
+            super().__init__(MultiWorkerExtended(self, names, cluster, seconds(given)))
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What has found the processes."""
+        return self._cluster_resolver
 
 
 class CentralStorageStrategy(Strategy):
-    """A strategy whose variables are in one place, and whose replicas are on several devices: one device, so far.
+    """A strategy with replicas on several devices. Variables are on each of them, as with MirroredStrategy.
 
     Args:
-        compute_devices: the names of the devices; by default all accelerators, or else the CPU.
-        parameter_device: the device that holds the variables.
+        compute_devices: the names of the devices; by default all accelerators, or else the CPUs.
+        parameter_device: accepted; no effect.
 
     Raises:
         ValueError: if a name is that of no device.
-        UnimplementedError: if there is more than one.
 
     >>> CentralStorageStrategy(["/cpu:0"]).num_replicas_in_sync
     1
@@ -182,7 +216,7 @@ class CentralStorageStrategy(Strategy):
     ) -> None:
         if parameter_device is not None:
             _full_name(parameter_device)
-        super().__init__(StrategyExtended(self, [_one_device("CentralStorageStrategy", compute_devices)]))
+        super().__init__(_extended(self, _names("CentralStorageStrategy", compute_devices)))
 
 
 class TPUStrategy(Strategy):
@@ -223,6 +257,6 @@ class ParameterServerStrategy(Strategy):
 
 def _not_yet(kind: str) -> NoReturn:
     raise UnimplementedError(
-        f"{kind}: gradtape runs on one device of one machine; {_LATER}. "
-        "tf.distribute.OneDeviceStrategy('/device:TPU:0') runs on one core, MirroredStrategy(['/cpu:0']) on the CPU"
+        f"{kind}: {_LATER}. tf.distribute.MirroredStrategy() runs on all devices of one machine, "
+        "MultiWorkerMirroredStrategy() on those of several"
     )

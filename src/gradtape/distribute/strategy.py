@@ -79,6 +79,10 @@ class StrategyExtended:
     def _in_multi_worker_mode(self) -> bool:
         return False
 
+    def of_each_process(self, array: Any) -> Any:
+        """The arrays of all processes, stacked."""
+        return array[None]
+
     def _use_merge_call(self) -> bool:
         """Whether updates of variables must be made across replicas."""
         return False
@@ -101,6 +105,10 @@ class StrategyExtended:
         if not isinstance(v, Variable):
             raise ValueError(f"variable_created_in_scope takes a Variable, not {v!r}")
         return v._key in self._made
+
+    def _created(self, variable: Variable) -> None:
+        """Note a variable that was made in the strategy's scope."""
+        self._made.add(variable._key)
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> contextlib.AbstractContextManager[None]:
         """A block whose variables are on the devices of `colocate_with_variable`.
@@ -214,8 +222,18 @@ class StrategyExtended:
     def _reduce(self, op: ReduceOp, value: Any) -> Any:
         return value
 
-    def _all_reduce(self, op: ReduceOp, value: Any) -> Any:
-        return value
+    def _along_axis(self, op: ReduceOp, value: TensorLike, axis: Axes) -> Any:
+        """The sum along an axis; for the mean, divided by how many rows there are."""
+        tensor = convert_to_tensor(value)
+        total = reduce_sum(tensor, axis)
+        if op is ReduceOp.SUM:
+            return total
+        rows = math.prod(tensor.shape) // max(math.prod(total.shape), 1)
+        return total / cast(rows, total.dtype)
+
+    def _as_gathered(self, value: Any) -> Any:
+        """A value as `gather` takes it."""
+        return convert_to_tensor(value)
 
     def _all_gather(self, value: Any, axis: IntLike) -> Any:
         return value
@@ -228,7 +246,9 @@ class StrategyExtended:
     def _distribute(self, dataset: Dataset) -> Any:
         return DistributedDataset(dataset)
 
-    def _distribute_from_function(self, dataset_fn: Callable[[InputContext], Dataset]) -> Any:
+    def _distribute_from_function(
+        self, dataset_fn: Callable[[InputContext], Dataset], options: InputOptions | None = None
+    ) -> Any:
         dataset = dataset_fn(InputContext(1, 0, self._num_replicas_in_sync))
         stage("distribute_datasets_from_function: dataset_fn must return", dataset)
         return self._distribute(dataset)
@@ -343,17 +363,7 @@ class Strategy:
         op = as_reduce_op("Strategy.reduce", reduce_op)
         if axis is None:
             return self._extended._reduce(op, value)
-        return nest.map_structure(lambda one: self._along_axis(op, one, axis), value)
-
-    def _along_axis(self, op: ReduceOp, value: TensorLike, axis: Axes) -> Any:
-        """The sum over all rows of all replicas; for the mean, divided by how many there are, as TensorFlow does."""
-        tensor = convert_to_tensor(value)
-        reduced = reduce_sum(tensor, axis)
-        total = self._extended._reduce(ReduceOp.SUM, reduced)
-        if op is ReduceOp.SUM:
-            return total
-        rows = math.prod(tensor.shape) // max(math.prod(reduced.shape), 1)
-        return total / cast(self._extended._reduce(ReduceOp.SUM, rows), total.dtype)
+        return nest.map_structure(lambda one: self._extended._along_axis(op, one, axis), value)
 
     def gather(self, value: Any, axis: IntLike) -> Any:
         """The tensors of all replicas, joined along an axis.
@@ -370,7 +380,7 @@ class Strategy:
         array([1, 2], dtype=int32)
         """
         check_across_replicas("Strategy.gather", self)
-        return self._extended._all_gather(nest.map_structure(convert_to_tensor, value), axis)
+        return self._extended._all_gather(nest.map_structure(self._extended._as_gathered, value), axis)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of this process's replicas.
@@ -406,7 +416,7 @@ class Strategy:
 
         Args:
             dataset_fn: a function from an `InputContext` to a dataset of batches, as large as for one replica.
-            options: accepted; no effect.
+            options: whether `dataset_fn` is called for each process, or for each replica.
 
         Raises:
             TypeError: if `dataset_fn` is no function, or returns no dataset.
@@ -417,7 +427,7 @@ class Strategy:
         2
         """
         function("distribute_datasets_from_function", "dataset_fn", dataset_fn)
-        return self._extended._distribute_from_function(dataset_fn)
+        return self._extended._distribute_from_function(dataset_fn, options)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """The value that `value_fn` returns for each replica; with one replica, just its value.
@@ -479,7 +489,7 @@ def _note_owner(variable: Variable) -> None:
     """Let the strategy whose scope is open know of a new variable."""
     place = here()
     if place is not None:
-        place.strategy.extended._made.add(variable._key)
+        place.strategy.extended._created(variable)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """The devices there are: the CPU, and what else JAX can compile for.
 
-The CPU may be split into logical ones, which are all the same. Eager code always runs on the CPU.
+The CPU may be split into logical ones, which JAX takes for as many devices. Eager code always runs on the CPU.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from importlib.util import find_spec
@@ -76,6 +77,33 @@ def place(name: str) -> Any:
     else:
         return None
     return of_kind[number] if number < len(of_kind) else None
+
+
+def _tell_jax(count: int) -> None:
+    """Let JAX start with so many CPUs, at least."""
+    import jax
+
+    if count > max(jax.config.values["jax_num_cpu_devices"], 1):
+        jax.config.update("jax_num_cpu_devices", count)
+
+
+def cpu_devices(count: int) -> list[Any]:
+    """JAX's devices for so many logical CPUs of this process.
+
+    Raises:
+        RuntimeError: if JAX has started with fewer: it cannot be told afterwards.
+    """
+    import jax
+
+    with contextlib.suppress(RuntimeError):  # it has started
+        _tell_jax(count)
+    found = jax.local_devices(backend="cpu")
+    if len(found) < count:
+        raise RuntimeError(
+            f"{count} logical CPUs are needed, and JAX has started with {len(found)}: call "
+            "tf.config.set_logical_device_configuration at the beginning of the program, before anything is compiled"
+        )
+    return found[:count]
 
 
 def name_of(array: Any) -> str:
@@ -178,3 +206,6 @@ def set_logical_device_configuration(
                 "config.set_logical_device_configuration: a CPU takes no memory_limit or priority"
             )
     _configurations[device] = list(logical_devices)
+    if device == _CPU and len(logical_devices) > 1 and find_spec("jax") is not None:
+        with contextlib.suppress(RuntimeError):  # JAX has started: a mesh of so many will be refused
+            _tell_jax(len(logical_devices))

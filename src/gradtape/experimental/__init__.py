@@ -1,4 +1,4 @@
-"""The public namespace `gradtape.experimental`. Its `numpy` is imported when first used."""
+"""The public namespace `gradtape.experimental`. Its `dtensor` and `numpy` are imported when first used."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from ..ops.ragged.partitions import RowPartition
 from . import dlpack, extension_type
 
 if TYPE_CHECKING:
-    from . import numpy
+    from . import dtensor, numpy
 
 __all__ = [
     "ExtensionType",
@@ -17,8 +17,9 @@ __all__ = [
     "Optional",
     "RowPartition",
     "dlpack",
+    "dtensor",
     "extension_type",
     "numpy",
 ]
 
-closed(__name__, later={"numpy": ".numpy"})
+closed(__name__, later={"dtensor": ".dtensor", "numpy": ".numpy"})

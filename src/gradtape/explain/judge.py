@@ -33,7 +33,7 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Any:
         if s.kind == "value":
             raise TypeError(f"explain: a source must be a Tensor or a Variable, and {s.label} is neither")
     evidence = Evidence.of(tape)
-    found = _Judge(
+    found = Judge(
         evidence, targets, try_sweep(evidence, [original(t) for t in nest.flatten(target)])
     ).reports(subjects)
     return Reports(found) if type(sources) is list else nest.pack_sequence_as(sources, found)
@@ -59,7 +59,7 @@ def note_call(
 
 def explain_call(asked: Call) -> Reports:
     """Report why the gradients of a noted call were None."""
-    return Reports(_Judge(asked.evidence, asked.targets, None).reports(asked.sources))
+    return Reports(Judge(asked.evidence, asked.targets, None).reports(asked.sources))
 
 
 def _numbered(i: int, sources: list[Any]) -> str:
@@ -70,7 +70,9 @@ def _numbered(i: int, sources: list[Any]) -> str:
 # Judging
 
 
-class _Judge:
+class Judge:
+    """Judges, from the evidence, whether and how a gradient of the targets reaches each source."""
+
     def __init__(self, evidence: Evidence, targets: list[Subject], trial: Trial | None) -> None:
         self.evidence = evidence
         self.trail = Trail(evidence)
@@ -79,6 +81,7 @@ class _Judge:
         self.traced = evidence.history is not None
 
     def reports(self, sources: list[Subject]) -> list[Report]:
+        """A report for each source."""
         return [self._best(source) for source in sources]
 
     def _best(self, source: Subject) -> Report:

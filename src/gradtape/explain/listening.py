@@ -14,19 +14,22 @@ class Tracing:
 
     Args:
         profile: also measure times.
+        values: also remember a picture of each value, for `tape.show`.
 
     Raises:
-        RuntimeError: if times are to be measured and origins are traced already without.
+        RuntimeError: if times or values are to be noted and origins are traced already without.
     """
 
-    def __init__(self, profile: bool = False) -> None:
+    def __init__(self, profile: bool = False, values: bool = False) -> None:
         global _witness, _depth
         if _witness is None:
-            _witness = Witness(profile)
+            _witness = Witness(profile, values)
             observe(_witness)
             _witness.attend()
         elif profile and _witness.ledger is None:
             raise RuntimeError("origins are traced already, without times: stop that first")
+        elif values and _witness.pictures is None:
+            raise RuntimeError("origins are traced already, without values: stop that first")
         _depth += 1
         self.witness = _witness
         self._on = True

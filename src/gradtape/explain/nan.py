@@ -14,10 +14,11 @@ from ..core.tensor import Tensor
 from ..core.variable import Variable
 from .evidence import Evidence, Trail
 from .layers import inside
-from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure, tensors_in
+from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure
 from .observed_sweep import probe
 from .origins import Event, Origin, name_of
 from .reasons import public_name
+from .replay import compute_again, inputs_of, kept_values
 
 WHERE = (
     "the derivative is infinite at values that tf.where does not take, and 0 times infinity is nan: make those safe "
@@ -142,22 +143,20 @@ def _hint_of_pattern(name: str, later: list[str], masked: bool) -> str:
 
 def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -> NanReport | None:
     """The first one among the values the tape kept; others are computed again where that is possible."""
-    values = {t._key: t._array for t in ends if t._key}
-    for _, _, _, kept in evidence.records:
-        values.update({t._key: t._array for t in tensors_in(kept) if t._key})
+    values = kept_values(evidence.records, ends)
     names = [name_of(plan) for _, plan, _, _ in evidence.records]
     made = {k for key, *_ in evidence.records for k in (key if type(key) is tuple else (key,))}
     for position, (key, plan, into, kept) in enumerate(evidence.records):
         if type(key) is tuple or not hasattr(plan, "primitive"):
             continue
-        inputs = _inputs(plan, into, kept, values)
+        inputs = inputs_of(plan, into, kept, values)
         out = values.get(key)
-        if out is None and inputs is not None:
-            out = values[key] = _again(plan, inputs, kept)
+        if out is None:
+            out = values[key] = compute_again(plan, inputs, kept)
         if out is None or not bad(out):
             continue
         name = name_of(plan)
-        arrays = [x for x in inputs or [values.get(k) for k in into] if x is not None]
+        arrays = [x for x in inputs if x is not None]
         spoiled = [x for x in arrays if bad(x)]
         shown = ", ".join(describe(x) for x in arrays)
         place = _place(trail.origin(key))
@@ -166,34 +165,6 @@ def _replayed(evidence: Evidence, trail: Trail, ends: list[Any], masked: bool) -
         hint = _hint_of_pattern(name, names[position:], masked) or forward_cure(name, arrays)
         return NanReport("forward", bad(out), public_name(name), shown, *place, hint=hint)
     return None
-
-
-def _inputs(plan: Any, into: Any, kept: Any, values: dict[int, Any]) -> list[Any] | None:
-    """The arrays an operation was computed on, if they can be had."""
-    primitive = plan.primitive
-    held = dict(zip(plan._parts.kept, kept, strict=True))
-    if primitive.variadic:
-        xs = held.get(primitive.inputs[0])
-        return [x._array for x in xs] if xs else None
-    keys = dict(zip(plan.watched, into, strict=True))
-    found = []
-    for i, name in enumerate(primitive.inputs):
-        if name in held:
-            found.append(held[name]._array)
-        elif i in keys and keys[i] in values:
-            found.append(values[keys[i]])
-        else:
-            return None
-    return found
-
-
-def _again(plan: Any, inputs: list[Any], kept: Any) -> Any:
-    held = dict(zip(plan._parts.kept, kept, strict=True))
-    primitive = plan.primitive
-    if any(name not in held for name in primitive.attributes):
-        return None
-    with np.errstate(all="ignore"):
-        return primitive.forward(*inputs, **{name: held[name] for name in primitive.attributes})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """A line of the user's code, and the layer of Keras that ran there."""
+    """A line of the user's code, the layer of Keras that ran there, and the calls that led there."""
 
     file: str
     line: int
     function: str
     layer: str = ""
+    calls: tuple[
+        tuple[str, int], ...
+    ] = ()  # functions, the outermost first, each with the line that called it
 
     def __str__(self) -> str:
         path = os.path.relpath(self.file) if self.file.startswith(os.getcwd() + os.sep) else self.file
@@ -41,7 +44,21 @@ class Origin(NamedTuple):
 def origin(frame: FrameType | None = None) -> Origin:
     """The line of the user's code that runs now, or the line of a frame."""
     frame = frame or user_frame()
-    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, running_layer())
+    code = frame.f_code
+    return Origin(code.co_filename, frame.f_lineno, code.co_name, running_layer(), _calls(frame))
+
+
+def _calls(frame: FrameType) -> tuple[tuple[str, int], ...]:
+    """The functions of the user's code that run now, up to the module, each with the line that called it."""
+    found: list[tuple[str, int]] = []
+    while frame.f_code.co_name != "<module>":
+        above = user_frame(frame.f_back) if frame.f_back is not None else None
+        if above is None:
+            break
+        if not frame.f_code.co_name.startswith("<"):
+            found.append((frame.f_code.co_name, above.f_lineno))
+        frame = above
+    return tuple(reversed(found))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -68,6 +85,7 @@ class Event:
     backward: float = 0.0  # and backward
     link: Event | None = None  # for a value that entered: the departure of the very same value,
     since: int = 0  # and when that value entered first
+    sweep: str = ""  # the tape whose sweep computed it, under another tape
 
 
 @dataclass(slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass, field
 from html import escape
@@ -27,6 +28,8 @@ from .summary import infer
 
 _HEIGHT = 36.0
 _TOP = 54.0
+_LINE = 14.0  # height of a line of the legend
+_SMALL = 6.2  # width of a character in it
 _MARGIN = 24.0
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _STYLE = """
@@ -62,7 +65,7 @@ class Box:
     @property
     def width(self) -> float:
         """The width that the text needs."""
-        return max(7.4 * len(self.text), 6.2 * len(self.below)) + 18
+        return max(7.4 * len(self.text), _SMALL * len(self.below)) + 18
 
 
 @dataclass(slots=True)
@@ -105,7 +108,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     trail = Trail(evidence)
     history = history_of(tape)
     events = {} if history is None else {k: e for e in history.witness.events for k in e.outputs}
-    likes = infer(tape, events)
+    likes = infer(tape.watched_variables(), evidence.records, events)
     given = nest.flatten([] if target is None else target)
     by = None if sources is None else nest.flatten(sources)
     named = {original(thing)._key: thing for thing in (*tape.watched_variables(), *(by or ()), *given)}
@@ -113,7 +116,7 @@ def _picture(tape: GradientTape, target: Any, sources: Any) -> Picture:
     targets = [original(t) for t in given]
     for thing in map(original, named.values()):
         likes.setdefault(thing._key, (thing._array.dtype, thing._array.shape))
-    shown = _events(evidence, trail, targets, by)
+    shown = shown_events(evidence, trail, targets, by)
     trial = try_sweep(evidence, targets or _last(evidence, likes))
     ends = {t._key for t in targets}
     picture = _boxes(shown, trail, likes, names, ends, trial)
@@ -136,7 +139,9 @@ def _last(evidence: Evidence, likes: dict[int, Any]) -> list[Any]:
     return [tensor]
 
 
-def _events(evidence: Evidence, trail: Trail, targets: list[Any], sources: list[Any] | None) -> list[Event]:
+def shown_events(
+    evidence: Evidence, trail: Trail, targets: list[Any], sources: list[Any] | None
+) -> list[Event]:
     """The operations to show, in the order they happened."""
     if targets:
         found = _leading_to([t._key for t in targets], trail)
@@ -257,10 +262,11 @@ def _source(key: int, likes: dict[int, Any], names: dict[int, str], trail: Trail
 # Folding
 
 
-def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int]]:
+def fold(marks: list[Any], offsets: list[list[int]] | None = None) -> list[tuple[int, int, int]]:
     """Find stretches of operations that repeat three times or more: start, length, and count of each.
 
-    Two operations are alike if their marks are, and if their inputs lie equally far back, or are the same.
+    Two operations are alike if their marks are, and, where offsets are given, if their inputs lie
+    equally far back, or are the same.
     """
     folds = []
     start, n = 0, len(marks)
@@ -278,7 +284,7 @@ def fold(marks: list[Any], offsets: list[list[int]]) -> list[tuple[int, int, int
     return folds
 
 
-def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int) -> int:
+def _repeats(marks: list[Any], offsets: list[list[int]] | None, start: int, period: int) -> int:
     n, count = len(marks), 1
     while start + (count + 1) * period <= n:
         first = start + period if count > 1 else start  # the first stretch may begin from elsewhere
@@ -286,7 +292,9 @@ def _repeats(marks: list[Any], offsets: list[list[int]], start: int, period: int
         for j in range(period):
             if marks[here + j] != marks[first + j]:
                 return count
-            if count > 1 and _uses(offsets, here + j, period + j) != _uses(offsets, first + j, period + j):
+            if offsets is None or count == 1:
+                continue
+            if _uses(offsets, here + j, period + j) != _uses(offsets, first + j, period + j):
                 return count
         count += 1
     return count
@@ -310,13 +318,19 @@ def draw(picture: Picture) -> str:
     right = max((spot.x + spot.width / 2 for spot in spots), default=0.0)
     bottom = max((spot.y for spot in spots), default=0.0)
     right += 30 if picture.groups else 0  # for how often
-    width, height = max(right + 2 * _MARGIN, 420), bottom + _HEIGHT + _TOP + _MARGIN
+    width = max(right + 2 * _MARGIN, 420)
+    legend = textwrap.wrap(_legend(picture), int((width - 2 * _MARGIN) / _SMALL))
+    top = _TOP + _LINE * max(0, len(legend) - 1)
+    height = bottom + _HEIGHT + top + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}"><style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>',
         f'<text class="head" x="{_MARGIN}" y="22">{escape(picture.head)}</text>',
-        f'<text class="head small" x="{_MARGIN}" y="38">{escape(_legend(picture))}</text>',
-        f'<g transform="translate({_MARGIN} {_TOP})">',
+        *[
+            f'<text class="head small" x="{_MARGIN}" y="{38 + _LINE * i:.0f}">{escape(line)}</text>'
+            for i, line in enumerate(legend)
+        ],
+        f'<g transform="translate({_MARGIN} {top:.0f})">',
     ]
     parts += [_group(members, times, spots, picture) for members, times in picture.groups]
     low, high = _range(picture)

@@ -1,4 +1,4 @@
-"""A whole program under observation, for `gradtape run --explain`, `--nan` and `--profile`."""
+"""A whole program under observation, for `gradtape run --explain`, `--nan`, `--profile` and `--view`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from .judge import explain_call
 from .listening import Tracing
 from .nan import NanReport, backward_report, forward_report
 from .origins import History
+from .page import Page
+from .viewing import Viewer
 from .witness import Witness
 
 
@@ -20,6 +22,7 @@ class SessionReport:
 
     text: str = ""
     json: dict[str, Any] = field(default_factory=dict)
+    page: Page | None = None  # of the program's tapes
 
 
 class Session:
@@ -30,24 +33,32 @@ class Session:
         nan: note the first NaN or infinity. @functions run operation by operation, as compiled code shows its results
             alone.
         profile: measure times and memory.
+        view: note the tapes for a page, with values. @functions run operation by operation, as for `nan`.
     """
 
-    def __init__(self, explain: bool = False, nan: bool = False, profile: bool = False) -> None:
-        self._explain, self._nan, self._profile = explain, nan, profile
+    def __init__(
+        self, explain: bool = False, nan: bool = False, profile: bool = False, view: bool = False
+    ) -> None:
+        self._explain, self._nan, self._profile, self._view = explain, nan, profile, view
         self._tracing: Tracing | None = None
+        self._viewer: Viewer | None = None
         self._ran_eagerly = settings.run_functions_eagerly
 
     def __enter__(self) -> Session:
-        if self._explain or self._nan or self._profile:
-            self._tracing = Tracing(profile=self._profile)
-        if self._nan:
+        if self._explain or self._nan or self._profile or self._view:
+            self._tracing = Tracing(profile=self._profile, values=self._view)
+        if self._view:
+            self._viewer = Viewer()
+        if self._nan or self._view:
             settings.run_functions_eagerly = True
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._viewer is not None:
+            self._viewer.stop()
         if self._tracing is not None:
             self._tracing.stop()
-        if self._nan:
+        if self._nan or self._view:
             settings.run_functions_eagerly = self._ran_eagerly
 
     def report(self, error: BaseException | None = None) -> SessionReport:
@@ -66,10 +77,13 @@ class Session:
         if self._profile and witness.ledger is not None:
             texts.append(str(witness.ledger))
             data["profile"] = witness.ledger.to_dict()
-        return SessionReport("\n\n".join(text for text in texts if text), data)
+        page = self._viewer.page() if self._viewer is not None else None
+        if self._view and page is None:
+            texts.append("there is no page: no tape of the program was asked for a gradient")
+        return SessionReport("\n\n".join(text for text in texts if text), data, page)
 
 
-def session(explain: bool = False, nan: bool = False, profile: bool = False) -> Session:
+def session(explain: bool = False, nan: bool = False, profile: bool = False, view: bool = False) -> Session:
     """A program under observation: `with session(explain=True) as s: ...`, then `s.report(error)`.
 
     >>> import gradtape as tf
@@ -81,7 +95,7 @@ def session(explain: bool = False, nan: bool = False, profile: bool = False) -> 
     >>> s.report().json["explain"][0]["reports"][0]["reason"]
     'NOT_WATCHED'
     """
-    return Session(explain, nan, profile)
+    return Session(explain, nan, profile, view)
 
 
 def _explained(witness: Witness, error: BaseException | None) -> tuple[str, list[dict[str, Any]]]:

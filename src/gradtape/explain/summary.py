@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,7 @@ def summarize(tape: GradientTape) -> Summary:
         backward = history.witness.backward
     if tape._state == "used":
         return _from_events(tape, events, backward)
-    likes = infer(tape, events)
+    likes = infer(tape.watched_variables(), tape._records, events)
     rows = []
     for (key, plan, _, _), size in zip(tape._records, bytes_kept(tape._records), strict=True):
         first = key[0] if type(key) is tuple else key
@@ -134,19 +135,19 @@ def _from_events(tape: GradientTape, events: dict[int, Event], backward: dict[in
 # Shapes. A tape notes no more than the rules need; most of the rest follows.
 
 
-def infer(tape: GradientTape, events: dict[int, Event]) -> dict[int, Like]:
+def infer(variables: Iterable[Any], records: list[Any], events: dict[int, Event]) -> dict[int, Like]:
     """Dtype and shape of the tensors a tape knows by key, as far as they can be found out."""
     likes: dict[int, Like] = {}
     for key, event in events.items():
         likes[key] = event.made[event.outputs.index(key)]
-    for variable in tape.watched_variables():
+    for variable in variables:
         likes[variable._key] = (variable._array.dtype, variable._array.shape)
-    for record in tape._records:
+    for record in records:
         for tensor in tensors_in(record[3]):
             if tensor._key:
                 likes[tensor._key] = (tensor._array.dtype, tensor._array.shape)
     for direction in (1, -1, 1):
-        for record in tape._records[::direction]:
+        for record in records[::direction]:
             _infer_one(likes, *record)
     return likes
 

@@ -27,19 +27,26 @@ from ..core.tensor import Tensor, key_of
 from ..core.tensor_conversion import is_tensor
 from ..core.user_code import user_frame
 from ..core.variable import Variable
+from .evidence import name_in
 from .judge import note_call
 from .not_finite import BackwardStep, backward_step, bad, describe, forward_cure
 from .origins import Call, Event, History, histories, name_of, origin
 from .profile import Ledger
+from .value_picture import Picture, picture_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIMIT = 200_000  # events remembered: some 100 MB; the oldest go first
 
 
 class Witness(Listener, Observer):
-    """Hears of everything, and remembers the lighter part: keys, dtypes, shapes and lines, but no arrays."""
+    """Hears of everything, and remembers the lighter part: keys, dtypes, shapes and lines, but no arrays.
 
-    def __init__(self, profile: bool = False) -> None:
+    Args:
+        profile: also measure times.
+        values: also remember a picture of each value: statistics, and a sample of the elements.
+    """
+
+    def __init__(self, profile: bool = False, values: bool = False) -> None:
         self.events: deque[Event] = deque(maxlen=_LIMIT)
         self.calls: deque[Call] = deque(maxlen=50)
         self.variables: dict[int, str] = {}  # names, by key
@@ -51,6 +58,8 @@ class Witness(Listener, Observer):
         self.gradients: set[int] = set()  # keys of gradients that tapes gave
         # Where a user's own rule gave None: from an output's key, to an input's.
         self.lost: set[tuple[int, int]] = set()
+        self.pictures: dict[int, Picture] | None = {} if values else None  # by key
+        self._sweep = ""  # the tape that sweeps now, on tensors
         self._clock = itertools.count(1)
         self._home = local.here  # of the thread that began it
         self._entered: dict[int, tuple[Any, Event]] = {}  # by the array's id
@@ -107,8 +116,11 @@ class Witness(Listener, Observer):
             passes,
             origin(),
             seconds=self.elapsed,
+            sweep=self._sweep,
         )
         self.elapsed = 0.0
+        if self.pictures is not None:
+            self._picture([*zip(event.inputs, inputs), *zip(event.outputs, outputs)])
         event.bad = next(filter(None, [bad(o._array) for o in outputs]), "")
         if event.bad and (name == "gradient" or any(bad(x._array) for x in inputs)):
             event.bad = ""
@@ -119,6 +131,15 @@ class Witness(Listener, Observer):
         self.events.append(event)
         if self.ledger is not None:
             self.ledger.forward(event)
+
+    def _picture(self, values: list[tuple[int, Any]]) -> None:
+        """Remember values that were not seen before."""
+        assert self.pictures is not None
+        if len(self.pictures) > _LIMIT:
+            self.pictures.clear()
+        for key, tensor in values:
+            if key not in self.pictures and (picture := picture_of(tensor._array)) is not None:
+                self.pictures[key] = picture
 
     # -- values that leave and come back ------------------------------------------------------------------------------
 
@@ -184,6 +205,8 @@ class Witness(Listener, Observer):
         if method == "tf.Variable(...)" and type(value) is not Tensor:
             return
         self.variables[variable._key] = variable._name
+        if self.pictures is not None:
+            self.pictures.pop(variable._key, None)
         keys = (self.key(value),) if is_tensor(value) else ()
         like = (variable._array.dtype, variable._array.shape)
         given = (like,) * len(keys)
@@ -200,6 +223,7 @@ class Witness(Listener, Observer):
 
     def _on_start(self, tape: GradientTape, resumes: bool) -> None:
         self.attend()
+        self._sweep = ""
         history = self._history(tape)
         if not tape._records and not tape._known:  # it begins, or begins anew
             history.spans.clear()
@@ -225,6 +249,7 @@ class Witness(Listener, Observer):
     def _on_gradients(
         self, tape: GradientTape, targets: list[Any], sources: list[Any], gradients: list[Any]
     ) -> None:
+        self._sweep = ""
         found = [g for g in gradients if type(g) is Tensor]
         self.gradients.update(key_of(g) for g in found)
         if local.here.tapes in ([], [self]):  # no tape recorded how they were computed
@@ -245,7 +270,8 @@ class Witness(Listener, Observer):
 
     # -- sweeps -------------------------------------------------------------------------------------------------------
 
-    def _on_sweep(self, records: list[Any]) -> None:
+    def _on_sweep(self, tape: GradientTape, seeds: dict[int, Any], records: list[Any]) -> None:
+        self._sweep = f"gradient by {name_in(user_frame(), tape, 'tape')}"
         if self.ledger is not None:
             self.ledger.keeps(records)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,13 +30,14 @@ from .features import (
 from .messages import message
 
 _LISTS = {"float32": "float_list", "int64": "int64_list", "string": "bytes_list"}
+_VALUE_OF = {name: attrgetter(f"{kind}.value") for name, kind in _LISTS.items()}
 
 
 class _Values:
     """The features of one example, as arrays."""
 
     def __init__(self, operation: str, features: Any, number: int) -> None:
-        self._operation, self._features, self._number = operation, features, number
+        self._operation, self.features, self._number = operation, features, number
 
     def get(self, name: str, dtype: DType) -> np.ndarray | None:
         """The values of a feature; None if the example has none.
@@ -41,9 +45,9 @@ class _Values:
         Raises:
             InvalidArgumentError: if they are of another dtype.
         """
-        if name not in self._features:
+        if name not in self.features:
             return None
-        feature = self._features[name]
+        feature = self.features[name]
         kind = feature.WhichOneof("kind")
         if kind is None:
             return None
@@ -57,6 +61,19 @@ class _Values:
             array[:] = list(values)
             return array
         return np.fromiter(values, dtype.numpy_dtype, len(values))
+
+
+class _Batch:
+    """The features of some examples: a map of features, or a dict, for each."""
+
+    def __init__(self, operation: str, features: list[Any]) -> None:
+        self._operation, self.features = operation, features
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __iter__(self) -> Iterator[_Values]:
+        return (_Values(self._operation, features, i) for i, features in enumerate(self.features))
 
 
 def _dtype(operation: str, name: str, dtype: DTypeLike) -> DType:
@@ -101,9 +118,15 @@ def parse_example(
     array([[1., 2.]], dtype=float32)
     """
     array = _vector("parse_example", serialized)
-    examples = _parsed("parse_example", array.reshape(-1).tolist(), "Example")
-    values = [_Values("parse_example", e.features.feature, i) for i, e in enumerate(examples)]
-    return _features("parse_example", values, features, single=not array.ndim)
+    return _examples("parse_example", array.reshape(-1).tolist(), features, single=not array.ndim)
+
+
+def _examples(
+    operation: str, serialized: list[bytes], features: Mapping[str, Any], single: bool
+) -> dict[str, Any]:
+    examples = _parsed(operation, serialized, "Example")
+    values = _Batch(operation, [example.features.feature for example in examples])
+    return _features(operation, values, features, single)
 
 
 def _vector(operation: str, serialized: TensorLike) -> np.ndarray:
@@ -125,13 +148,11 @@ def parse_single_example(
     >>> int(parse_single_example(example.SerializeToString(), {"y": FixedLenFeature([], "int64")})["y"])
     7
     """
-    one_string("parse_single_example", "serialized", serialized)
-    return parse_example(serialized, features)
+    content = one_string("parse_single_example", "serialized", serialized)
+    return _examples("parse_single_example", [content], features, single=True)
 
 
-def _features(
-    operation: str, values: list[_Values], features: Mapping[str, Any], single: bool
-) -> dict[str, Any]:
+def _features(operation: str, values: _Batch, features: Mapping[str, Any], single: bool) -> dict[str, Any]:
     """What the descriptions make of a batch of examples; of the only example, if `single`."""
     if not _mapping(operation, features):
         raise InvalidArgumentError(f"{operation}: features is empty: say which to take, by name")
@@ -146,18 +167,18 @@ def _mapping(operation: str, features: Any) -> Mapping[str, Any]:
     return features or {}
 
 
-def _feature(operation: str, values: list[_Values], name: str, feature: Any, single: bool) -> Any:
+def _feature(operation: str, values: _Batch, name: str, feature: Any, single: bool) -> Any:
     if isinstance(feature, FixedLenFeature):
         fixed = _fixed(operation, values, name, feature)
-        return wrap(fixed[0] if single else fixed)
+        return wrap(fixed[0, ...] if single else fixed)
     if isinstance(feature, FixedLenSequenceFeature):
         rows = _rows(operation, values, name, feature)
-        return wrap(rows[0] if single else rows)
+        return wrap(rows[0, ...] if single else rows)
     return _composite(operation, values, name, feature, None, single)
 
 
 def _composite(
-    operation: str, values: list[_Values], name: str, feature: Any, groups: list[int] | None, single: bool
+    operation: str, values: _Batch, name: str, feature: Any, groups: list[int] | None, single: bool
 ) -> Any:
     """What a description of a sparse or ragged feature makes of examples, or of the steps of sequences."""
     if not isinstance(feature, (VarLenFeature, SparseFeature, RaggedFeature)):
@@ -183,6 +204,8 @@ def _composite(
 
 
 def _lengths(operation: str, name: str, shape: Any) -> tuple[int, ...]:
+    if type(shape) in (list, tuple) and all(type(n) is int and n >= 0 for n in shape):
+        return tuple(shape)
     known = TensorShape(shape)
     if not known.is_fully_defined():
         raise InvalidArgumentError(
@@ -191,10 +214,12 @@ def _lengths(operation: str, name: str, shape: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in known)
 
 
-def _fixed(operation: str, values: list[_Values], name: str, feature: FixedLenFeature) -> np.ndarray:
+def _fixed(operation: str, values: _Batch, name: str, feature: FixedLenFeature) -> np.ndarray:
     dtype, shape = _dtype(operation, name, feature.dtype), _lengths(operation, name, feature.shape)
     default = None if feature.default_value is None else _default(operation, name, feature, dtype, shape)
-    size = int(np.prod(shape))
+    size = math.prod(shape)
+    if size and values.features and (whole := _columns(values, name, dtype, size)) is not None:
+        return whole.reshape(len(values), *shape)
     out = np.empty((len(values), *shape), dtype.numpy_dtype)
     for i, example in enumerate(values):
         found = example.get(name, dtype)
@@ -214,6 +239,26 @@ def _fixed(operation: str, values: list[_Values], name: str, feature: FixedLenFe
     return out
 
 
+def _columns(values: _Batch, name: str, dtype: DType, size: int) -> np.ndarray | None:
+    """The values of a feature in all examples, one after the other; None unless each example has `size` of them.
+
+    A third of the time of asking each example for an array.
+    """
+    value_of = _VALUE_OF[dtype.name]
+    lists = [value_of(features[name]) for features in values.features]  # empty for a feature of another kind
+    if set(map(len, lists)) != {size}:
+        return None
+    if size == 1:
+        found = [one[0] for one in lists]
+    else:
+        found = list(chain.from_iterable([one[:] for one in lists]))
+    if dtype is not dtypes.string:
+        return np.array(found, dtype.numpy_dtype)
+    array = np.empty(len(found), object)
+    array[:] = found
+    return array
+
+
 def _default(operation: str, name: str, feature: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     default = convert(feature.default_value, dtype.numpy_dtype)._array
     try:
@@ -224,11 +269,11 @@ def _default(operation: str, name: str, feature: Any, dtype: DType, shape: tuple
         ) from None
 
 
-def _rows(operation: str, values: list[_Values], name: str, feature: FixedLenSequenceFeature) -> np.ndarray:
+def _rows(operation: str, values: _Batch, name: str, feature: FixedLenSequenceFeature) -> np.ndarray:
     if not feature.allow_missing:
         raise InvalidArgumentError(f"{operation}: the feature {name!r} needs allow_missing=True")
     dtype, shape = _dtype(operation, name, feature.dtype), _lengths(operation, name, feature.shape)
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     found = []
     for i, example in enumerate(values):
         one = example.get(name, dtype)
@@ -318,7 +363,7 @@ def _sequences(
     examples = _parsed(operation, serialized, "SequenceExample")
     context: dict[str, Any] = {}
     if _mapping(operation, context_features):
-        values = [_Values(operation, e.context.feature, i) for i, e in enumerate(examples)]
+        values = _Batch(operation, [example.context.feature for example in examples])
         context = _features(operation, values, context_features, single)
     sequences: dict[str, Any] = {}
     lengths: dict[str, Tensor] = {}
@@ -326,7 +371,7 @@ def _sequences(
     for key, feature in _mapping(operation, sequence_features).items():
         if isinstance(feature, FixedLenSequenceFeature):
             filled, counts = _steps(operation, lists, key, feature)
-            sequences[key] = wrap(filled[0] if single else filled)
+            sequences[key] = wrap(filled[0, ...] if single else filled)
             lengths[key] = wrap(np.array(counts[0] if single else counts, np.int64))
         else:
             sequences[key] = _composite_steps(operation, lists, key, feature, single)
@@ -345,7 +390,7 @@ def _steps(
                 f"{operation}: example {i} has no sequence {name!r}: allow_missing=True takes none"
             )
         steps = found[name].feature if name in found else []
-        values = [_Values(operation, {name: step}, number) for number, step in enumerate(steps)]
+        values = _Batch(operation, [{name: step} for step in steps])
         parts.append(_fixed(operation, values, name, FixedLenFeature(shape, dtype)))
     counts = [len(part) for part in parts]
     filled = (len(parts), max(counts, default=0), *shape)
@@ -361,13 +406,12 @@ def _composite_steps(operation: str, lists: list[Any], name: str, feature: Any, 
     keys = [name]
     if isinstance(feature, RaggedFeature):
         keys = [feature.value_key or name, *(p.key for p in feature.partitions if hasattr(p, "key"))]
-    steps: list[_Values] = []
+    steps: list[dict[str, Any]] = []
     counts = []
     for found in lists:
         columns = {key: found[key].feature for key in keys if key in found}
         count = max((len(column) for column in columns.values()), default=0)
         for number in range(count):
-            at = {key: column[number] for key, column in columns.items() if number < len(column)}
-            steps.append(_Values(operation, at, number))
+            steps.append({key: column[number] for key, column in columns.items() if number < len(column)})
         counts.append(count)
-    return _composite(operation, steps, name, feature, counts, single)
+    return _composite(operation, _Batch(operation, steps), name, feature, counts, single)

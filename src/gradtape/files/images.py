@@ -6,6 +6,9 @@ A decoder takes one string. Pixels have the shape (height, width, channels), and
 from __future__ import annotations
 
 import io
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,13 +22,14 @@ from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, choice, integer, text
 from ..ops.strings.texts import each
-from . import png16
+from . import png16, quick_jpeg
 from .contents import one_string, string_tensor, strings
 from .extras import needed
 
 _SIGNATURES = {b"\xff\xd8\xff": "JPEG", b"\x89PNG\r\n\x1a\n": "PNG", b"GIF8": "GIF", b"BM": "BMP"}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # Pillow's, by the number of channels
 _LUMA = np.array([9797, 19234, 3737], np.uint32)  # of ITU-R 601, in parts of 32768, as libpng has it
+_TRANSFORMS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 _CHANNELS = {"JPEG": (0, 1, 3), "PNG": (0, 1, 2, 3, 4), "BMP": (0, 1, 3, 4), "GIF": (0, 3)}
 
 
@@ -60,14 +64,18 @@ def _opened(operation: str, contents: bytes, formats: tuple[str, ...]) -> Any:
 def _pixels(operation: str, image: Any, channels: int) -> np.ndarray:
     """The pixels of an image with as many channels; 0 keeps those of the file."""
     wanted = _MODES.get(channels) or _natural_mode(image)
-    try:
-        if image.mode == wanted:
-            array = np.asarray(image)
-        else:
-            array = np.asarray(_converted(image, wanted))
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        raise InvalidArgumentError(f"{operation}: the image is damaged: {error}") from error
+    with _as_damage(operation):
+        array = np.asarray(image if image.mode == wanted else _converted(image, wanted))
     return array.reshape(image.height, image.width, -1)
+
+
+@contextmanager
+def _as_damage(operation: str) -> Iterator[None]:
+    """Raise Pillow's errors about damaged files as InvalidArgumentError."""
+    try:
+        yield
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error) as error:
+        raise InvalidArgumentError(f"{operation}: the image is damaged: {error}") from error
 
 
 def _natural_mode(image: Any) -> str:
@@ -115,7 +123,12 @@ def decode_jpeg(
         channels: 1 for grey, 3 for colour, 0 for what the file has.
         ratio: 1, 2, 4 or 8: how much smaller the image is decoded.
         try_recover_truncated: whether the missing part of a file that ends early is filled in.
-        fancy_upscaling, acceptable_fraction, dct_method: accepted; libjpeg's defaults are used.
+        fancy_upscaling: whether colours of lower resolution are interpolated.
+        dct_method: "INTEGER_ACCURATE", or "INTEGER_FAST", which is the default as in TensorFlow.
+        acceptable_fraction: accepted.
+
+    Pixels are TensorFlow's, bit for bit. Pillow decodes what simplejpeg does not (smaller images, CMYK), or everything
+    where that is not installed; it always interpolates and is accurate.
 
     Raises:
         InvalidArgumentError: if the contents are no image, or a damaged one.
@@ -130,6 +143,12 @@ def decode_jpeg(
     ratio = choice("decode_jpeg", "ratio", ratio, (1, 2, 4, 8))
     recover = boolean("decode_jpeg", "try_recover_truncated", try_recover_truncated)
     number = _checked_channels("decode_jpeg", channels, "JPEG")
+    accurate = choice("decode_jpeg", "dct_method", dct_method, _TRANSFORMS) == "INTEGER_ACCURATE"
+    if ratio == 1:
+        smooth = boolean("decode_jpeg", "fancy_upscaling", fancy_upscaling)
+        quick = quick_jpeg.pixels("decode_jpeg", data, number, accurate, smooth)
+        if quick is not None:
+            return wrap(quick)
     image = _opened("decode_jpeg", data, ("JPEG",))
     if ratio > 1 or number == 1:  # grey is one of the channels that a JPEG has
         image.draft(
@@ -179,7 +198,9 @@ def decode_and_crop_jpeg(
             f"decode_and_crop_jpeg: crop_window must be four numbers, not {list(window)}"
         )
     y, x, height, width = window
-    whole = decode_jpeg(contents, channels, ratio, try_recover_truncated=try_recover_truncated)._array
+    whole = decode_jpeg(
+        contents, channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method
+    )._array
     if min(y, x) < 0 or min(height, width) <= 0 or y + height > whole.shape[0] or x + width > whole.shape[1]:
         raise InvalidArgumentError(
             f"decode_and_crop_jpeg: the window {[y, x, height, width]} reaches beyond an image of "
@@ -262,12 +283,15 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     TensorShape([1, 2, 3, 3])
     """
     image = _opened("decode_gif", one_string("decode_gif", "contents", contents), ("GIF",))
-    frames = getattr(image, "n_frames", 1)
+    with _as_damage("decode_gif"):
+        frames = getattr(image, "n_frames", 1)
     afford("decode_gif", (frames, image.height, image.width, 3), 2)
     pixels = []
     for i in range(frames):
-        image.seek(i)
-        pixels.append(_pixels("decode_gif", image.convert("RGB"), 3))
+        with _as_damage("decode_gif"):
+            image.seek(i)
+            frame = image.convert("RGB")
+        pixels.append(_pixels("decode_gif", frame, 3))
     return wrap(np.stack(pixels))
 
 

@@ -1,4 +1,4 @@
-"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto, Event.
+"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto, Event, GraphDef.
 
 The definitions are built when first used, in a pool of their own: TensorFlow's, in the same process, do not mind.
 """
@@ -69,6 +69,23 @@ _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
         ("tensor", 8, _MESSAGE, _ONE, "TensorProto"),
         ("metadata", 9, _MESSAGE, _ONE, "SummaryMetadata"),
     ],
+    "AttrValue": [
+        ("list", 1, _MESSAGE, _ONE, "AttrValue.ListValue"),
+        ("type", 6, _INT32, _ONE, ""),
+        ("shape", 7, _MESSAGE, _ONE, "TensorShapeProto"),
+    ],
+    "AttrValue.ListValue": [("shape", 7, _MESSAGE, _MANY, "TensorShapeProto")],
+    "NodeDef": [
+        ("name", 1, _STRING, _ONE, ""),
+        ("op", 2, _STRING, _ONE, ""),
+        ("input", 3, _STRING, _MANY, ""),
+        ("device", 4, _STRING, _ONE, ""),
+        ("attr", 5, _MESSAGE, _MANY, "NodeDef.AttrEntry"),
+    ],
+    "VersionDef": [("producer", 1, _INT32, _ONE, "")],
+    "GraphDef": [("node", 1, _MESSAGE, _MANY, "NodeDef"), ("versions", 4, _MESSAGE, _ONE, "VersionDef")],
+    "RunMetadata": [("function_graphs", 4, _MESSAGE, _MANY, "RunMetadata.FunctionGraphs")],
+    "RunMetadata.FunctionGraphs": [("pre_optimization_graph", 2, _MESSAGE, _ONE, "GraphDef")],
     "SourceMetadata": [("writer", 1, _STRING, _ONE, "")],
     "Event": [
         ("wall_time", 1, _DOUBLE, _ONE, ""),
@@ -80,10 +97,15 @@ _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
     ],
 }
 # Entries of maps, whose key is a string.
-_ENTRIES = {"Features": ("FeatureEntry", "Feature"), "FeatureLists": ("FeatureListEntry", "FeatureList")}
+_ENTRIES = {
+    "Features": ("FeatureEntry", "Feature"),
+    "FeatureLists": ("FeatureListEntry", "FeatureList"),
+    "NodeDef": ("AttrEntry", "AttrValue"),
+}
 # Fields of which only one is set, under a name.
 _ONE_OF = {
     "Feature": ("kind", ("bytes_list", "float_list", "int64_list")),
+    "AttrValue": ("value", ("list", "type", "shape")),
     "Summary.Value": ("value", ("simple_value", "tensor")),
     "Event": ("what", ("file_version", "graph_def", "summary")),
 }

@@ -18,9 +18,9 @@ from ..engine.pending import PendingArray
 from ..engine.reference_counts import RELIABLE
 from .learning import UNSHARED
 from .pass_events import Event
+from .pass_replay import Replay
 from .pass_trace import Trace
 from .programs import Program
-from .replay import Replay
 
 _array_of = Tensor.__dict__["_array"].__get__
 _drop_array = Tensor.__dict__["_array"].__delete__

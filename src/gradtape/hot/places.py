@@ -72,7 +72,7 @@ class Place:
     def begin(self, tape: GradientTape) -> bool:
         """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
         self.passes += 1
-        if self.is_cold or self.passes < policy.learn_from or observers:
+        if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
         first = Enter(tape._persistent, tape._watch_accessed_variables)
         fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]

@@ -9,8 +9,8 @@ from ..compiled.function_graph import FunctionGraph
 from ..core.primitive import listeners, local
 from ..core.tensor import Tensor, wrap
 from ..core.variable import Variable
+from .pass_replay import Replay
 from .pass_trace import Trace
-from .replay import Replay
 
 
 class Program:

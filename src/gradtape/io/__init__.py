@@ -1,5 +1,7 @@
 """The public namespace `gradtape.io`: files, images, records, examples."""
 
+from typing import TYPE_CHECKING
+
 from ..files.csv_rows import decode_csv
 from ..files.encoding import (
     decode_base64,
@@ -39,6 +41,9 @@ from ..files.tfrecords import TFRecordOptions, TFRecordWriter
 from ..names.missing import closed
 from . import gfile
 
+if TYPE_CHECKING:
+    from ..files.sparse_strings import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
@@ -57,6 +62,7 @@ __all__ = [
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
@@ -70,8 +76,18 @@ __all__ = [
     "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "write_file",
 ]
 
-closed(__name__)
+# Imported when first used: they bring sparse tensors.
+closed(
+    __name__,
+    later={
+        "deserialize_many_sparse": "..files.sparse_strings",
+        "serialize_many_sparse": "..files.sparse_strings",
+        "serialize_sparse": "..files.sparse_strings",
+    },
+)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from ..core import dtypes
+from ..core.replicas import VariableAggregation, VariableSynchronization
 from ..core.scopes import snake_case
 from ..core.tensor import Tensor
 from ..core.types import DTypeLike, ShapeLike, TensorLike
@@ -84,11 +85,17 @@ class Metric:
         Args:
             initializer: name or function of the first value, as `initializers.get` takes it.
             dtype: the metric's by default.
-            aggregation: not used.
+            aggregation: how the values of several replicas become one: by default they are added up.
         """
         first = initializers.get("zeros" if initializer is None else initializer)
         value = first(shape, dtype=self.dtype if dtype is None else dtype)
-        return Variable(value, trainable=False, name=name)
+        return Variable(
+            value,
+            trainable=False,
+            name=name,
+            synchronization=VariableSynchronization.ON_READ,
+            aggregation=VariableAggregation.SUM if aggregation is None else aggregation,
+        )
 
     def add_weight(
         self,

@@ -66,7 +66,6 @@ _ONE_PROCESS = "gradtape runs in one process, on one device"
 _SAVING = "gradtape exports models in its own format: tf.saved_model.save"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
-_INITIALIZERS = "it takes its dtype when it is called: use the one of TensorFlow 2, tf.initializers"
 
 # Advice by the longest beginning of the name.
 ADVICE = {
@@ -92,9 +91,7 @@ ADVICE = {
     "gfile": "use tf.io.gfile",
     "global_variables": "keep the variables in a list of your own",
     "global_variables_initializer": _NO_INITIALIZING,
-    "gradients": "record with tf.GradientTape, and ask tape.gradient(target, sources)",
     "graph_util": _NO_GRAPH,
-    "hessians": "nest two tapes: the outer one's jacobian of the inner one's gradient",
     "image.resize_": "use tf.image.resize(images, size, method=...)",
     "initialize_all_variables": _NO_INITIALIZING,
     "layers": "layers are in tf.keras.layers, once Keras is installed: pip install 'gradtape[keras]'",
@@ -118,17 +115,7 @@ ADVICE = {
     "user_ops": "write the operation with tf.custom_gradient",
     "variable_scope": _VARIABLES,
     "variables_initializer": _NO_INITIALIZING,
-    "compat.v1.batch_to_space": "its arguments have another meaning: use tf.batch_to_space",
-    "compat.v1.constant_initializer": _INITIALIZERS,
-    "compat.v1.image.resize": "it takes other points than TensorFlow 2's: use tf.image.resize",
-    "compat.v1.initializers": _INITIALIZERS,
-    "compat.v1.nn.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
-    "compat.v1.ones_initializer": _INITIALIZERS,
-    "compat.v1.random.poisson": "its arguments have another order: use tf.random.poisson",
-    "compat.v1.random_poisson": "its arguments have another order: use tf.random.poisson",
-    "compat.v1.space_to_batch": "its arguments have another meaning: use tf.space_to_batch",
     "compat.v1.test.compute_gradient": "it needs a session: use tf.test.compute_gradient",
-    "compat.v1.zeros_initializer": _INITIALIZERS,
 }  # fmt: skip
 
 

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 from ..core.errors import AlreadyExistsError, InvalidArgumentError, UnavailableError
 from ..core.scopes import get_logger
+from ..core.settings import settings
 from ..core.types import IntLike, PathLike
 from ..files.paths import path_of
 from ..ops.scalars import integer
+from .graphs import metadata_of
 from .recording import record
 
 
@@ -184,7 +186,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: PathLi
     """Start a trace, which `trace_export` writes.
 
     Args:
-        graph: accepted; there are no graphs to record.
+        graph: whether the graphs of functions that are called are noted.
         profiler: whether compiled code is profiled.
         profiler_outdir: the folder for the profile.
 
@@ -203,6 +205,10 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: PathLi
             raise ValueError("summary.trace_on: a profile needs profiler_outdir, the folder it is written to")
         start(profiler_outdir)
     _tracing = bool(profiler)
+    if graph and find_spec("jax") is not None:
+        from ..compiled.function import note_calls
+
+        note_calls([])
 
 
 def trace_off() -> None:
@@ -214,7 +220,9 @@ def trace_off() -> None:
 
 
 def trace_export(name: str, step: IntLike | None = None, profiler_outdir: PathLike | None = None) -> None:
-    """Stop the trace, and write it: the profile to its folder, and a record without graphs to the default writer.
+    """Stop the trace, and write it: the profile to its folder, and graphs of functions to the default writer.
+
+    Functions that are not compiled have no graph.
 
     Args:
         name: the tag of the record.
@@ -234,12 +242,14 @@ def trace_export(name: str, step: IntLike | None = None, profiler_outdir: PathLi
     metadata = message("SummaryMetadata")()
     metadata.plugin_data.plugin_name = _PLUGINS[_tracing]
     metadata.plugin_data.content = b"1"
-    record(name, b"", step, metadata.SerializeToString())
+    called = settings.called_programs
+    record(name, metadata_of(called) if called else b"", step, metadata.SerializeToString())
     _end(save=True)
 
 
 def _end(save: bool) -> None:
     global _tracing
     profiles, _tracing = _tracing, None
+    settings.called_programs = None
     if profiles and _session is not None:
         stop(save)

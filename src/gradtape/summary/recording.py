@@ -410,7 +410,7 @@ def graph(graph_data: Any) -> Tensor:
     """Write a graph to the default writer.
 
     Args:
-        graph_data: a message GraphDef, or its bytes; or an object with `as_graph_def()`, which functions here have not.
+        graph_data: the graph of a concrete function, a message GraphDef, or its bytes.
 
     Returns:
         Whether it was written.
@@ -422,6 +422,12 @@ def graph(graph_data: Any) -> Tensor:
     False
     """
     found = graph_data.as_graph_def() if hasattr(graph_data, "as_graph_def") else graph_data
+    if isinstance(getattr(found, "node", None), list):
+        from .graphs import graph_message
+
+        found = graph_message(
+            graph_data.get_operations() if hasattr(graph_data, "get_operations") else found.node
+        )
     if hasattr(found, "SerializeToString"):
         found = found.SerializeToString()
     if not isinstance(found, bytes):

@@ -28,6 +28,7 @@ __all__ = [
     "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "ClusterSpec",
     "Example",
     "Feature",
     "FeatureList",
@@ -49,6 +50,7 @@ closed(
     __name__,
     later={
         "BytesList": "..files.messages",
+        "ClusterSpec": "..distribute.clusters",
         "Example": "..files.messages",
         "Feature": "..files.messages",
         "FeatureList": "..files.messages",

@@ -55,7 +55,7 @@ def looking() -> Iterator[None]:
 
 
 def _keep_aside(variable: Variable) -> None:
-    if type(variable) is not Variable or local.here.trace is not None:
+    if variable._is_slot or local.here.trace is not None:
         return  # an optimizer's slot, which has its place already; or a @function sees to the value
     number = id(variable)
     _aside[number] = weakref.ref(variable, lambda _: _drop(number)), variable._tensor

@@ -9,8 +9,16 @@ from ..compiled.concrete_function import ConcreteFunction
 from ..compiled.function import Function
 from ..core.types import TensorLike
 from ..names.missing import closed
+from . import distributed
 
-__all__ = ["Callable", "ConcreteFunction", "GenericFunction", "PolymorphicFunction", "TensorLike"]
+__all__ = [
+    "Callable",
+    "ConcreteFunction",
+    "GenericFunction",
+    "PolymorphicFunction",
+    "TensorLike",
+    "distributed",
+]
 
 GenericFunction = PolymorphicFunction = Function
 

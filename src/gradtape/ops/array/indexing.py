@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
+from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, TruncatedError
 from ...core.primitive import apply, apply1, primitive
 from ...core.ranges import bounds, distance
 from ...core.slicing import Index, gather_, getitem
 from ...core.structural import reshape_
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
+from ...core.trace_errors import where
 from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check
@@ -126,12 +127,12 @@ def take(self: Any, key: Any) -> Any:
                 return _take_array(x, items)
             if is_computed(item):
                 part = _take_traced(x, items, position)
-                if type(self) is Variable and not any(map(_is_array, items)):
+                if isinstance(self, Variable) and not any(map(_is_array, items)):
                     part._origin = (self, tuple([getattr(item, "_array", item) for item in items]))
                 return part
         index = _normalize(items, x._array.ndim)
     out: Any = apply1(getitem, x, {"index": index})
-    if type(self) is Variable:
+    if isinstance(self, Variable):
         out._origin = (self, index.items)
     return out
 
@@ -241,11 +242,12 @@ def _take_block(x: Tensor, items: tuple[Any, ...], position: int) -> Any:
     assert length is not None
     ends = bounds(first)
     if ends is None:
+        line = where()
         check(
             (first >= 0) & (first <= n - length),
-            lambda at: InvalidArgumentError(
-                f"x[first:last] inside a @function: the elements {int(at)} to {int(at) + length} of an axis of length "
-                f"{n} would be fewer than {length}, and a compiled slice always has the same length"
+            lambda at: TruncatedError(
+                f"x[first:last] ({line}): the elements {int(at)} to {int(at) + length} of an axis of length {n} are "
+                f"fewer than {length}, and a compiled slice always has the same length"
             ),
             first,
         )

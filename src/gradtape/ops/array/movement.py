@@ -44,7 +44,9 @@ from ..math.reduction import one_axis
 # Joining and splitting
 
 
-@primitive(linear=True, multiple=True, name="split", moves=True)
+@primitive(
+    linear=True, multiple=True, name="split", moves=True, words="The gradients of the parts are joined again."
+)
 def split_(x, *, axis, sizes):
     return tuple([x[part] for part in _parts(axis, sizes)])
 
@@ -57,7 +59,13 @@ def _parts(axis: int, sizes: tuple[int, ...]) -> list[tuple[Any, ...]]:
 split_.rules(x=lambda g, axis: concat_(*g, axis=axis))
 
 
-@primitive(linear=True, multiple=True, name="unstack", moves=True)
+@primitive(
+    linear=True,
+    multiple=True,
+    name="unstack",
+    moves=True,
+    words="The gradients of the slices are stacked again.",
+)
 def unstack_(x, *, axis):
     if type(x) is np.ndarray:
         rows = x if axis == -x.ndim else np.moveaxis(x, axis, 0)
@@ -68,7 +76,7 @@ def unstack_(x, *, axis):
 unstack_.rules(x=lambda g, axis: stack_(*g, axis=axis))
 
 
-@primitive(linear=True, name="tile", moves=True)
+@primitive(linear=True, name="tile", moves=True, words="The gradient is summed over the copies.")
 def tile_(x, *, multiples):
     if type(x) is not np.ndarray or not x.size:
         return xp(x).tile(x, multiples)

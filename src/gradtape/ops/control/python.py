@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ...core import dtypes, nest
 from ...core.errors import InvalidArgumentError, NotCompilableError
@@ -72,6 +75,16 @@ def numpy_function(
     0.0
     """
     return _operation("numpy_function", func, inp, Tout, _on_arrays)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Seconds since 1970, as float64; inside a `@function` those of each run.
+
+    >>> bool(timestamp() > 1e9)
+    True
+    """
+    moment: Tensor = numpy_function(lambda: np.float64(time.time()), [], TensorSpec((), dtypes.float64))
+    return moment
 
 
 def _on_tensors(func: Any, inputs: list[Tensor]) -> Any:

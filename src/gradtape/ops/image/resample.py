@@ -62,7 +62,7 @@ class Weights:
         return f"<{len(self.values)} weights of a matrix of shape {list(self.shape)}>"
 
 
-def _sparse(columns: Any, values: Any, size: int) -> Weights:
+def sparse_rows(columns: Any, values: Any, size: int) -> Weights:
     """The matrix of `size` columns with a row for each row of `columns`: the sums of `values` at those columns."""
     rows = np.repeat(np.arange(len(columns)), columns.shape[1])
     flat, found = columns.reshape(-1), values.reshape(-1).astype(np.float64)
@@ -175,14 +175,14 @@ def _kernel_weights(kernel: Kernel, n: int, m: int, antialias: bool) -> Weights:
     near = first + np.arange(int(np.ceil(2 * radius * stretch)) + 1, dtype=np.float32)
     distance = np.abs(near + np.float32(0.5) - centre) * (np.float32(1) / stretch)
     found = value(distance.astype(np.float64)) * ((near >= 0) & (near < n))
-    return _sparse(near.clip(0, n - 1).astype(np.intp), found / found.sum(1, keepdims=True), n)
+    return sparse_rows(near.clip(0, n - 1).astype(np.intp), found / found.sum(1, keepdims=True), n)
 
 
 def _bilinear_weights(n: int, m: int) -> Weights:
     at = (np.arange(m) + 0.5) * (n / m) - 0.5
     low = np.floor(at)
     columns = np.stack([low, low + 1], 1).clip(0, n - 1).astype(np.intp)
-    return _sparse(columns, np.stack([1 - (at - low), at - low], 1), n)
+    return sparse_rows(columns, np.stack([1 - (at - low), at - low], 1), n)
 
 
 def _bicubic_weights(n: int, m: int) -> Weights:
@@ -192,7 +192,7 @@ def _bicubic_weights(n: int, m: int) -> Weights:
     distance = np.rint((at - low) * 1024) / 1024
     near = low[:, None] + np.arange(-1, 3)
     found = _keys_cubic(np.abs(np.arange(-1, 3) - distance[:, None])) * ((near >= 0) & (near < n))
-    return _sparse(near.clip(0, n - 1).astype(np.intp), found / found.sum(1, keepdims=True), n)
+    return sparse_rows(near.clip(0, n - 1).astype(np.intp), found / found.sum(1, keepdims=True), n)
 
 
 def _area_weights(n: int, m: int) -> Weights:
@@ -201,7 +201,7 @@ def _area_weights(n: int, m: int) -> Weights:
     first = np.floor(edges[:-1, None])
     pixel = first + np.arange(int(np.ceil(n / m)) + 1)
     covered = np.minimum(pixel + 1, edges[1:, None]) - np.maximum(pixel, edges[:-1, None])
-    return _sparse(pixel.clip(0, n - 1).astype(np.intp), covered.clip(min=0) * (m / n), n)
+    return sparse_rows(pixel.clip(0, n - 1).astype(np.intp), covered.clip(min=0) * (m / n), n)
 
 
 def nearest(n: int, m: int) -> Any:
@@ -214,7 +214,7 @@ def nearest(n: int, m: int) -> Any:
 def resizing(method: str, n: int, m: int, antialias: bool) -> Weights:
     """The weights that resize an axis of length `n` to `m`."""
     if method == "nearest":
-        return _sparse(nearest(n, m)[:, None], np.ones((m, 1)), n)
+        return sparse_rows(nearest(n, m)[:, None], np.ones((m, 1)), n)
     if method == "area":
         return _area_weights(n, m)
     if not antialias and method in ("bilinear", "bicubic"):
@@ -230,7 +230,7 @@ def resizing(method: str, n: int, m: int, antialias: bool) -> Weights:
 def filtering(taps: tuple[float, ...], n: int) -> Weights:
     """The weights that slide `taps` over an axis of length `n`, as far as they fit in."""
     columns = np.arange(n - len(taps) + 1)[:, None] + np.arange(len(taps))
-    return _sparse(columns, np.broadcast_to(np.array(taps), columns.shape), n)
+    return sparse_rows(columns, np.broadcast_to(np.array(taps), columns.shape), n)
 
 
 @functools.lru_cache(maxsize=1000)
@@ -239,11 +239,11 @@ def reflected(taps: tuple[float, ...], n: int) -> Weights:
     half = len(taps) // 2
     at = np.pad(np.arange(n), half, mode="reflect")
     columns = at[np.arange(n)[:, None] + np.arange(len(taps))]
-    return _sparse(columns, np.broadcast_to(np.array(taps), columns.shape), n)
+    return sparse_rows(columns, np.broadcast_to(np.array(taps), columns.shape), n)
 
 
 @functools.lru_cache(maxsize=1000)
 def halving(n: int) -> Weights:
     """The weights of the mean of every two pixels; an odd last one counts twice."""
     columns = np.arange(0, n, 2)[:, None] + np.arange(2)
-    return _sparse(columns.clip(max=n - 1), np.full(columns.shape, 0.5), n)
+    return sparse_rows(columns.clip(max=n - 1), np.full(columns.shape, 0.5), n)

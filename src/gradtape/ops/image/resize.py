@@ -58,7 +58,8 @@ class ResizeMethod:
     MITCHELLCUBIC = "mitchellcubic"
 
 
-def _new_size(x: Tensor, size: ShapeLike, preserve_aspect_ratio: bool) -> tuple[int, int]:
+def new_size(x: Tensor, size: ShapeLike, preserve_aspect_ratio: bool) -> tuple[int, int]:
+    """The height and width for `size`, if there is the memory for them."""
     wanted = static_shape("resize", size)
     if len(wanted) != 2 or min(wanted) < 1:
         raise InvalidArgumentError(
@@ -101,7 +102,7 @@ def resize(
     array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
     x = as_images("resize", images)
-    sizes = _new_size(x, size, preserve_aspect_ratio)
+    sizes = new_size(x, size, preserve_aspect_ratio)
     choice("resize", "method", method, (*KERNELS, "nearest", "area"))
     reals(resample, [x._array], None)
     if method != "nearest":

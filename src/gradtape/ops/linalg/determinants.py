@@ -26,7 +26,7 @@ def _scaled(g: Any, matrix: Any) -> Any:
     return reshape_(g, shape=(*g.shape, 1, 1)) * matrix
 
 
-@primitive(wide=True, name="det")
+@primitive(wide=True, name="det", formula="d det(X) = det(X) trace(X⁻¹ dX)")
 def det_(x):
     return xp(x).linalg.det(x)
 
@@ -114,7 +114,7 @@ def _slope_by_x(g: Any, x: Any, d: Any, x_shape: tuple[int, ...], out_shape: tup
 cofactors_slope.rules(x=_slope_by_x, d=lambda g, x: cofactors_slope(x, g))
 
 
-@primitive(wide=True, multiple=True, name="slogdet")
+@primitive(wide=True, multiple=True, name="slogdet", formula="d log|det(X)| = trace(X⁻¹ dX)")
 def slogdet_(x):
     sign, logarithm = xp(x).linalg.slogdet(x)
     return sign, logarithm

@@ -28,7 +28,13 @@ from .matrix import array_of
 from .products import matmul_
 
 
-@primitive(wide="rules", multilinear=True, check_dtype=numbers, name="einsum")
+@primitive(
+    wide="rules",
+    multilinear=True,
+    check_dtype=numbers,
+    name="einsum",
+    words="A sum of products: each factor gets the gradient summed against the other factors.",
+)
 def einsum_(*xs, inputs, output):
     """`inputs` holds the subscripts of each operand, a letter an axis, `output` those of the result."""
     if xs[0].dtype.char in HALF:

@@ -362,6 +362,26 @@ class LinearOperator:
         return f"<{type(self).__name__} {self._name} shape={self.shape} dtype={self._dtype.name}>"
 
 
+def matrices(name: str, what: str, value: TensorLike) -> Tensor:
+    """An argument as matrices, floating or complex."""
+    x = convert(value)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise TypeError(f"{name}: {what} must be floating or complex, not {x.dtype.name}")
+    if x.ndim < 2:
+        raise ValueError(f"{name}: {what} must be matrices, not of shape {list(x.shape)}")
+    return x
+
+
+def vectors(name: str, what: str, value: TensorLike) -> Tensor:
+    """An argument as vectors, floating or complex."""
+    x = convert(value)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise TypeError(f"{name}: {what} must be floating or complex, not {x.dtype.name}")
+    if x.ndim < 1:
+        raise ValueError(f"{name}: {what} must be vectors, not a scalar")
+    return x
+
+
 def together(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Two batches of matrices with the same batch axes."""
     first, second = x._array.shape, y._array.shape

@@ -35,7 +35,12 @@ def array_of(x: Any) -> Any:
 # Transposes
 
 
-@primitive(linear=True, public="transpose")
+@primitive(
+    linear=True,
+    public="transpose",
+    formula="d xᵀ = (dx)ᵀ",
+    words="It only moves elements: the gradient is transposed back.",
+)
 def swap_last(x):
     return x.swapaxes(-1, -2)
 

@@ -25,7 +25,13 @@ from .matrix import swap_last
 _CALL, _COPY = 64, 4
 
 
-@primitive(multilinear=True, check_dtype=numbers, name="matmul")
+@primitive(
+    multilinear=True,
+    check_dtype=numbers,
+    name="matmul",
+    formula="d(X Y) = dX Y + X dY, so X gets g Yᵀ and Y gets Xᵀ g",
+    words="Each matrix gets the gradient times the transpose of the other.",
+)
 def matmul_(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise InvalidArgumentError(

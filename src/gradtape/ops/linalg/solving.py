@@ -29,7 +29,7 @@ from .products import matmul
 # Inverses
 
 
-@primitive(wide=True, name="inv")
+@primitive(wide=True, name="inv", formula="d X⁻¹ = -X⁻¹ dX X⁻¹")
 def inv_(x):
     try:
         return xp(x).linalg.inv(x)
@@ -57,7 +57,7 @@ def in_columns(solve: Callable[[Any], Any], b: Any, ndim: int) -> Any:
     return transpose_(x, perm=(*range(rank, rank + extra), *range(rank), rank + extra))
 
 
-@primitive(wide=True, name="solve")
+@primitive(wide=True, name="solve", formula="d X⁻¹y = X⁻¹ (dy - dX X⁻¹y)")
 def solve_(a, b, *, transposed):
     """x with a x = b, or a^T x = b. Batches must agree."""
     try:

@@ -23,7 +23,14 @@ from .elementwise import exp, maximum, number, select
 from .reduction import axes, count_along, one_axis
 
 
-@primitive(wide=True, linear=True, check_dtype=numbers, name="cumsum")
+@primitive(
+    wide=True,
+    linear=True,
+    check_dtype=numbers,
+    name="cumsum",
+    formula="d cumsum(x) = cumsum(dx)",
+    words="Every element gets the sum of the gradients from its place on.",
+)
 def cumsum_(x, *, axis, exclusive, reverse):
     if reverse:
         x = np.flip(x, axis)
@@ -137,7 +144,13 @@ def _unmultiply(g: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> An
 cumprod_.rules(x=_unmultiply)
 
 
-@primitive(wide=True, check_dtype=numbers, name="prod", public="reduce_prod")
+@primitive(
+    wide=True,
+    check_dtype=numbers,
+    name="prod",
+    public="reduce_prod",
+    formula="d prod(x) = sum over i of (product of the others) dxᵢ",
+)
 def prod_(x):
     """The product along the last axis."""
     return np.multiply.reduce(x, -1, x.dtype)

@@ -99,13 +99,31 @@ def _numbers_or_strings(primitive: Primitive, arrays: list[Any], result: Any) ->
     return numbers(primitive, arrays, result)
 
 
-add = _binary(operator.add, "add", check_dtype=_numbers_or_strings)
+add = _binary(
+    operator.add,
+    "add",
+    check_dtype=_numbers_or_strings,
+    formula="d(x + y) = dx + dy",
+    words="A sum passes the gradient on to each term unchanged.",
+)
 add.rules(x=lambda g: g, y=lambda g: g)
 
-subtract = _binary(operator.sub, "subtract", check_dtype=numbers)
+subtract = _binary(
+    operator.sub,
+    "subtract",
+    check_dtype=numbers,
+    formula="d(x - y) = dx - dy",
+    words="The first term gets the gradient unchanged, the second with its sign turned.",
+)
 subtract.rules(x=lambda g: g, y=lambda g: -g)
 
-multiply = _binary(operator.mul, "multiply", check_dtype=numbers)
+multiply = _binary(
+    operator.mul,
+    "multiply",
+    check_dtype=numbers,
+    formula="d(x · y) = y dx + x dy",
+    words="Each factor gets the gradient times the other factor.",
+)
 multiply.rules(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
@@ -126,6 +144,8 @@ divide = _binary(
     check_dtype=_true_division,
     cure=lambda *xs: _DIVISION_BY_0 if len(xs) < 2 or (xs[-1] == 0).any() else "",
     slope_cure=_DIVISION_BY_0,
+    formula="d(x / y) = dx / y - (x / y²) dy",
+    words="The numerator gets the gradient divided by y; the denominator gets it times -x / y².",
 )
 divide.rules(x=lambda g, y: over(g, y), y=lambda g, y, out: _by_divisor(g, y, out))
 
@@ -205,11 +225,21 @@ def truncatemod(x, y):
 
 truncatemod.rules(x=lambda g: g, y=lambda g, x, y: -(g * truncatediv(x, y)))
 
-negative = _unary(operator.neg, "negative", check_dtype=numbers)
+negative = _unary(
+    operator.neg,
+    "negative",
+    check_dtype=numbers,
+    formula="d(-x) = -dx",
+    words="The gradient passes with its sign turned.",
+)
 negative.rules(x=lambda g: -g)
 
 
-@primitive(elementwise=True, check_dtype=_true_division)
+@primitive(
+    elementwise=True,
+    check_dtype=_true_division,
+    formula="d(x / y) = dx / y - (x / y²) dy, and 0 where y is 0",
+)
 def divide_no_nan(x, y):
     """x / y, and 0 where y is 0."""
     return x / y if np.count_nonzero(y) == y.size else _divide_except(y == 0, x, y)
@@ -241,7 +271,7 @@ multiply_no_nan.rules(x=lambda g, y: multiply_no_nan(g, y), y=lambda g, x: multi
 # ---------------------------------------------------------------------------------------------------------------------
 # Powers, exponentials, logarithms
 
-square = _unary(unary(np.square), check_dtype=numbers)
+square = _unary(unary(np.square), check_dtype=numbers, formula="d x² = 2x dx")
 # Not (g + g) * x: the g of a mean is one number broadcast, which NumPy adds slowly.
 square.rules(x=lambda g, x: g * (x + x))
 
@@ -251,6 +281,7 @@ sqrt = _unary(
     cure="the root of a negative number is nan: use tf.sqrt(tf.maximum(x, 0.0))",
     slope_cure="the derivative of sqrt at 0 is infinite: use tf.sqrt(tf.maximum(x, 1e-12)), or for a length tf.norm, "
     "whose gradient at 0 is 0",
+    formula="d √x = dx / (2 √x)",
 )
 sqrt.rules(x=lambda g, out: over(g, out + out))
 
@@ -260,6 +291,7 @@ sqrt.rules(x=lambda g, out: over(g, out + out))
     check_dtype=floats,
     cure="rsqrt(0) is inf: add a small number, as in tf.math.rsqrt(x + 1e-12)",
     slope_cure="the derivative of rsqrt at 0 is infinite: add a small number, as in tf.math.rsqrt(x + 1e-12)",
+    formula="d (1/√x) = -dx / (2 x √x)",
 )
 def rsqrt(x):
     return 1 / xp(x).sqrt(x)
@@ -267,11 +299,17 @@ def rsqrt(x):
 
 rsqrt.rules(x=lambda g, x, out: over(g, (x + x) / -out))
 
-reciprocal = _unary(unary(np.reciprocal), check_dtype=numbers, cure=_DIVISION_BY_0, slope_cure=_DIVISION_BY_0)
+reciprocal = _unary(
+    unary(np.reciprocal),
+    check_dtype=numbers,
+    cure=_DIVISION_BY_0,
+    slope_cure=_DIVISION_BY_0,
+    formula="d(1/x) = -dx / x²",
+)
 reciprocal.rules(x=lambda g, out: -times(g, out * out))
 
 
-@primitive(elementwise=True, check_dtype=numbers, public="pow")
+@primitive(elementwise=True, check_dtype=numbers, public="pow", formula="d xⁿ = n xⁿ⁻¹ dx")
 def integer_power(x, *, exponent):
     """x to a power of at least 0, by multiplying: some 40 times as fast as NumPy's power."""
     out, factor, rest = None, x, exponent
@@ -288,7 +326,9 @@ def integer_power(x, *, exponent):
 integer_power.rules(x=lambda g, x, exponent: g * integer_power(x, exponent=max(exponent - 1, 0)) * exponent)
 
 # For `x ** 2`: 0.15 us quicker than an integer power. The gradient of `square` ends after two orders, this one's never.
-second_power = _unary(unary(np.square), "second_power", check_dtype=numbers, public="pow")
+second_power = _unary(
+    unary(np.square), "second_power", check_dtype=numbers, public="pow", formula="d x² = 2x dx"
+)
 second_power.rules(x=lambda g, x: g * (integer_power(x, exponent=1) * 2 if type(x) is Tensor else x + x))
 
 
@@ -304,6 +344,7 @@ power = _binary(
     public="pow",
     cure=_cure_of_power,
     slope_cure="the derivative of x ** p at 0 is infinite for p < 1: add a small number to the base",
+    formula="d xʸ = y xʸ⁻¹ dx + xʸ log(x) dy",
 )
 power.rules(
     x=lambda g, x, y: times(g, _power_slope(x, y)),
@@ -316,7 +357,7 @@ def _power_slope(x: Any, y: Any) -> Any:
     return multiply_no_nan(power(x, y - 1), y)
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(elementwise=True, check_dtype=floats, formula="d(x log y) = log(y) dx + (x / y) dy")
 def xlogy(x, y):
     """x * log(y), and 0 where x is 0, whatever y."""
     nowhere = x == 0
@@ -386,10 +427,12 @@ exp = _unary(
     cure="exp overflows (in float32 above 88.7): subtract the maximum first, or use tf.nn.softmax, "
     "tf.nn.softplus or tf.reduce_logsumexp",
     slope_cure="exp overflows: subtract the maximum first, or use tf.nn.softmax or tf.reduce_logsumexp",
+    formula="d exp(x) = exp(x) dx",
+    words="The slope of exp is its own value.",
 )
 exp.rules(x=lambda g, out: g * out)  # nan for 0 * inf: 0 would be wrong before log(1 + exp(x)) of a large x
 
-expm1 = _unary(threaded(np.expm1), check_dtype=floats)
+expm1 = _unary(threaded(np.expm1), check_dtype=floats, formula="d (exp(x) - 1) = exp(x) dx")
 expm1.rules(x=lambda g, out: g * out + g)
 
 
@@ -408,34 +451,42 @@ log = _unary(
     cure=_cure_of_log,
     slope_cure="the derivative of log at 0 is infinite: use tf.math.log(tf.maximum(x, 1e-12)), or a loss that takes "
     "logits",
+    formula="d log(x) = dx / x",
 )
 log.rules(x=lambda g, x: over(g, x))
 
-log1p = _unary(threaded(np.log1p), check_dtype=floats, cure="log1p(x) needs x > -1")
+log1p = _unary(
+    threaded(np.log1p),
+    check_dtype=floats,
+    cure="log1p(x) needs x > -1",
+    formula="d log(1 + x) = dx / (1 + x)",
+)
 log1p.rules(x=lambda g, x: over(g, x + 1))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trigonometric and hyperbolic
 
-sin = _unary(threaded(np.sin), check_dtype=floats)
+sin = _unary(threaded(np.sin), check_dtype=floats, formula="d sin(x) = cos(x) dx")
 sin.rules(x=lambda g, x: g * cos(x))
 
-cos = _unary(threaded(np.cos), check_dtype=floats)
+cos = _unary(threaded(np.cos), check_dtype=floats, formula="d cos(x) = -sin(x) dx")
 cos.rules(x=lambda g, x: -g * sin(x))
 
-tan = _unary(threaded(np.tan), check_dtype=floats)
+tan = _unary(threaded(np.tan), check_dtype=floats, formula="d tan(x) = (1 + tan(x)²) dx")
 tan.rules(x=lambda g, out: g + g * out * out)
 
-sinh = _unary(threaded(np.sinh), check_dtype=floats)
+sinh = _unary(threaded(np.sinh), check_dtype=floats, formula="d sinh(x) = cosh(x) dx")
 sinh.rules(x=lambda g, x: g * cosh(x))
 
-cosh = _unary(threaded(np.cosh), check_dtype=floats)
+cosh = _unary(threaded(np.cosh), check_dtype=floats, formula="d cosh(x) = sinh(x) dx")
 cosh.rules(x=lambda g, x: g * sinh(x))
 
 tanh = _unary(
     threaded(np.tanh),
     check_dtype=floats,
     flat="it is saturated: its inputs are so large that it is flat there. Scale them down",
+    formula="d tanh(x) = (1 - tanh(x)²) dx",
+    words="The slope of tanh is 1 at 0 and falls to 0 where tanh comes near 1 or -1.",
 )
 tanh.rules(x=lambda g, out: g * (1 - out * out))
 
@@ -446,6 +497,7 @@ asin = _unary(
     check_dtype=floats,
     cure="asin needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)",
     slope_cure="the derivative of asin at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
+    formula="d asin(x) = dx / √(1 - x²)",
 )
 asin.rules(x=lambda g, x: times(g, rsqrt((1 - x) * (1 + x))))
 
@@ -455,20 +507,25 @@ acos = _unary(
     check_dtype=floats,
     cure="acos needs -1 <= x <= 1: use tf.clip_by_value(x, -1.0, 1.0)",
     slope_cure="the derivative of acos at -1 and 1 is infinite: keep its input inside, with tf.clip_by_value",
+    formula="d acos(x) = -dx / √(1 - x²)",
 )
 acos.rules(x=lambda g, x: -times(g, rsqrt((1 - x) * (1 + x))))
 
-atan = _unary(unary(np.arctan), "atan", check_dtype=floats)
+atan = _unary(unary(np.arctan), "atan", check_dtype=floats, formula="d atan(x) = dx / (1 + x²)")
 atan.rules(x=lambda g, x: g / (1 + square(x)))
 
-asinh = _unary(unary(np.arcsinh), "asinh", check_dtype=floats)
+asinh = _unary(unary(np.arcsinh), "asinh", check_dtype=floats, formula="d asinh(x) = dx / √(1 + x²)")
 asinh.rules(x=lambda g, x: g * rsqrt(1 + square(x)))
 
-acosh = _unary(unary(np.arccosh), "acosh", check_dtype=floats)
+acosh = _unary(unary(np.arccosh), "acosh", check_dtype=floats, formula="d acosh(x) = dx / √(x² - 1)")
 acosh.rules(x=lambda g, x: times(g, rsqrt(x - 1) * rsqrt(x + 1)))
 
 atanh = _unary(
-    unary(np.arctanh), "atanh", check_dtype=floats, cure="atanh needs -1 < x < 1: use tf.clip_by_value"
+    unary(np.arctanh),
+    "atanh",
+    check_dtype=floats,
+    cure="atanh needs -1 < x < 1: use tf.clip_by_value",
+    formula="d atanh(x) = dx / (1 - x²)",
 )
 atanh.rules(x=lambda g, x: times(g, reciprocal((1 - x) * (1 + x))))
 
@@ -483,6 +540,7 @@ def _check_real(name: str, x: Any) -> None:
     elementwise=True,
     check_dtype=floats,
     slope_cure="atan2(0, 0) has no derivative: keep one of the two from 0",
+    formula="d atan2(y, x) = (x dy - y dx) / (x² + y²)",
 )
 def atan2(y, x):
     _check_real("atan2", x)
@@ -501,6 +559,8 @@ atan2.rules(
     check_dtype=floats,
     flat="it is saturated: its inputs are so large that it is flat there. Scale them down, or use a loss on "
     "logits",
+    formula="d sigmoid(x) = sigmoid(x) (1 - sigmoid(x)) dx",
+    words="The slope is at most 1/4, at 0, and falls to 0 on both sides.",
 )
 def sigmoid(x):
     dtype = x.dtype
@@ -526,7 +586,7 @@ def _(x):
 sigmoid.rules(x=lambda g, out: g * (out - out * out))
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(elementwise=True, check_dtype=floats, formula="d softplus(x) = sigmoid(x) dx")
 def softplus(x):
     # Large arrays take half the time of logaddexp, small ones twice as long.
     return _softplus(x) if x.size > 1000 else np.logaddexp(x, number(0, x))
@@ -542,7 +602,7 @@ softplus.compiled(_softplus)
 softplus.rules(x=lambda g, x: g * sigmoid(x))
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(elementwise=True, check_dtype=floats, formula="d log(sigmoid(x)) = sigmoid(-x) dx")
 def log_sigmoid(x):
     return -softplus.forward(-x)
 
@@ -550,7 +610,7 @@ def log_sigmoid(x):
 log_sigmoid.rules(x=lambda g, x: g * sigmoid(-x))
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(elementwise=True, check_dtype=floats, formula="d softsign(x) = dx / (1 + |x|)²")
 def softsign(x):
     return x / (xp(x).abs(x) + 1)
 
@@ -617,7 +677,14 @@ isinf = _unary(unary(np.isinf), "is_inf", discrete=True)
 isfinite = _unary(unary(np.isfinite), "is_finite", discrete=True)
 
 
-@primitive(elementwise=True, mixed=True, public="where", flat="tf.where took the other branch everywhere")
+@primitive(
+    elementwise=True,
+    mixed=True,
+    public="where",
+    flat="tf.where took the other branch everywhere",
+    formula="d where(c, x, y) = dx where c, else dy",
+    words="The gradient goes to the input that was chosen; the other gets 0.",
+)
 def select(condition, x, y):
     """x where the condition holds, y elsewhere."""
     return xp(condition, x, y).where(condition, x, y)
@@ -653,13 +720,25 @@ def cast_like(x: Any, like: Any) -> Any:
     return x.astype(like._array.dtype if type(like) is Tensor else like.dtype)
 
 
-maximum = _binary(binary(np.maximum), check_dtype=numbers, flat="the other argument is larger everywhere")
+maximum = _binary(
+    binary(np.maximum),
+    check_dtype=numbers,
+    flat="the other argument is larger everywhere",
+    formula="d max(x, y) = dx where x ≥ y, else dy",
+    words="The gradient goes to the larger of the two.",
+)
 maximum.rules(
     x=lambda g, x, y: select(greater_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(greater_equal(x, y), zero_like(g), g),
 )
 
-minimum = _binary(binary(np.minimum), check_dtype=numbers, flat="the other argument is smaller everywhere")
+minimum = _binary(
+    binary(np.minimum),
+    check_dtype=numbers,
+    flat="the other argument is smaller everywhere",
+    formula="d min(x, y) = dx where x ≤ y, else dy",
+    words="The gradient goes to the smaller of the two.",
+)
 minimum.rules(
     x=lambda g, x, y: select(less_equal(x, y), g, zero_like(g)),
     y=lambda g, x, y: select(less_equal(x, y), zero_like(g), g),
@@ -670,6 +749,8 @@ minimum.rules(
     elementwise=True,
     check_dtype=numbers,
     flat="all its inputs are outside the bounds, where clipping is flat: widen them, or clip the gradient instead",
+    formula="d clip(x) = dx where low < x < high, else 0",
+    words="The gradient passes inside the limits, and stops outside.",
 )
 def clip(x, low, high):
     m = xp(x, low, high)
@@ -692,6 +773,8 @@ clip.rules(
     elementwise=True,
     check_dtype=floats,
     flat="all its inputs are negative here, where relu is flat: try leaky_relu, or other initial values",
+    formula="d relu(x) = dx where x > 0, else 0",
+    words="The gradient passes where x is positive, and stops elsewhere.",
 )
 def relu(x):
     return xp(x).maximum(x, zero_like(x))
@@ -712,10 +795,12 @@ sign = _unary(
     unary(np.sign),
     check_dtype=numbers,
     flat="sign is flat, so its gradient is 0 everywhere: use tf.tanh(k * x), or tf.grad_pass_through(tf.sign)",
+    formula="d sign(x) = 0",
+    words="It is flat everywhere: the gradient is 0.",
 )
 sign.rules(x=lambda g: zeros(g, g.shape))
 
-abs_ = _unary(operator.abs, "abs", check_dtype=numbers)
+abs_ = _unary(operator.abs, "abs", check_dtype=numbers, formula="d|x| = sign(x) dx")
 abs_.rules(x=lambda g, x: g * sign(x))
 
 floor = _unary(

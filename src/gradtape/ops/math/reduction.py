@@ -91,7 +91,14 @@ def largest(x: Any, axis: Any) -> Any:
 # Means
 
 
-@primitive(wide="rules", linear=True, check_dtype=numbers, public="reduce_mean")
+@primitive(
+    wide="rules",
+    linear=True,
+    check_dtype=numbers,
+    public="reduce_mean",
+    formula="d mean(x) = sum(dx) / n",
+    words="Every element gets the gradient of the mean, divided by their number n.",
+)
 def mean(x, *, axis, keepdims):
     count = count_along(x.shape, axis)
     if x.dtype.char not in "fdFD":
@@ -126,7 +133,14 @@ def count_along(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 # Extremes
 
 
-@primitive(wide="rules", check_dtype=numbers, name="max", public="reduce_max")
+@primitive(
+    wide="rules",
+    check_dtype=numbers,
+    name="max",
+    public="reduce_max",
+    formula="d max(x) = dx at the largest element",
+    words="The gradient goes to the largest element; where several are largest they share it.",
+)
 def max_(x, *, axis, keepdims):
     _ordered("reduce_max", x)
     return (
@@ -136,7 +150,14 @@ def max_(x, *, axis, keepdims):
     )
 
 
-@primitive(wide="rules", check_dtype=numbers, name="min", public="reduce_min")
+@primitive(
+    wide="rules",
+    check_dtype=numbers,
+    name="min",
+    public="reduce_min",
+    formula="d min(x) = dx at the smallest element",
+    words="The gradient goes to the smallest element; where several are smallest they share it.",
+)
 def min_(x, *, axis, keepdims):
     _ordered("reduce_min", x)
     return (
@@ -214,7 +235,7 @@ def argmin_(x, *, axis, dtype):
 # Norms and log-sum-exp
 
 
-@primitive(wide=True, check_dtype=floats)
+@primitive(wide=True, check_dtype=floats, formula="d ‖x‖ = sum(x dx) / ‖x‖")
 def euclidean_norm(x, *, axis, keepdims):
     if type(x) is np.ndarray and x.dtype.char in "fd":
         squares = total(x * x, axis, keepdims)
@@ -254,7 +275,12 @@ def _times_conj(g: Any, x: Any) -> Any:
     return cast_(g, dtype=x.dtype.name, source=g.dtype.name) * conj(x)
 
 
-@primitive(wide=True, check_dtype=floats)
+@primitive(
+    wide=True,
+    check_dtype=floats,
+    formula="d logsumexp(x) = sum(softmax(x) dx)",
+    words="Every element gets its share, softmax(x), of the gradient.",
+)
 def logsumexp(x, *, axis, keepdims):
     m = xp(x)
     top = largest(x, axis)

@@ -76,14 +76,14 @@ def _check_floating(name: str, array: Any) -> None:
         raise DTypeError(f"{name} takes floating tensors, not {array.dtype}: use cast(x, 'float32')")
 
 
-def _special(name: str, function: str, inputs: tuple[str, ...] = ("x",)) -> Primitive:
+def _special(name: str, function: str, inputs: tuple[str, ...] = ("x",), **facts: Any) -> Primitive:
     """An elementwise primitive that SciPy computes under the name `function`."""
 
     def forward(*arrays: Any) -> Any:
         _check_floating(name, arrays[0])
         return _scipy(function, *arrays)
 
-    return Primitive(forward, name, inputs, elementwise=True)
+    return Primitive(forward, name, inputs, elementwise=True, **facts)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ def _special(name: str, function: str, inputs: tuple[str, ...] = ("x",)) -> Prim
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
-erf = _special("erf", "erf")
+erf = _special("erf", "erf", formula="d erf(x) = (2 / √π) exp(-x²) dx")
 erf.rules(x=lambda g, x: g * exp(-square(x)) * number(_TWO_OVER_ROOT_PI, g))
 
-erfc = _special("erfc", "erfc")
+erfc = _special("erfc", "erfc", formula="d erfc(x) = -(2 / √π) exp(-x²) dx")
 erfc.rules(x=lambda g, x: -g * exp(-square(x)) * number(_TWO_OVER_ROOT_PI, g))
 
 erfinv = _special("erfinv", "erfinv")
@@ -109,7 +109,7 @@ ndtri.rules(x=lambda g, out: times(g, exp(square(out) / 2)) * number(math.sqrt(2
 # ---------------------------------------------------------------------------------------------------------------------
 # Gamma and zeta
 
-lgamma = _special("lgamma", "gammaln")
+lgamma = _special("lgamma", "gammaln", formula="d lgamma(x) = digamma(x) dx")
 lgamma.rules(x=lambda g, x: times(g, digamma(x)))
 
 digamma = _special("digamma", "digamma")

@@ -42,6 +42,8 @@ _ALPHA = 1.6732632423543772
     check_dtype=floats,
     name="relu6",
     flat="all its inputs are where relu6 is flat: try leaky_relu, or other initial values",
+    formula="d relu6(x) = dx where 0 < x < 6, else 0",
+    words="The gradient passes where x is between 0 and 6, and stops elsewhere.",
 )
 def relu6_(x):
     return xp(x).minimum(xp(x).maximum(x, zero_like(x)), number(6, x))
@@ -55,7 +57,12 @@ def _relu6_slope(out: Any) -> Any:
 relu6_.rules(x=lambda g, out: constant_in(g, out) * _relu6_slope(out))
 
 
-@primitive(elementwise=True, check_dtype=floats, name="leaky_relu")
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    name="leaky_relu",
+    formula="d leaky_relu(x) = dx where x > 0, else alpha dx",
+)
 def leaky_relu_(x, *, alpha):
     return x * _slopes(x, alpha)
 
@@ -72,7 +79,9 @@ def _slopes(x: Any, alpha: float) -> Any:
 leaky_relu_.rules(x=lambda g, x, alpha: constant_in(g, x) * _slopes(x, alpha))
 
 
-@primitive(elementwise=True, check_dtype=floats, name="elu")
+@primitive(
+    elementwise=True, check_dtype=floats, name="elu", formula="d elu(x) = dx where x > 0, else exp(x) dx"
+)
 def elu_(x):
     zero = zero_like(x)
     return xp(x).maximum(x, zero) + xp(x).expm1(xp(x).minimum(x, zero))

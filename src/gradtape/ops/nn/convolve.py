@@ -61,7 +61,11 @@ def _(y, filters, *, windows, groups, space):
     return _unfused(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
 
 
-@primitive(wide=True, multilinear=True)
+@primitive(
+    wide=True,
+    multilinear=True,
+    words="The input gets the gradient convolved with the kernel, the kernel gets it correlated with the input.",
+)
 def correlate(x, y, *, windows, groups):
     """The gradient of <y, convolve(x, filters)> by the filters."""
     if not (x.size and y.size):

@@ -36,7 +36,12 @@ from .embedding import as_table
 from .softmax import softmax_cross_entropy_with_logits
 
 
-@primitive(elementwise=True, check_dtype=floats)
+@primitive(
+    elementwise=True,
+    check_dtype=floats,
+    formula="d loss = (sigmoid(logits) - labels) dlogits",
+    words="The logits get the probability minus the label, times the gradient.",
+)
 def sigmoid_cross_entropy(logits, labels):
     """max(x, 0) - x * z + log(1 + exp(-|x|)): no overflow at either end."""
     m = xp(logits)

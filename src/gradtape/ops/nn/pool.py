@@ -147,7 +147,9 @@ def _lowest(x: Any) -> Any:
     return np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
 
 
-@primitive(check_dtype=numbers, name="max_pool")
+@primitive(
+    check_dtype=numbers, name="max_pool", words="The gradient goes to the largest element of each window."
+)
 def max_pool_(x, *, windows):
     return _pooled(x, windows, np.maximum, _lowest(x))
 

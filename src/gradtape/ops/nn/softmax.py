@@ -27,6 +27,8 @@ from ..math.reduction import largest, one_axis
     check_dtype=floats,
     name="softmax",
     flat="it is saturated, or the target sums over all of it, and that sum is always 1",
+    formula="d s = s (dx - sum(s dx)), s = softmax(x)",
+    words="An element that gains takes from the others, because they add up to 1.",
 )
 def softmax_(x, *, axis):
     if x.dtype.char in HALF:
@@ -54,7 +56,9 @@ def softmax_rule(g: Any, out: Any, axis: int) -> Any:
 softmax_.rules(x=softmax_rule)
 
 
-@primitive(wide="rules", check_dtype=floats, name="log_softmax")
+@primitive(
+    wide="rules", check_dtype=floats, name="log_softmax", formula="d log s = dx - sum(s dx), s = softmax(x)"
+)
 def log_softmax_(x, *, axis):
     if x.dtype.char in HALF:
         return rounded(log_softmax_.forward, x, axis=axis)
@@ -65,7 +69,11 @@ def log_softmax_(x, *, axis):
 log_softmax_.rules(x=lambda g, out, axis: g - exp(out) * sum_(g, axis=(axis,), keepdims=True))
 
 
-@primitive(wide=True)
+@primitive(
+    wide=True,
+    formula="d loss = sum((softmax(logits) - labels) dlogits)",
+    words="The logits get the probabilities minus the labels, times the gradient.",
+)
 def softmax_cross_entropy(logits, labels):
     """-sum(labels * log_softmax(logits)) over the last axis."""
     return -total(labels * log_softmax_.forward(logits, axis=-1), -1, False)
@@ -84,7 +92,13 @@ softmax_cross_entropy.rules(
 )
 
 
-@primitive(wide="rules", mixed=True, multiple=True)
+@primitive(
+    wide="rules",
+    mixed=True,
+    multiple=True,
+    formula="d loss = sum((softmax(logits) - one_hot(label)) dlogits)",
+    words="The logits get the probabilities, minus 1 at the label, times the gradient.",
+)
 def sparse_softmax_cross_entropy(logits, labels):
     """-log_softmax(logits)[label] for each row; and softmax(logits), which the rule needs."""
     if logits.dtype.char in HALF:

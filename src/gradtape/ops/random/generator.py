@@ -9,6 +9,8 @@ import numpy as np
 
 from ...core.draws import drawn
 from ...core.errors import InvalidArgumentError
+from ...core.primitive import local
+from ...core.replicas import VariableAggregation, VariableSynchronization
 from ...core.settings import settings
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
@@ -92,7 +94,13 @@ class Generator:
             _checked(state.numpy())
             self._state = state
         else:
-            self._state = Variable(_checked(state), trainable=False, name="StateVar")
+            self._state = Variable(
+                _checked(state),
+                trainable=False,
+                name="StateVar",
+                synchronization=VariableSynchronization.ON_READ,  # all replicas advance it alike
+                aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
+            )
 
     @classmethod
     def from_state(cls, state: TensorLike, alg: AlgorithmLike) -> Generator:
@@ -210,6 +218,9 @@ class Generator:
             words = state.view(np.uint64)
             after = philox.advanced(words[:2], count * philox.RESERVED)
             self._state.assign(wrap(xp(words).concatenate([after, words[2:]]).view(np.int64)))
+            replica = local.here.replica
+            if replica is not None:
+                words = words ^ replica.stream(xp(words))
             return words[2], words[:2]
         return drawn(lambda: self._advance(count))
 
@@ -220,6 +231,10 @@ class Generator:
         after = counter + count * philox.RESERVED
         words = np.array([after & philox.MASK64, after >> 64 & philox.MASK64, key], np.uint64)
         self._state.assign(wrap(words.view(np.int64)))
+        replica = local.here.replica
+        if replica is not None:
+            low, high, key = (replica.stream(np) ^ np.array([low, high, key], np.uint64)).tolist()
+            counter = low | high << 64
         return key, counter
 
     # -- drawing ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,11 @@ class _Seeds:
             )
         self.unseeded_counter += count
         return self.unseeded_key, self.unseeded_counter - count
+
+
+def share_unseeded(agree: Callable[[int], int]) -> None:
+    """Let `agree` choose the key of random numbers without a seed, for processes that must draw the same."""
+    _seeds.unseeded_key = agree(_seeds.unseeded_key)
 
 
 def _sequence(seed: int) -> Any:

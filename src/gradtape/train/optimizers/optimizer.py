@@ -422,12 +422,19 @@ class Optimizer:
         return list(zip(tape.gradient(value, variables), variables))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Gradient, Variable]], name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[Gradient, Variable]],
+        name: str | None = None,
+        skip_gradients_aggregation: bool = False,
+        experimental_aggregate_gradients: bool = True,
     ) -> Variable:
         """Update each variable by its gradient.
 
         Args:
             grads_and_vars: pairs of a gradient and its variable; one whose gradient is None is skipped, with a warning.
+            skip_gradients_aggregation: whether the gradients are sums over all replicas already. By default a replica
+                of a `tf.distribute.Strategy` adds those of all replicas up.
+            experimental_aggregate_gradients: the opposite, by its older name.
 
         Returns:
             The count of steps.
@@ -436,8 +443,22 @@ class Optimizer:
             ValueError: if there is nothing to update, or a gradient does not have its variable's shape. Then no
                 variable has changed.
         """
-        self._apply(_listed("apply_gradients", grads_and_vars))
+        pairs = _listed("apply_gradients", grads_and_vars)
+        replica = local.here.replica
+        if replica is None:
+            self._apply(pairs)
+        else:
+            self._apply_in(
+                replica, pairs, experimental_aggregate_gradients and not skip_gradients_aggregation
+            )
         return self._iterations
+
+    def _apply_in(self, replica: Any, pairs: list[tuple[Any, Any]], aggregate: bool) -> None:
+        """Update the variables of all replicas, from inside one of them."""
+        if aggregate and g.misfit(pairs) is None:
+            summed = replica.summed([gradient for gradient, _ in pairs])
+            pairs = [(gradient, variable) for gradient, (_, variable) in zip(summed, pairs)]
+        replica.once(lambda: self._apply(pairs))
 
     def apply(self, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> None:
         """Update variables by their gradients.
@@ -457,7 +478,12 @@ class Optimizer:
         variables = _listed("apply: trainable_variables", trainable_variables)
         if len(gradients) != len(variables):
             raise ValueError(f"apply: there are {len(gradients)} gradients for {len(variables)} variables")
-        self._apply(list(zip(gradients, variables)))
+        pairs = list(zip(gradients, variables))
+        replica = local.here.replica
+        if replica is None:
+            self._apply(pairs)
+        else:
+            self._apply_in(replica, pairs, aggregate=True)
 
     def update_step(
         self, gradient: Tensor | IndexedSlices, variable: Variable, learning_rate: Tensor

@@ -31,6 +31,8 @@ class Slot(Variable):
     So an update may write into the array without counting references, and it may be a part of a larger buffer.
     """
 
+    _is_slot = True
+
     __slots__ = ("_given", "_home")
 
     def __init__(self, value: Any, name: str) -> None:

@@ -1,0 +1,81 @@
+"""What the replicas of a strategy with several share: how they assign to variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import no_recording
+from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
+
+_FIRST = VariableAggregation.ONLY_FIRST_REPLICA
+
+
+class SeveralReplicas:
+    """One of several replicas: `Variable` asks it what to assign."""
+
+    is_one_of_several = True
+    _strategy: Any
+    _exchange: Any
+    replica_id_in_sync_group: Any
+
+    def summed(self, gradients: list[Any]) -> list[Any]:
+        """The sums of gradients over all replicas; None stays."""
+        from .collectives import reduced
+        from .reductions import ReduceOp
+
+        with no_recording():
+            return [None if g is None else reduced(ReduceOp.SUM, g) for g in gradients]
+
+    def stream(self, m: Any) -> Any:
+        """Three words that change the state of a random generator into one of this replica's own; m is NumPy or JAX."""
+        number = m.asarray(convert(self.replica_id_in_sync_group)._array).astype(np.uint64)
+        zero = m.zeros((), np.uint64)
+        return m.stack([zero, number << np.uint64(48), zero])
+
+    def _keeps_own(self, variable: Any) -> bool:
+        """Return whether this replica has a value of its own of a variable that is aggregated when it is read."""
+        raise NotImplementedError
+
+    def _policy(self, variable: Any, adds: bool) -> VariableAggregation | None:
+        """How the values that all replicas assign become one; None if each keeps its own, as without a policy."""
+        policy = variable._aggregation
+        if policy is not VariableAggregation.NONE:
+            on_read = variable._synchronization is VariableSynchronization.ON_READ
+            return None if on_read and self._keeps_own(variable) else policy
+        if not self._strategy.extended.variable_created_in_scope(variable):  # one for all replicas
+            return VariableAggregation.SUM if adds else _FIRST
+        return None if self._keeps_own(variable) else _FIRST
+
+    def aggregated(self, variable: Any, method: str, value: Tensor) -> Tensor:
+        """What all replicas together assign to a variable, or add to it."""
+        policy = self._policy(variable, method != "assign")
+        if policy is None:
+            return value
+        together = self._together(policy, value._array)
+        return wrap(together if method == "assign" else self._added_once(together))
+
+    def _added_once(self, array: Any) -> Any:
+        """What this replica adds, of a sum that all of them have."""
+        return array
+
+    def aggregated_rows(self, variable: Any, method: str, array: Any) -> Any:
+        """The value of a variable after all replicas have written into a part of it."""
+        adds = method.endswith(("add", "sub"))
+        policy = self._policy(variable, adds)
+        if policy is None:
+            return array
+        if policy is not VariableAggregation.SUM or not adds:
+            return self._together(policy, array)
+        before = variable._array
+        return before + self._together(policy, array - before)
+
+    def _together(self, policy: VariableAggregation, array: Any) -> Any:
+        from .collectives import all_reduce
+
+        if policy is _FIRST:
+            return self._exchange.first(array)
+        return all_reduce(array, mean=policy is VariableAggregation.MEAN)

@@ -1,0 +1,60 @@
+"""The public namespace `gradtape.experimental.dtensor`: tensors and variables that are divided among devices."""
+
+from ..distribute.dtensors import (
+    DTensorDataset,
+    DVariable,
+    call_with_layout,
+    check_layout,
+    client_id,
+    copy_to_mesh,
+    default_mesh,
+    fetch_layout,
+    get_default_mesh,
+    initialize_accelerator_system,
+    is_dtensor,
+    local_devices,
+    num_clients,
+    num_global_devices,
+    num_local_devices,
+    pack,
+    preferred_device_type,
+    relayout,
+    relayout_like,
+    run_on,
+    shutdown_accelerator_system,
+    unpack,
+)
+from ..distribute.layouts import MATCH, UNSHARDED, Layout, Mesh, create_mesh
+from ..names.missing import closed
+
+__all__ = [
+    "MATCH",
+    "UNSHARDED",
+    "DTensorDataset",
+    "DVariable",
+    "Layout",
+    "Mesh",
+    "call_with_layout",
+    "check_layout",
+    "client_id",
+    "copy_to_mesh",
+    "create_mesh",
+    "default_mesh",
+    "fetch_layout",
+    "get_default_mesh",
+    "initialize_accelerator_system",
+    "is_dtensor",
+    "local_devices",
+    "num_clients",
+    "num_global_devices",
+    "num_local_devices",
+    "pack",
+    "preferred_device_type",
+    "relayout",
+    "relayout_like",
+    "run_on",
+    "shutdown_accelerator_system",
+    "unpack",
+]
+
+closed(__name__)

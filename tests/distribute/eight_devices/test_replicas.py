@@ -1,0 +1,486 @@
+"""Replicas on several devices: what they exchange, assign, draw and return; compiled, and in threads."""
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+D = tf.distribute
+COUNT = 4
+
+
+@pytest.fixture(scope="module")
+def strategy():
+    return D.MirroredStrategy([f"/cpu:{i}" for i in range(COUNT)])
+
+
+@pytest.fixture(params=["function", "run", "threads"])
+def run(request, strategy):
+    """`Strategy.run` inside a @function, of a @function, and operation by operation."""
+    if request.param == "function":
+        yield lambda fn, *args: tf.function(lambda *args: strategy.run(fn, args=args))(*args)
+    elif request.param == "run":
+        yield lambda fn, *args: strategy.run(tf.function(fn), args=args)
+    else:
+        yield lambda fn, *args: strategy.run(fn, args=args)
+
+
+def own(strategy, make):
+    """A value for each replica, by its number."""
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(make(context.replica_id_in_sync_group), tf.float32)
+    )
+
+
+def numbers(strategy, value):
+    return [v.numpy().tolist() for v in strategy.experimental_local_results(value)]
+
+
+def context():
+    return D.get_replica_context()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Values
+
+
+def test_facts(strategy):
+    assert strategy.num_replicas_in_sync == COUNT
+    assert len(strategy.extended.worker_devices) == COUNT
+    assert [d.name for d in tf.config.list_logical_devices()] == [f"/device:CPU:{i}" for i in range(8)]
+
+
+def test_each_replica_has_its_number_and_its_own_value(strategy, run):
+    x = own(strategy, lambda i: 10.0 * i)
+    result = run(lambda x: {"a": x + tf.cast(context().replica_id_in_sync_group, "float32"), "b": None}, x)
+    assert isinstance(result["a"], D.DistributedValues)
+    assert numbers(strategy, result["a"]) == [0.0, 11.0, 22.0, 33.0]
+    assert result["b"] is None
+
+
+def test_other_arguments_are_the_same_for_all(strategy, run):
+    v = tf.Variable(2.0)
+    result = run(lambda x, y, v: x * y + v, own(strategy, float), tf.constant(3.0), v)
+    assert numbers(strategy, result) == [2.0, 5.0, 8.0, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("op", "axis", "expected"),
+    [
+        ("SUM", None, [6.0, 10.0]),
+        ("MEAN", None, [1.5, 2.5]),
+        ("SUM", 0, 16.0),
+        ("MEAN", 0, 2.0),
+        ("MEAN", -1, 2.0),
+    ],
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_reduce(strategy, op, axis, expected, compiled):
+    x = own(strategy, lambda i: [i, i + 1])
+    reduce = lambda x: strategy.reduce(op, x, axis=axis)
+    np.testing.assert_allclose((tf.function(reduce) if compiled else reduce)(x), expected)
+
+
+def test_reduce_of_what_is_the_same_everywhere(strategy):
+    assert float(strategy.reduce("SUM", tf.constant(2.0), axis=None)) == 2.0 * COUNT
+    assert float(strategy.reduce("MEAN", tf.constant(2.0), axis=None)) == 2.0
+
+
+def test_reduce_of_uneven_rows(strategy):
+    x = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.fill(
+            (context.replica_id_in_sync_group + 1,), 1.0 * context.replica_id_in_sync_group
+        )
+    )
+    assert float(strategy.reduce("SUM", x, axis=0)) == 0 + 2 + 6 + 12
+    assert float(strategy.reduce("MEAN", x, axis=0)) == 2.0
+    assert strategy.gather(x, axis=0).numpy().tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_gather(strategy, compiled):
+    x = own(strategy, lambda i: [[i, i + 0.5]])
+    rows = lambda x: strategy.gather(x, axis=0)
+    columns = lambda x: strategy.gather(x, axis=-1)
+    if compiled:
+        rows, columns = tf.function(rows), tf.function(columns)
+    np.testing.assert_array_equal(rows(x), [[i, i + 0.5] for i in range(COUNT)])
+    np.testing.assert_array_equal(columns(x), [[0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5]])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda s, x: s.reduce("SUM", x, axis=0), lambda s, x: s.gather(x, axis=0), lambda s, x: tf.add(x, 1.0)],
+)
+def test_values_of_replicas_are_no_tensors(strategy, wrong):
+    with pytest.raises((ValueError, TypeError), match=r"axis|strategy\.reduce"):
+        wrong(strategy, own(strategy, float))
+
+
+def test_values_that_are_no_tensors(strategy):
+    words = strategy.experimental_distribute_values_from_function(
+        lambda context: "abcd"[context.replica_id_in_sync_group]
+    )
+    assert [w.numpy() for w in words.values] == [b"a", b"b", b"c", b"d"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Exchange, and its gradients
+
+
+def test_all_reduce_and_all_gather(strategy, run):
+    def step(x):
+        c = context()
+        return c.all_reduce("SUM", x), c.all_reduce(D.ReduceOp.MEAN, {"x": x})["x"], c.all_gather(x, axis=0)
+
+    total, mean, rows = run(step, own(strategy, lambda i: [i, 1.0]))
+    assert numbers(strategy, total) == [[6.0, 4.0]] * COUNT
+    assert numbers(strategy, mean) == [[1.5, 1.0]] * COUNT
+    assert numbers(strategy, rows) == [[0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0]] * COUNT
+
+
+def test_gradients_of_all_reduce(strategy, run):
+    """y = (sum of x)**3, in every replica: each x gets the gradients of all y."""
+
+    def step(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = context().all_reduce("SUM", x) ** 3
+            first = tape.gradient(y, x)
+        return first, outer.gradient(first, x)
+
+    first, second = run(step, own(strategy, lambda i: i / 10))
+    s = 0.6
+    np.testing.assert_allclose(numbers(strategy, first), [COUNT * 3 * s**2] * COUNT, rtol=1e-6)
+    np.testing.assert_allclose(numbers(strategy, second), [COUNT**2 * 6 * s] * COUNT, rtol=1e-6)
+
+
+def test_gradients_of_a_mean(strategy, run):
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * context().all_reduce("MEAN", x * x)
+        return tape.gradient(y, x)
+
+    found = numbers(strategy, run(step, own(strategy, lambda i: i + 1.0)))
+    x = np.arange(1.0, COUNT + 1)
+    np.testing.assert_allclose(found, (x**2).mean() + 2 * x * x.mean(), rtol=1e-6)
+
+
+def test_gradients_of_all_gather(strategy, run):
+    """Each replica weighs the gathered rows by its own numbers."""
+
+    def step(x, w):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(w * context().all_gather(x, axis=0) ** 3)
+            first = tape.gradient(y, x)
+        return first, outer.gradient(first, x)
+
+    random = np.random.default_rng(0)
+    xs, ws = random.normal(size=(COUNT, 2)), random.normal(size=(COUNT, 2 * COUNT))
+    x, w = own(strategy, lambda i: xs[i]), own(strategy, lambda i: ws[i])
+    first, second = run(step, x, w)
+    total = ws.sum(0).reshape(COUNT, 2)
+    np.testing.assert_allclose(numbers(strategy, first), total * 3 * xs**2, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(numbers(strategy, second), total * 6 * xs, rtol=1e-4, atol=1e-4)
+
+
+def test_gather_of_uneven_rows_has_a_gradient(strategy):
+    x = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.fill((context.replica_id_in_sync_group + 1, 1), 2.0)
+    )
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = context().all_gather(x, axis=0) ** 2
+        return tape.gradient(y, x), tf.shape(y)[0]
+
+    gradients, rows = strategy.run(step, args=(x,))
+    assert [g.numpy().ravel().tolist() for g in gradients.values] == [[16.0] * (i + 1) for i in range(COUNT)]
+    assert numbers(strategy, rows) == [10] * COUNT
+
+
+def test_slices_are_gathered(strategy, run):
+    def step(x):
+        slices = tf.IndexedSlices(x[None, :], [tf.cast(tf.reduce_max(x), "int32")], [5, 2])
+        return tf.convert_to_tensor(context().all_reduce("SUM", slices))
+
+    total = run(step, own(strategy, lambda i: [i, 1.0]))
+    assert numbers(strategy, total)[2] == [[0, 0], [1, 2], [2, 1], [3, 1], [0, 0]]
+
+
+def test_a_tape_outside_of_run(strategy):
+    """The gradient of what all replicas share is the sum over them; to second order."""
+    w = tf.Variable([1.0, 2.0])
+    x = own(strategy, lambda i: [i + 1.0, 1.0])
+
+    def loss():
+        return strategy.reduce("SUM", strategy.run(lambda x: tf.reduce_sum(w**3 * x), args=(x,)), axis=None)
+
+    for f in (loss, tf.function(loss)):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as tape:
+                y = f()
+            first = tape.gradient(y, w)
+        np.testing.assert_allclose(first, [10 * 3.0, 4 * 12.0])
+        np.testing.assert_allclose(outer.gradient(first, w), [10 * 6.0, 4 * 12.0])
+
+
+def test_a_jacobian_through_run(strategy):
+    x = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def f():
+        scaled = strategy.run(lambda n: x * x * n, args=(own_numbers,))
+        return strategy.reduce("SUM", scaled, axis=None)
+
+    own_numbers = own(strategy, lambda i: i + 1.0)
+    with tf.GradientTape() as tape:
+        y = f()
+    np.testing.assert_allclose(tape.jacobian(y, x), np.diag([20.0, 40.0, 60.0]))
+
+
+def test_merge_call(strategy, run):
+    with strategy.scope():
+        v = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+
+    def merged(given, x, scale):
+        assert given is strategy
+        assert D.in_cross_replica_context()
+        total = given.reduce("SUM", x, axis=None)
+        given.extended.update(v, lambda v, t: v.assign_add(t), args=(total,))
+        return total * scale, x
+
+    total, x = run(
+        lambda x: context().merge_call(merged, args=(x,), kwargs={"scale": 2.0}), own(strategy, float)
+    )
+    assert numbers(strategy, total) == [12.0] * COUNT
+    assert numbers(strategy, x) == [0.0, 1.0, 2.0, 3.0]
+    assert float(v) == 7.0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Variables
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "assigned", "added"),
+    [("SUM", 6.0, 16.0), ("MEAN", 1.5, 11.5), ("ONLY_FIRST_REPLICA", 0.0, 10.0)],
+)
+@pytest.mark.parametrize("synchronization", ["AUTO", "ON_WRITE"])
+def test_assigning_in_replicas(strategy, run, aggregation, assigned, added, synchronization):
+    with strategy.scope():
+        v, w, s = (
+            tf.Variable(
+                value,
+                aggregation=tf.VariableAggregation[aggregation],
+                synchronization=tf.VariableSynchronization[synchronization],
+            )
+            for value in (0.0, 10.0, [10.0, 0.0])
+        )
+
+    def step(x):
+        v.assign(x)
+        w.assign_add(x)
+        s.scatter_nd_add([[0]], [x])
+        return v.value(), w.value()
+
+    found = run(step, own(strategy, float))
+    assert (float(v), float(w)) == (assigned, added)
+    assert s.numpy().tolist() == [added, 0.0]
+    assert numbers(strategy, found[0]) == [assigned] * COUNT
+    assert v.aggregation is tf.VariableAggregation[aggregation]
+    assert v.synchronization is tf.VariableSynchronization.ON_WRITE
+    assert isinstance(v, (tf.Variable, D.DistributedValues))
+
+
+def test_assigning_without_a_policy(strategy, run):
+    """Replicas are taken to assign the same; the first one's value is read."""
+    with strategy.scope():
+        v, w = tf.Variable(1.0), tf.Variable(1.0)
+
+    def step(x):
+        v.assign(x + 5)
+        w.assign_add(2.0)
+
+    run(step, own(strategy, float))
+    assert (float(v), float(w)) == (5.0, 3.0)
+
+
+def test_a_variable_of_no_scope_is_one_for_all(strategy, run):
+    v = tf.Variable(1.0)
+    run(lambda x: v.assign_add(x), own(strategy, float))
+    assert float(v) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "expected"), [("SUM", 4 * 5.0 + 12.0), ("MEAN", 5.0 + 3.0), ("ONLY_FIRST_REPLICA", 5.0)]
+)
+def test_variables_that_are_aggregated_when_read(strategy, run, aggregation, expected):
+    with strategy.scope():
+        v = tf.Variable(
+            5.0,
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation[aggregation],
+        )
+    x = own(strategy, float)
+    for _ in range(2):
+        run(lambda x: v.assign(v + x), x)
+    assert float(v) == expected
+    v.assign(1.0)
+    assert float(v) == 1.0
+
+
+def test_metrics(strategy, run):
+    with strategy.scope():
+        mean, auc = tf.metrics.Mean(), tf.metrics.Precision()
+
+    def step(x):
+        mean.update_state(x)
+        auc.update_state(x > 1, x > 0)
+
+    run(step, own(strategy, float))
+    assert float(mean.result()) == 1.5
+    assert float(auc.result()) == pytest.approx(2 / 3)
+
+
+def test_sums_over_replicas_already(strategy, run):
+    with strategy.scope():
+        v = tf.Variable(0.0)
+        opt = tf.optimizers.SGD(1.0)
+
+    def step(x):
+        g = context().all_reduce("SUM", x)
+        opt.apply_gradients([(g, v)], skip_gradients_aggregation=True)
+        opt.apply_gradients([(x, v)])
+
+    run(step, own(strategy, float))
+    assert float(v) == -12.0
+    assert int(opt.iterations) == 2
+
+
+def test_a_constraint_and_slices(strategy, run):
+    with strategy.scope():
+        v = tf.Variable([[1.0], [1.0], [1.0]], constraint=lambda v: tf.maximum(v, -1.0))
+        opt = tf.optimizers.Adagrad(1.0, initial_accumulator_value=0.0)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.gather(v, tf.cast(x, "int32") % 2))
+        opt.apply_gradients([(tape.gradient(y, v), v)])
+
+    run(step, own(strategy, lambda i: [i]))
+    np.testing.assert_allclose(v.numpy().ravel(), [0.0, 0.0, 1.0], atol=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random numbers
+
+
+def test_each_replica_draws_its_own(strategy, run):
+    def draws():
+        tf.random.set_seed(7)
+        return np.array(numbers(strategy, run(lambda: tf.random.normal((50,)))))
+
+    first = draws()
+    assert np.abs(np.corrcoef(first) - np.eye(COUNT)).max() < 0.5
+    np.testing.assert_array_equal(first, draws())
+
+
+def test_dropout(strategy, run):
+    kept = numbers(strategy, run(lambda x: tf.nn.dropout(x, 0.5), own(strategy, lambda i: [1.0] * 40)))
+    assert len({tuple(k) for k in kept}) == COUNT
+
+
+def test_stateless_numbers_are_the_same(strategy, run):
+    found = numbers(strategy, run(lambda: tf.random.stateless_normal((3,), seed=(1, 2))))
+    assert found == [found[0]] * COUNT
+
+
+def test_a_generator_of_a_scope(strategy, run):
+    with strategy.scope():
+        g = tf.random.Generator.from_seed(3)
+    first, second = (np.array(numbers(strategy, run(lambda: g.normal((20,))))) for _ in range(2))
+    assert len({tuple(row) for row in (*first, *second)}) == 2 * COUNT
+
+
+def test_initial_values_are_the_same(strategy):
+    with strategy.scope():
+        v = tf.Variable(tf.random.normal((3,)))
+    found = numbers(strategy, strategy.run(lambda: v.value()))
+    assert found == [v.numpy().tolist()] * COUNT
+
+
+def test_python_outside_of_a_function_runs_in_each_call(strategy):
+    with strategy.scope():
+        v = tf.Variable(0.0)
+    calls = []
+    for step in range(1, 4):
+        rate = 0.5 * step
+
+        def update(rate=rate):
+            calls.append(rate)
+            v.assign_add(rate)
+
+        strategy.run(update)
+    assert v.numpy() == 3.0
+    assert calls == [0.5] * COUNT + [1.0] * COUNT + [1.5] * COUNT
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Errors
+
+
+def test_an_error_in_a_replica(strategy, run):
+    def step(x):
+        raise ZeroDivisionError("here")
+
+    with pytest.raises(ZeroDivisionError, match="here"):
+        run(step, own(strategy, float))
+    assert not D.has_strategy()
+
+
+def test_replicas_that_do_not_meet(strategy):
+    x = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.zeros((context.replica_id_in_sync_group,))
+    )
+
+    def step(x):
+        return context().all_reduce("SUM", 1.0) if len(x) else x
+
+    with pytest.raises(RuntimeError, match="replica 0 has ended"):
+        strategy.run(step, args=(x,))
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(ValueError, match="CPU:9"):
+        D.MirroredStrategy(["/cpu:0", "/cpu:9"])
+    with pytest.raises(ValueError, match="different"):
+        D.MirroredStrategy(["/cpu:0", "/cpu:0"])
+
+
+def test_what_needs_values_runs_in_threads(strategy, caplog):
+    def step(x):
+        return x * float(x)
+
+    assert numbers(strategy, strategy.run(step, args=(own(strategy, float),))) == [0.0, 1.0, 4.0, 9.0]
+
+
+def test_a_function_is_compiled_once(strategy):
+    traces = []
+
+    @tf.function
+    def step(x):
+        traces.append(1)
+        return x * 2
+
+    for _ in range(3):
+        strategy.run(step, args=(own(strategy, float),))
+    assert len(traces) == 1

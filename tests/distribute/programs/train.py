@@ -1,0 +1,97 @@
+"""A program of several processes: trains a small network, and says how, in a file for each rank.
+
+Arguments: the folder; what happens (nothing, or a fault with the step in which it does); and where input comes from.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+FOLDER, FAULT, INPUT = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+RANK = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
+BATCH = 8
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    random = np.random.default_rng(1)
+    w = tf.Variable(random.normal(size=(4, 3)).astype("f"))
+    u = tf.Variable(random.normal(size=(3, 1)).astype("f"))
+    steps = tf.Variable(0, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    optimizer = tf.optimizers.Adam(0.05)
+    seen = tf.metrics.Mean()
+checkpoint = tf.train.Checkpoint(w=w, u=u, steps=steps, optimizer=optimizer)
+manager = tf.train.CheckpointManager(checkpoint, str(FOLDER / "checkpoints"), max_to_keep=2)
+manager.restore_or_initialize()
+
+
+def rows(record):
+    numbers = tf.io.decode_raw(record, tf.float32)
+    return numbers[:4], numbers[4:]
+
+
+def dataset():
+    if INPUT == "files":
+        names = tf.data.Dataset.list_files(str(FOLDER / "*.tfrecord"), shuffle=False)
+        return tf.data.TFRecordDataset(names).map(rows).batch(BATCH)
+    table = np.load(FOLDER / "rows.npy")
+    return tf.data.Dataset.from_tensor_slices((table[:, :4], table[:, 4:])).batch(BATCH)
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((tf.tanh(x @ w) @ u - y) ** 2, 1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH)
+    optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u]))
+    seen.update_state(losses)
+    steps.assign_add(1)
+    return loss
+
+
+@tf.function
+def train(batch):
+    return strategy.reduce("SUM", strategy.run(step, args=batch), axis=None)
+
+
+def maybe_fail(number):
+    kind, _, at = FAULT.partition(":")
+    if kind == "kill" and RANK == 1 and number == int(at):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "wait" and number == int(at):
+        (FOLDER / f"waiting.{RANK}").touch()
+        time.sleep(1.0)
+
+
+def main():
+    handler = None
+    if FAULT.startswith("wait"):
+        with strategy.scope():
+            handler = tf.distribute.experimental.PreemptionCheckpointHandler(None, manager)
+    losses = []
+    for _ in range(3):
+        for batch in strategy.experimental_distribute_dataset(dataset()):
+            if len(losses) < int(steps):
+                losses.append(None)  # before the checkpoint
+                continue
+            maybe_fail(int(steps))
+            losses.append(float(handler.run(train, batch) if handler else train(batch)))
+            if FAULT != "none" and strategy.extended.should_checkpoint and not handler:
+                manager.save()
+    result = {
+        "w": w.numpy().tolist(),
+        "u": u.numpy().tolist(),
+        "losses": losses,
+        "mean": float(seen.result()),
+    }
+    result["replicas"] = strategy.num_replicas_in_sync
+    (FOLDER / f"result.{RANK}.json").write_text(json.dumps(result))
+    if FAULT == "save" and strategy.extended.should_checkpoint:
+        manager.save()
+
+
+main()

@@ -1,0 +1,252 @@
+"""Several processes on this machine: numbers, input from files, checkpoints, and faults."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+
+PROGRAMS = Path(__file__).parent / "programs"
+ENVIRONMENT = {**os.environ, "GRADTAPE_TIMEOUT": "10"}
+ENVIRONMENT.pop("TF_CONFIG", None)
+LIMIT = 100  # seconds
+
+
+def rows():
+    random = np.random.default_rng(0)
+    x = random.normal(size=(27, 4))
+    return np.concatenate([x, np.sin(x.sum(1, keepdims=True))], 1).astype("f")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    table = rows()
+    np.save(tmp_path / "rows.npy", table)
+    for i in range(4):
+        with tf.io.TFRecordWriter(str(tmp_path / f"{i}.tfrecord")) as writer:
+            for row in table[i::4]:
+                writer.write(row.tobytes())
+    return tmp_path
+
+
+def start(processes, folder, fault="none", source="rows"):
+    words = [sys.executable, "-m", "gradtape", "run"]
+    words += [] if processes is None else ["--processes", str(processes)]
+    return subprocess.Popen(
+        [*words, str(PROGRAMS / "train.py"), str(folder), fault, source],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(*arguments, **options):
+    process = start(*arguments, **options)
+    output, _ = process.communicate(timeout=LIMIT)
+    return process.returncode, output
+
+
+def results(folder, processes):
+    return [json.loads((folder / f"result.{rank}.json").read_text()) for rank in range(processes)]
+
+
+def alone(source="rows"):
+    """The same training without a strategy."""
+    random = np.random.default_rng(1)
+    w = tf.Variable(random.normal(size=(4, 3)).astype("f"))
+    u = tf.Variable(random.normal(size=(3, 1)).astype("f"))
+    optimizer = tf.optimizers.Adam(0.05)
+    table, losses = rows(), []
+    batches = [table[i : i + 8] for i in range(0, 27, 8)]
+    if source == "files":  # two processes, each with every second file; a batch of it is two steps
+        own = [np.concatenate([table[i::4], table[i + 2 :: 4]]) for i in range(2)]
+        halves = [np.array_split(part[i : i + 8], 2) for i in (0, 8) for part in own]
+        batches = [np.concatenate([halves[i][j], halves[i + 1][j]]) for i in (0, 2) for j in range(2)]
+    for _ in range(3):
+        for part in batches:
+            with tf.GradientTape() as tape:
+                errors = tf.reduce_sum((tf.tanh(part[:, :4] @ w) @ u - part[:, 4:]) ** 2, 1)
+                loss = tf.nn.compute_average_loss(errors, global_batch_size=8)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u], strict=True))
+            losses.append(float(loss))
+    return {"w": w.numpy(), "u": u.numpy(), "losses": losses}
+
+
+def assert_same(found, expected):
+    for name in ("w", "u", "losses"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("processes", "source"), [(2, "rows"), (4, "rows"), (2, "files")])
+def test_processes_train_as_one(folder, processes, source):
+    """Batches of 8, 8, 8 and 3 rows; by files, rows of each process's own files."""
+    code, output = run(processes, folder, source=source)
+    assert code == 0, output
+    for found in results(folder, processes):
+        assert found["replicas"] == processes
+        assert_same(found, alone(source))
+
+
+def test_a_checkpoint_of_four_processes_is_restored_by_two(folder):
+    code, output = run(4, folder, "save")
+    assert code == 0, output
+    for path in folder.glob("result.*"):
+        path.unlink()
+    saved = tf.train.load_checkpoint(str(folder / "checkpoints"))
+    assert int(saved.get_tensor("steps")) == 12
+    code, output = run(2, folder)
+    assert code == 0, output
+    for found in results(folder, 2):
+        np.testing.assert_array_equal(found["w"], saved.get_tensor("w"))
+
+
+def test_a_killed_process_and_a_restart(folder):
+    begun = time.monotonic()
+    code, output = run(3, folder, "kill:5")
+    assert time.monotonic() - begun < 60
+    assert code == 128 + signal.SIGKILL
+    assert "process 1 (127.0.0.1:" in output
+    assert "was ended by SIGKILL" in output
+    for rank in (0, 2):
+        assert f"[{rank}] gradtape.errors.UnavailableError: process {rank} of 3" in output
+    assert "is gone" in output
+    code, output = run(3, folder, "none")
+    assert code == 0, output
+    expected = alone()
+    for found in results(folder, 3):
+        np.testing.assert_allclose(found["w"], expected["w"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_request_to_end_saves_first(folder):
+    process = start(2, folder, "wait:4")
+    while not (folder / "waiting.1").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 128 + signal.SIGTERM, output
+    assert int(tf.train.load_checkpoint(str(folder / "checkpoints")).get_tensor("steps")) == 5, output
+    code, output = run(2, folder, "none")
+    assert code == 0, output
+    for found in results(folder, 2):
+        np.testing.assert_allclose(found["w"], alone()["w"], rtol=1e-5, atol=1e-6)
+
+
+def test_no_process_outlives_the_command(folder):
+    process = start(2, folder, "wait:0")
+    while not (folder / "waiting.1").exists() and process.poll() is None:
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) == 2
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    end = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(_is_alive(child) for child in children)
+
+
+def _is_alive(child):
+    try:
+        return " Z " not in Path(f"/proc/{child}/stat").read_text()
+    except OSError:
+        return False
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# One process of a cluster that is not there
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def config(index=0, kind="worker", addresses=None):
+    addresses = addresses or [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    return json.dumps({"cluster": {"worker": addresses}, "task": {"type": kind, "index": index}})
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (config(), "DeadlineExceededError", r"process 0 of 2 .*after 2 s .*not come: 1 \("),
+        (config(index=5), "ValueError", r"this process is \('worker', 5\)"),
+        (config(kind="evaluator"), "ValueError", "this process is"),
+        (config(addresses=["here", "there:1"]), "ValueError", "'host:port'"),
+        (config(addresses=["a:1", "a:1"]), "ValueError", "address of its own"),
+        ('{"cluster": ', "ValueError", "TF_CONFIG is no JSON"),
+        ('{"cluster": ["a:1"]}', "ValueError", "TF_CONFIG must be a dict"),
+    ],
+    ids=["never", "index", "kind", "address", "twice", "json", "list"],
+)
+def test_clusters_that_cannot_be(monkeypatch, text, error, message):
+    monkeypatch.setenv("TF_CONFIG", text)
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=2)
+    kind = ValueError if error == "ValueError" else getattr(tf.errors, error)
+    with pytest.raises(kind, match=message):
+        tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def test_a_port_in_use(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("TF_CONFIG", config(1, addresses=["127.0.0.1:1", f"127.0.0.1:{port}"]))
+        with pytest.raises(tf.errors.UnavailableError, match=f"process 1 of 2 .*port {port}"):
+            tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def test_resolvers(monkeypatch):
+    resolvers = tf.distribute.cluster_resolver
+    spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"], "chief": {0: "c:3"}})
+    simple = resolvers.SimpleClusterResolver(spec, task_type="worker", task_id=1, rpc_layer="grpc")
+    assert simple.cluster_spec() == spec
+    assert simple.master() == "grpc://b:2"
+    monkeypatch.setenv("TF_CONFIG", config(1, addresses=["a:1", "b:2"]))
+    found = resolvers.TFConfigClusterResolver()
+    assert (found.task_type, found.task_id) == ("worker", 1)
+    assert found.cluster_spec().as_dict() == {"worker": ["a:1", "b:2"]}
+    for name, value in {"PROCID": "2", "STEP_NODELIST": "n[1-2]", "STEP_TASKS_PER_NODE": "2(x2)"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    slurm = resolvers.SlurmClusterResolver({"chief": 1, "worker": 3})
+    assert slurm.cluster_spec().as_dict() == {
+        "chief": ["n1:8888"],
+        "worker": ["n1:8889", "n2:8888", "n2:8889"],
+    }
+    assert slurm.get_task_info() == ("worker", 1)
+
+
+@pytest.mark.parametrize(
+    "words", [["--processes", "0", "x.py"], ["--hosts", ":5", "x.py"], ["--processes", "2"]]
+)
+def test_commands_that_make_no_sense(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "gradtape", "run", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "gradtape run: error" in done.stderr
+
+
+def test_commands_for_machines():
+    words = ["run", "--processes", "2", "--hosts", "a,b:5000", "--nan", "train.py", "--rate", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "gradtape", *words], capture_output=True, text=True, check=True
+    )
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert len(lines) == 4
+    assert lines[3].startswith("TF_CONFIG=")
+    assert '"b:5001"' in lines[0]
+    assert '"index": 3' in lines[3]
+    assert lines[0].endswith(" gradtape run --nan train.py --rate 1")

@@ -1,0 +1,327 @@
+"""The page as a person uses it, in a browser: `make test-page`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from . import page_programs as programs
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+PROGRAMS = ("network", "used_twice", "second_order", "roots", "compiled", "hostile")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """For each program: its page, and the gradients that the tape gave."""
+    folder = tmp_path_factory.mktemp("pages")
+    names = (*PROGRAMS, "large")
+    return {
+        name: (folder / f"{name}.html", getattr(programs, name)(folder / f"{name}.html")) for name in names
+    }
+
+
+@pytest.fixture
+def seen(browser, pages):
+    """A function that opens the page of a program."""
+    return lambda name, **screen: browser.open(pages[name][0], **screen)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "second_order"])
+def test_gradients_on_the_page_are_those_of_the_tape(name, seen, pages):
+    page = seen(name)
+    for i, gradient in enumerate(pages[name][1]):
+        if gradient is None:
+            assert "None" in page.text(f'[data-source="{i}"]')
+            continue
+        page.click(f'[data-source="{i}"]')
+        found = np.array(page.numbers('[data-view="Gradient"]'), np.float32)
+        np.testing.assert_array_equal(found, gradient.numpy().ravel())
+        page.press("Escape")
+
+
+def test_the_jacobian_is_a_heat_map_with_axes(seen, pages):
+    page = seen("second_order")
+    page.press("Escape")
+    found = np.array(page.numbers('[data-jacobian="x"]'), np.float32)
+    np.testing.assert_allclose(found, pages["second_order"][1][0].numpy().ravel(), rtol=1e-6)
+    labels = [label.text for label in page.all('[data-jacobian="x"] text')]
+    assert {"g[0]", "g[1]", "x[0]", "x[1]"} <= set(labels)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Stepping
+
+
+def test_keys_step_through_the_sweep_and_contributions_add_up(seen):
+    page = seen("used_twice")
+    page.press("Right")
+    assert page.text(".step-label") == "step 0 of 3"
+    assert "begins" in page.text(".details h2")
+    page.press("Right", 2)
+    assert "tanh" in page.text(".details h2")
+    assert page.text(".formula") == "d tanh(x) = (1 - tanh(x)²) dx"
+    slope = 1 - np.tanh(3.0) ** 2
+    assert page.numbers('[data-view="in0"]') == [1.0]
+    assert page.numbers('[data-view="out0"]') == pytest.approx([slope], rel=1e-4)
+    page.press("Right")
+    assert "multiply" in page.text(".details h2")
+    assert page.numbers('[data-view="sum1"]') == pytest.approx([6 + slope], rel=1e-5)
+    assert "contribution 3 of 3" in page.text(".details")
+    page.press("Right")  # stays at the end
+    assert page.text(".step-label") == "step 3 of 3"
+    page.press("Left", 3)
+    assert page.text(".step-label") == "step 0 of 3"
+    page.press("End")
+    assert page.text(".step-label") == "step 3 of 3"
+    page.press("Escape")
+    assert "Gradient of y" in page.text(".details h2")
+
+
+def test_buttons_and_the_slider_do_the_same(seen):
+    page = seen("network")
+    page.click('[data-button="forward"]')
+    page.click('[data-button="forward"]')
+    assert page.text(".step-label").startswith("step 1 of ")
+    assert len(page.all(".box.current")) == 1
+    assert page.all(".line.flowing")
+    assert page.all(".box.later")
+    page.click('[data-button="last"]')
+    total = page.run("document.querySelector('input[type=range]').max")
+    assert page.text(".step-label") == f"step {total} of {total}"
+    page.click('[data-button="back"]')
+    assert page.text(".step-label") == f"step {int(total) - 1} of {total}"
+    page.click('[data-button="first"]')
+    assert page.text(".step-label") == f"step 0 of {total}"
+    page.run(
+        "(s => { s.value = 3; s.dispatchEvent(new Event('input')) })(document.querySelector('input[type=range]'))"
+    )
+    assert page.text(".step-label") == f"step 3 of {total}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Source and graph
+
+
+def line_with(page, text):
+    return next(line for line in page.all(".code li.computes") if text in line.text)
+
+
+def test_a_line_shows_its_operations_and_an_operation_its_line(seen):
+    page = seen("network")
+    line_with(page, "error * error").click()
+    lit = [box.get_attribute("aria-label") for box in page.all(".box.lit")]
+    assert sorted(label.split()[0] for label in lit) == ["add", "multiply", "multiply", "reduce_mean"]
+    page.click(".box.cut")
+    assert "stop_gradient" in page.text(".code li.lit")
+    assert "stop_gradient" in page.text(".details h2")
+
+
+def test_a_broken_path_is_red_with_its_reason(seen):
+    page = seen("network")
+    assert len(page.all(".line.broken")) == 1
+    page.click(".box.cut")
+    assert "cut by stop_gradient" in page.text(".details .alert")
+    assert "unused" in page.text(".sources .broken")
+    page.click(".sources .broken")
+    assert "take it off the sources" in page.text(".details .alert")
+
+
+def test_groups_open_and_close_by_click_and_key(seen):
+    page = seen("network")
+    before = len(page.all(".box"))
+    page.click(".cluster-title")
+    closed = page.one(".box.closed")
+    assert "layer" in closed.text and len(page.all(".box")) < before
+    page.run("document.querySelector('.box.closed').focus()")
+    page.press("Enter")
+    assert len(page.all(".box")) == before
+
+
+def test_constants_can_be_hidden(seen):
+    page = seen("network")
+    assert page.all(".box.constant")
+    page.click("#constants")
+    assert not page.all(".box.constant")
+
+
+def test_nested_tapes_are_layers_to_switch_between(seen):
+    page = seen("second_order")
+    everything = len(page.all(".box:not(.source):not(.constant)"))
+    page.click('[data-button="layer computation"]')
+    forward = len(page.all(".box:not(.source):not(.constant)"))
+    page.click('[data-button="layer gradient by inner"]')
+    backward = len(page.all(".box:not(.source):not(.constant)"))
+    assert 0 < forward < everything and 0 < backward < everything
+    assert page.one('[data-button="layer gradient by inner"]').get_attribute("aria-pressed") == "true"
+
+
+def test_what_is_not_finite_is_marked_where_it_begins(seen):
+    page = seen("roots")
+    assert "becomes Inf" in page.text(".details .alert")
+    page.click(".details .alert .link")
+    assert "sqrt" in page.text(".details h2")
+    assert "infinite" in page.text(".details .alert")
+    assert [badge.text for badge in page.all(".badge")] == ["∞"]
+
+
+def test_a_compiled_function_is_opened(seen):
+    page = seen("compiled")
+    page.click(".box.op")
+    assert "Tanh" in page.text(".inside").title()
+    assert "one program" in page.text(".inside")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Safety, size, screens
+
+
+def test_texts_are_texts(seen):
+    page = seen("hostile")
+    assert page.run("document.title").startswith("page_programs.py")
+    assert page.run("document.querySelectorAll('img').length") == 0
+    assert (
+        page.run("performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:')).length")
+        == 0
+    )
+    assert "<script>" in page.text(".code")
+
+
+def test_ten_thousand_operations_open_at_once(seen, pages):
+    page = seen("large")
+    assert pages["large"][0].stat().st_size < 5_000_000
+    assert "10,001 operations" in page.text(".details")
+    took = page.run("performance.getEntriesByType('navigation')[0].domComplete")
+    assert took < 2000
+    page.click(".box.closed")
+    frames = page.driver.execute_async_script("""
+        const done = arguments[0], area = document.querySelector('.area'), gaps = [];
+        let last = performance.now(), n = 0;
+        const frame = now => { gaps.push(now - last); last = now; area.scrollTop += 60;
+            if (++n < 40) requestAnimationFrame(frame); else done(gaps.slice(5).sort((a, b) => a - b)); };
+        requestAnimationFrame(frame);""")
+    assert frames[len(frames) // 2] < 50
+    page.press("End")
+    assert page.text(".step-label") == "step 10,001 of 10,001"
+    page.click('[data-source="0"]')
+    np.testing.assert_array_equal(
+        np.array(page.numbers('[data-view="Gradient"]'), np.float32), pages["large"][1][0].numpy().ravel()
+    )
+
+
+SCREENS = {
+    "light": {},
+    "dark": {"dark": True},
+    "phone": {"size": (390, 844)},
+    "zoom": {"zoom": 2.0},
+}
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_page_fits_every_screen(screen, seen):
+    page = seen("network", **SCREENS[screen])
+    assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
+    narrow = screen in ("phone", "zoom")
+    assert page.one(".tabs").is_displayed() == narrow
+    for tab, panel in (("source", ".code"), ("details", ".details"), ("graph", ".graph")):
+        if narrow:
+            page.click(f'.tabs [data-tab="{tab}"]')
+        assert page.one(panel).is_displayed()
+    page.press("Right", 4)
+    smallest = page.run(
+        "Math.min(...[...document.querySelectorAll('button')].map(b => b.offsetHeight || 99))"
+    )
+    assert smallest >= 17
+    PICTURES.mkdir(exist_ok=True)
+    page.driver.save_screenshot(str(PICTURES / f"page_{screen}.png"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_can_be_read(dark, seen):
+    """The contrast of text with what is behind it is at least 4.5, as WCAG asks for."""
+    page = seen("network", dark=dark)
+    page.click('[data-source="0"]')
+    for selector in (
+        ".muted",
+        ".code li",
+        ".sources span",
+        ".details h2",
+        ".numbers td",
+        ".sources .broken span",
+    ):
+        low = page.run(f"""Math.min(...[...document.querySelectorAll('{selector}')].slice(0, 40).map(e => {{
+            const canvas = document.createElement('canvas').getContext('2d', {{willReadFrequently: true}});
+            const rgb = c => {{ canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
+                return [...canvas.getImageData(0, 0, 1, 1).data]; }};
+            const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+            const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
+                .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+            let at = e, back = [0, 0, 0, 0];
+            while (at && back[3] === 0) {{ back = rgb(getComputedStyle(at).backgroundColor); at = at.parentElement; }}
+            const [a, b] = [light(rgb(getComputedStyle(e).color)), light(back)].sort((x, y) => y - x);
+            return (a + .05) / (b + .05);
+        }}))""")
+        assert low >= 4.5, selector
+
+
+def test_everything_can_be_reached_by_key(seen):
+    page = seen("used_twice")
+    reached = set()
+    for _ in range(40):
+        page.press("Tab")
+        reached.add(
+            page.run("document.activeElement.dataset.button || document.activeElement.dataset.node || ''")
+        )
+    assert {"forward", "back", "theme", "help", "0"} <= reached
+    page.press("?")
+    assert page.one("dialog").is_displayed()
+    page.press("Escape")
+    assert not page.one("dialog").is_displayed()
+    page.press("d")
+    assert page.run("document.documentElement.dataset.theme") == "dark"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A whole program
+
+TRAIN = """
+import tensorflow as tf
+x = tf.constant([[0.0], [1.0], [2.0]])
+y = 3.0 * x + 1.0
+w, b = tf.Variable([[0.1]]), tf.Variable([0.0])
+@tf.function
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w + b - y) ** 2)
+    grads = tape.gradient(loss, [w, b])
+    w.assign_sub(0.1 * grads[0])
+    b.assign_sub(0.1 * grads[1])
+    print(*[float(g) for g in tf.nest.map_structure(tf.squeeze, grads)])
+for _ in range(12):
+    step()
+"""
+
+
+def test_every_tape_of_a_program(browser, tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    command = [sys.executable, "-m", "gradtape", "run", "--view", "--out", "train.html", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    printed = [[float(x) for x in line.split()] for line in done.stdout.splitlines()]
+    page = browser.open(tmp_path / "train.html")
+    assert len(page.all("[data-tape]")) == 10
+    for number in (0, 7):
+        page.click(f'[data-tape="{number}"]')
+        for source in (0, 1):
+            page.click(f'[data-source="{source}"]')
+            assert page.numbers('[data-view="Gradient"]') == pytest.approx(
+                [printed[number][source]], rel=1e-6
+            )
+    assert "10 of the 12 answers" in page.driver.find_element("css selector", "body").get_attribute(
+        "innerHTML"
+    )

@@ -1,0 +1,197 @@
+"""Readers of files that lie: damaged bytes, huge declared sizes, decompression bombs, and paths out of the folder.
+
+Each reader answers with a value or with an error of TensorFlow's, in bounded memory. Other readers are in test_files.py
+(records, images, sound, tensors), test_features.py (examples, lines, CSV, records of one length), test_checkpoint.py,
+test_dataset_cache.py and test_saved_model.py.
+"""
+
+import gzip
+import io
+import struct
+import tracemalloc
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gradtape as tf
+from gradtape.files import encoding, streams
+
+errors = tf.errors
+FEW = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+REFUSED = (errors.InvalidArgumentError, errors.ResourceExhaustedError, errors.DataLossError)
+
+
+def picture(kind, **options):
+    from PIL import Image
+
+    y, x = np.mgrid[:12, :16]
+    pixels = np.stack([16 * x, 20 * y, 255 - 16 * x], -1).astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def damaged(data, draw):
+    """These bytes with some changed, and perhaps cut off."""
+    made = bytearray(data)
+    for _ in range(draw(st.integers(0, 4))):
+        made[draw(st.integers(0, len(made) - 1))] ^= draw(st.integers(1, 255))
+    return bytes(made[: draw(st.integers(0, len(made)))])
+
+
+@FEW
+@given(st.sampled_from(["BMP", "GIF", "JPEG", "PNG"]), st.data())
+def test_a_damaged_picture_is_an_error_or_a_picture(kind, data):
+    contents = damaged(picture(kind), data.draw)
+    for decode in (tf.io.decode_image, getattr(tf.io, f"decode_{kind.lower()}")):
+        try:
+            assert decode(contents).dtype is tf.uint8
+        except REFUSED:
+            continue
+
+
+def with_size(contents, kind, size):
+    """A picture whose header says that both its sides are that long."""
+    if kind == "GIF":
+        side = struct.pack("<H", size)
+        return contents[:6] + side + side + contents[10:]
+    if kind == "BMP":
+        side = struct.pack("<i", size)
+        return contents[:18] + side + side + contents[26:]
+    at = contents.index(b"\xff\xc0")  # the frame of a JPEG: length, precision, height, width
+    side = struct.pack(">H", size)
+    return contents[: at + 5] + side + side + contents[at + 9 :]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("BMP", 2**31 - 1), ("BMP", 60_000), ("GIF", 65535), ("JPEG", 65000)]
+)
+def test_a_picture_that_claims_to_be_huge_is_refused_before_it_is_decoded(kind, size, monkeypatch):
+    from gradtape.ops import known
+
+    monkeypatch.setattr(known, "available", lambda: 1 << 30)
+    contents = with_size(picture(kind), kind, size)
+    tracemalloc.start()
+    try:
+        with pytest.raises(REFUSED):
+            tf.io.decode_image(contents)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_string_that_decompresses_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(encoding, "_MOST", 1 << 16)
+    bomb = gzip.compress(bytes(1 << 24))
+    tracemalloc.start()
+    try:
+        with pytest.raises(errors.InvalidArgumentError, match="too large"):
+            tf.io.decode_compressed(bomb, "GZIP")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_a_file_that_decompresses_to_one_long_line_is_refused(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(streams, "_LONGEST", 1 << 16)
+    path = tmp_path / "bomb"
+    path.write_bytes({"GZIP": gzip.compress, "ZLIB": zlib.compress}[kind](bytes(1 << 25)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(errors.ResourceExhaustedError, match="longer than"):
+            list(tf.data.TextLineDataset(str(path), kind))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
+def test_records_that_decompress_to_too_much_are_read_one_by_one(tmp_path, kind):
+    """A file of 64 KB that holds 64 MB of records: memory is taken for one record at a time."""
+    plain = tmp_path / "plain"
+    with tf.io.TFRecordWriter(str(plain)) as writer:
+        writer.write(bytes(1 << 16))
+    path = tmp_path / "bomb"
+    path.write_bytes({"GZIP": gzip.compress, "ZLIB": zlib.compress}[kind](plain.read_bytes() * 512))
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in tf.data.TFRecordDataset(str(path), kind)) == 512
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()
+
+
+@FEW
+@given(st.data())
+def test_damaged_strings_of_sparse_tensors_are_tensors_or_refused(data):
+    sparse = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 6.0], [3, 4])
+    rows = tf.io.serialize_many_sparse(sparse).numpy()
+    row, column = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 2))
+    rows[row, column] = damaged(rows[row, column], data.draw) if rows[row, column] else b"?"
+    try:
+        found = tf.io.deserialize_many_sparse(tf.constant(rows), tf.float32)
+    except REFUSED:
+        return
+    assert isinstance(found, tf.SparseTensor)
+    assert len(found.indices) == len(found.values)
+
+
+def test_a_sparse_tensor_that_claims_to_be_huge_takes_no_memory():
+    """Its shape is a declaration, as that of any sparse tensor: dense it is refused."""
+    rows = tf.io.serialize_sparse(tf.SparseTensor([[0]], [1.0], [1 << 60]))
+    found = tf.io.deserialize_many_sparse(rows[None], tf.float32)
+    assert found.shape == (1, 1 << 60)
+    with pytest.raises(errors.ResourceExhaustedError):
+        tf.sparse.to_dense(found)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    module = tf.Module()
+    module.w = tf.Variable([1.0, 2.0])
+    module.double = tf.function(lambda x: 2.0 * x * module.w, input_signature=[tf.TensorSpec([2])])
+    folder = tmp_path_factory.mktemp("model")
+    tf.saved_model.save(module, str(folder))
+    return folder, {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@settings(parent=FEW, max_examples=25)
+@given(st.data())
+def test_a_damaged_saved_model_is_loaded_or_refused_and_touches_nothing(model, tmp_path_factory, data):
+    _, files = model
+    name = data.draw(st.sampled_from(sorted(files)))
+    made = damaged(files[name], data.draw)
+    outside = tmp_path_factory.mktemp("outside")
+    copy = outside / "model"
+    for path, contents in files.items():
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_bytes(made if path == name else contents)
+    try:
+        loaded = tf.saved_model.load(str(copy))
+        if made == files[name]:
+            np.testing.assert_array_equal(loaded.double(tf.ones(2)), [2.0, 4.0])
+    except (*REFUSED, errors.NotFoundError, errors.FailedPreconditionError):
+        pass
+    assert [path.name for path in outside.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("name", ["../escaped.txt", "/absolute", "a\0b", "..\\up"])
+def test_words_of_a_vocabulary_that_look_like_paths_are_words(tmp_path, name):
+    """Contents of files never become paths."""
+    path = tmp_path / "words.txt"
+    path.write_bytes(name.encode() + b"\n\xff\xfe\n")
+    table = tf.lookup.StaticVocabularyTable(
+        tf.lookup.TextFileInitializer(str(path), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+                                      tf.lookup.TextFileIndex.LINE_NUMBER), 1)  # fmt: skip
+    assert table.lookup(tf.constant([name.encode(), b"\xff\xfe", b"other"])).numpy().tolist() == [0, 1, 2]
+    assert [p.name for p in tmp_path.iterdir()] == ["words.txt"]
