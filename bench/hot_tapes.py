@@ -181,10 +181,10 @@ def table() -> None:
 
 
 def picture(path: str, steps: int = 2000) -> None:
-    """Draw the time of each step of the recurrent loop."""
+    """Draw the time of each step of the pendulum."""
     import matplotlib.pyplot as plt
 
-    step, times = recurrent(), []
+    step, times = pendulum(), []
     tf.config.experimental.set_hot_tapes(True)
     for _ in range(steps):
         start = time.perf_counter()
