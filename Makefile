@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
+.PHONY: help demo examples test test-hot page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -32,6 +32,12 @@ test: $(VENV)/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pytest
+
+HOT := test_tape.py test_variable.py test_optimizers.py test_jacobian.py test_custom_gradient.py test_function.py \
+    test_function_gradients.py test_function_variables.py test_random.py documents fuzz hot
+
+test-hot: $(VENV)/.installed-dev ## tests of tapes, functions, optimizers and documents with hot tapes from the second pass on
+	GRADTAPE_HOT=always $(VENV)/bin/pytest $(HOT:%=tests/%)
 
 page: page/node_modules/.installed ## build the page of tape.show from page/ (needs node and npm)
 	cd page && npm run --silent check && npm run --silent build

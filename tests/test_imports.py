@@ -71,6 +71,7 @@ LAYERS = [
     "core",
     "ops",
     "compiled",
+    "hot",
     "files",
     "losses",
     "metrics",

@@ -639,6 +639,14 @@ def test_control_flow_is_pythons():
 # Entering, leaving, stopping, starting over
 
 
+def test_a_gradient_with_weights_may_be_asked_for_inside_the_block():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = tf.function(tf.square)(x) + x
+        g = tape.gradient(y, x, tf.constant([3.0, 4.0]))
+    assert g.numpy().tolist() == [9.0, 20.0]
+
+
 def test_a_tape_entered_a_second_time_goes_on():
     x = tf.constant(3.0)
     for persistent in (False, True):

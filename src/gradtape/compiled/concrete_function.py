@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import nest
 from ..core.composite import CompositeTensor
 from ..core.errors import NotCompilableError, UnknownShapeError
-from ..core.primitive import local, outside
+from ..core.primitive import leave_hot, local, outside
 from ..core.settings import settings
 from ..core.spec import TensorSpec, type_spec_from_value
 from ..core.tensor import Tensor
@@ -69,6 +69,7 @@ class ConcreteFunction:
         Raises:
             TypeError: if the arguments are neither.
         """
+        leave_hot("a compiled function is called")
         values = self._as_called(args, kwargs)
         if values is None:
             named = iter(self._by_name(args, kwargs))

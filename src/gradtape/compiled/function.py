@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDic
 
 from ..core import nest
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
-from ..core.primitive import local
+from ..core.primitive import leave_hot, local
 from ..core.settings import settings
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
@@ -163,7 +163,13 @@ class Function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: compiled, or as part of the function that is being traced now."""
         here = local.here
-        if kwargs or here.tapes or here.trace is not None or settings.run_functions_eagerly:
+        if (
+            kwargs
+            or here.tapes
+            or here.trace is not None
+            or here.hot is not None
+            or settings.run_functions_eagerly
+        ):
             return self._call(args, kwargs)
         arrays: list[Any] = []
         key: list[Any] = []
@@ -183,6 +189,7 @@ class Function(Generic[P, R]):
             return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leave_hot("a compiled function is called")
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
         if settings.run_functions_eagerly or self._not_compilable or not can_compile():

@@ -31,10 +31,12 @@ __all__ = [
     "get_synchronous_execution",
     "get_virtual_device_configuration",
     "get_visible_devices",
+    "hot_tapes",
     "list_logical_devices",
     "list_physical_devices",
     "reset_memory_stats",
     "set_device_policy",
+    "set_hot_tapes",
     "set_memory_growth",
     "set_synchronous_execution",
     "set_virtual_device_configuration",
@@ -46,6 +48,34 @@ __all__ = [
 def enable_op_determinism() -> None:
     """Refuse to draw random numbers without a seed. Operations are deterministic in any case."""
     settings.op_determinism = True
+
+
+def set_hot_tapes(enabled: bool) -> None:
+    """Compile passes through a tape's place in the code once they have proved alike: see docs/hot-tapes.md.
+
+    Args:
+        enabled: whether to do so from now on, in all threads. JAX must be installed.
+
+    >>> set_hot_tapes(True)
+    >>> set_hot_tapes(False)
+    """
+    from ..compiled.function_warnings import can_compile
+    from ..hot.places import switch
+
+    if enabled and not can_compile():
+        raise ValueError("config.experimental.set_hot_tapes: needs JAX: pip install 'gradtape[xla]'")
+    switch(bool(enabled))
+
+
+def hot_tapes() -> dict[str, Any]:
+    """What hot tapes have done: the counts of passes begun, learned, followed and left, in all and for each place.
+
+    >>> hot_tapes()["followed"]
+    0
+    """
+    from ..hot.places import counts
+
+    return counts()
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:

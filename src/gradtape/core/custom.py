@@ -14,7 +14,7 @@ from . import dtypes, nest
 from .composite import CompositeTensor
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, apply1, local, no_recording, primitive
+from .primitive import Listener, apply1, leave_hot, local, no_recording, primitive
 from .pullback_plan import PullbackPlan
 from .stand_in import StandIn
 from .structural import conj, identity_, reshape_, stack_
@@ -42,6 +42,7 @@ class _VariableWatcher(Listener):
 @contextmanager
 def _also_told(listener: Listener) -> Iterator[None]:
     """A block with one more listener. Tapes that are opened or closed in the block stay so."""
+    leave_hot("another listener is open")
     here = local.here
     here.tapes = [*here.tapes, listener]
     try:

@@ -12,7 +12,7 @@ from typing import Any
 from ..engine.arrays import xp
 from . import dtypes, nest
 from .plan import plan_for
-from .primitive import Listener, Primitive, listeners, local
+from .primitive import Listener, Primitive, leave_hot, listeners, local
 from .stand_in import original
 from .structural import broadcast_to_, conj
 from .tape import GradientTape, UnconnectedGradients, warn_once
@@ -75,6 +75,7 @@ class ForwardAccumulator(Listener):
             raise ValueError(
                 "this accumulator is recording already: it cannot be entered inside its own block"
             )
+        leave_hot("another listener is open")
         self._here = local.here
         self._here.tapes = [*self._here.tapes, self]
         self._recording = True

@@ -32,7 +32,7 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("any_length", "draw", "replica", "run", "scope", "tapes", "trace")
+    __slots__ = ("any_length", "draw", "hot", "replica", "run", "scope", "tapes", "trace")
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -41,6 +41,7 @@ class Here:
         self.tapes: list[Listener] = []
         self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
         self.scope = ""  # the prefix of the names of new variables
+        self.hot: Any = None  # notes or answers what goes through the door: see `hot`
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
         self.any_length = (
@@ -116,6 +117,13 @@ def no_recording() -> listeners:
 def outside() -> listeners:
     """A block outside of any @function that is being traced, which no tape records."""
     return listeners([], None)
+
+
+def leave_hot(reason: str) -> None:
+    """End the pass of a hot tape in this thread, before something that no trace can have: see `hot`."""
+    hot = local.here.hot
+    if hot is not None:
+        hot.interrupt(reason)
 
 
 class Primitive:
@@ -364,6 +372,9 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     Inputs that are no tensors are converted: variables are read, Python and NumPy values take the dtype of the tensors
     among the inputs.
     """
+    here = local.here
+    if here.hot is not None:
+        return here.hot.operation(primitive, inputs, attributes)
     for x in inputs:
         if type(x) is not Tensor:
             inputs = as_tensors(primitive, inputs)
@@ -374,7 +385,6 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
         for array in arrays:
             if array.dtype is not dtype and array.dtype != dtype:
                 raise _dtypes_differ(primitive, arrays)
-    here = local.here
     try:
         if attributes:
             result = here.run(primitive.forward, *arrays, **attributes)
@@ -400,10 +410,12 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, unrolled: half of the overhead."""
+    here = local.here
+    if here.hot is not None:
+        return here.hot.operation(primitive, (x,), attributes)
     if type(x) is not Tensor:
         x = convert(x)
     array = x._array
-    here = local.here
     try:
         if attributes:
             result = here.run(primitive.forward, array, **attributes)
@@ -428,6 +440,9 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
 
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`apply(primitive, (x, y))`, unrolled in the same way."""
+    here = local.here
+    if here.hot is not None:
+        return here.hot.operation(primitive, (x, y), None)
     if type(x) is not Tensor or type(y) is not Tensor:
         x, y = _as_tensors2(primitive, x, y)
     a = x._array
@@ -437,7 +452,6 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
         if settings.promote is None:
             raise _dtypes_differ(primitive, [a, b])
         return apply2(primitive, *settings.promote((x, y)))
-    here = local.here
     try:
         result = here.run(primitive.forward, a, b)
     except Exception as error:

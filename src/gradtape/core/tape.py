@@ -22,7 +22,7 @@ from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
-from .primitive import Listener, Primitive, local
+from .primitive import Listener, Primitive, leave_hot, local
 from .stand_in import original
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
@@ -36,6 +36,10 @@ Key = TypeVar("Key")
 
 # A training loop may do at each step what calls for a warning: each is logged once in a process.
 warn_once = functools.cache(logging.getLogger("gradtape").warning)
+
+# Called with an outermost tape whose block is entered; returns whether the pass that begins answers for the tape. `hot`
+# puts its function here while hot tapes are on.
+when_entered: list[Callable[[GradientTape], bool]] = []
 
 
 class UnconnectedGradients(enum.Enum):
@@ -70,6 +74,8 @@ class GradientTape(Listener):
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
+    _pass: Any = None  # of a hot tape: what notes its events, or answers in its place; see `hot`
+
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
@@ -92,17 +98,30 @@ class GradientTape(Listener):
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GradientTape:
+        if self._pass is not None:
+            self._pass.release(self)
+        here = local.here
+        if here.hot is not None:
+            if not self._recording and here.hot.enter(self):
+                return self
+        elif when_entered and not here.tapes and here.trace is None and when_entered[0](self):
+            return self
+        self._enter()
+        return self
+
+    def _enter(self) -> None:
         if self._recording:
             raise ValueError("this tape is recording already: a tape cannot be entered inside its own block")
         if self._state == "used":
             self._forget()
         self._state = "entered"
         self._start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._pass is not None and self._pass.exit(self, kind):
+            return
         if self._recording:
             self._stop()
 
@@ -209,6 +228,8 @@ class GradientTape(Listener):
             RuntimeError: if the tape's block was not entered.
             TypeError: if a leaf of the structure is no tensor or variable.
         """
+        if self._pass is not None and self._pass.watch(self, tensor):
+            return
         if self._state == "new":
             raise RuntimeError(
                 "watch was called on a tape that is not recording: call it inside the tape's block"
@@ -236,6 +257,7 @@ class GradientTape(Listener):
         >>> print(tape.gradient(z, x))
         None
         """
+        self._rebuild()
         if not self._recording:
             raise RuntimeError("stop_recording was called on a tape that is not recording")
         self._stop()
@@ -246,6 +268,7 @@ class GradientTape(Listener):
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far; a tape inside its block goes on recording."""
+        self._rebuild()
         self._forget()
         if self._state == "used":
             self._state = "entered"
@@ -254,6 +277,7 @@ class GradientTape(Listener):
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order they were made."""
+        self._rebuild()
         return tuple(self._watched[key] for key in sorted(self._watched) if self._watched[key] is not None)
 
     # -- asking -------------------------------------------------------------------------------------------------------
@@ -332,6 +356,11 @@ class GradientTape(Listener):
         >>> [float(g) for g in tape.gradient(loss, [w, b])]
         [42.0, 14.0]
         """
+        if self._pass is not None:
+            options = (output_gradients, unconnected_gradients)
+            answer = self._pass.ask("gradient", self, target, sources, options)
+            if answer is not NotImplemented:
+                return answer
         flat_sources = nest.flatten(sources)
         targets = [target] if type(target) is Tensor else nest.flatten(target)
         try:
@@ -347,6 +376,8 @@ class GradientTape(Listener):
         keys = [source._key or key_of(source) for source in flat_sources]
         if unconnected_gradients is not UnconnectedGradients.NONE:
             unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
+        if self._recording:  # before the weights are looked at: no tape may be left that hears of them
+            self._end_recording()
         found = self._sweep(_seeds(targets, output_gradients), keys)
         results = []
         for key, source in zip(keys, flat_sources):
@@ -390,6 +421,11 @@ class GradientTape(Listener):
         array([[2., 0.],
                [0., 4.]], dtype=float32)
         """
+        if self._pass is not None:
+            options = (unconnected_gradients, parallel_iterations, experimental_use_pfor)
+            answer = self._pass.ask("jacobian", self, target, sources, options)
+            if answer is not NotImplemented:
+                return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
         array = _value(target)
@@ -432,6 +468,11 @@ class GradientTape(Listener):
         >>> tape.batch_jacobian(y, x).shape
         TensorShape([2, 2, 2])
         """
+        if self._pass is not None:
+            options = (unconnected_gradients, parallel_iterations, experimental_use_pfor)
+            answer = self._pass.ask("batch_jacobian", self, target, source, options)
+            if answer is not NotImplemented:
+                return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, (source,) = self._ends(target, [source], "batch_jacobian")
         array, by = _value(target), _value(source)
@@ -538,6 +579,7 @@ class GradientTape(Listener):
         """
         from ..explain import explain
 
+        self._rebuild()
         return explain(self, target, sources)
 
     def summary(self) -> Any:
@@ -552,6 +594,7 @@ class GradientTape(Listener):
         """
         from ..explain.summary import summarize
 
+        self._rebuild()
         return summarize(self)
 
     def plot(self, path: Any, target: Any = None, sources: Any = None) -> None:
@@ -564,6 +607,7 @@ class GradientTape(Listener):
         """
         from ..explain.plot import plot
 
+        self._rebuild()
         plot(self, path, target, sources)
 
     def show(self, target: Any, sources: Any, path: Any = None) -> Any:
@@ -600,6 +644,11 @@ class GradientTape(Listener):
             "a GradientTape has no method 'gradients': it is called gradient(target, sources)"
         )
 
+    def _rebuild(self) -> None:
+        """Have the records, if a pass answers in their place."""
+        if self._pass is not None:
+            self._pass.rebuild(self)
+
     # -- the sweep ----------------------------------------------------------------------------------------------------
 
     def _sweep(self, seeds: dict[int, Any], wanted: list[int], last: bool = True) -> dict[int, Any]:
@@ -618,6 +667,7 @@ class GradientTape(Listener):
                 "a non-persistent GradientTape answers only one call of gradient, jacobian or batch_jacobian. "
                 "Make it with GradientTape(persistent=True) to ask again"
             )
+        leave_hot("a tape of an earlier pass is asked")
         here, records = local.here, self._records
         if here.trace is not None:  # inside a branch or loop, the records of that block follow
             for listener in here.tapes:

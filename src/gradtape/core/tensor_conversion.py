@@ -78,6 +78,9 @@ def scalar(value: Any, dtype: Any) -> Tensor:
 
 def observe(observer: Observer) -> None:
     """Tell an observer of all events from now on."""
+    from .primitive import leave_hot  # which imports this
+
+    leave_hot("somebody observes")
     _scalars.clear()
     observers.append(observer)
 

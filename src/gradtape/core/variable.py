@@ -19,11 +19,11 @@ from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OutOfRangeError
 from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
-from .primitive import apply1, local, outside, quietly, rounded
+from .primitive import apply1, leave_hot, local, outside, quietly, rounded
 from .replicas import VariableAggregation, VariableSynchronization, as_aggregation, as_synchronization
 from .shapes import TensorShape
 from .structural import identity_
-from .tensor import Operators, Reference, Tensor, array_text, next_key, wrap
+from .tensor import Operators, Reference, Tensor, array_of, array_text, next_key, wrap
 from .tensor_conversion import convert
 from .trace_errors import no_value
 from .types import DTypeLike, ShapeLike, TensorLike
@@ -118,15 +118,21 @@ class Variable(Operators):
         if observers:
             self._tell_assigned("tf.Variable(...)", initial_value)
 
-    def _put(self, array: Any) -> None:
-        """Replace the array. All values of a variable share its key: to tapes, every read is a read of the variable."""
+    def _put(self, array: Any, given: Tensor | None = None) -> None:
+        """Replace the array; `given` is the tensor that it comes from.
+
+        All values of a variable share its key: to tapes, every read is a read of the variable.
+        """
+        here = local.here
+        if here.hot is not None:
+            here.hot.assign(self, "assign", wrap(array) if given is None else given)
+            return
         tensor = wrap(array)
         tensor._key = self._key
-        trace = local.here.trace
-        if trace is None:
+        if here.trace is None:
             self._tensor = tensor
         else:
-            trace.write(self, tensor)
+            here.trace.write(self, tensor)
 
     def _put_written(self, method: str, array: Any) -> None:
         """Replace the array by one that a method wrote into; with several replicas, by that of all of them."""
@@ -145,6 +151,8 @@ class Variable(Operators):
         for tape in here.tapes:
             if self._key not in tape._watched:
                 tape._on_read(self)
+        if here.hot is not None:
+            here.hot.read(self)
         return self._tensor
 
     @property
@@ -385,7 +393,9 @@ class Variable(Operators):
         """
         tensor = self._fitting(value, "assign")
         replica = local.here.replica
-        self._put((tensor if replica is None else replica.aggregated(self, "assign", tensor))._array)
+        if replica is not None:
+            tensor = replica.aggregated(self, "assign", tensor)
+        self._put(tensor._array, tensor)
         if observers:
             self._tell_assigned("assign", value)
         return self
@@ -431,10 +441,13 @@ class Variable(Operators):
 
         A training step then allocates no array the size of each parameter.
         """
+        here = local.here
+        if here.hot is not None:
+            here.hot.assign(self, method, self._fitting(delta, method))
+            return
         computed = type(delta) is Tensor
         if not computed:
             delta = self._fitting(delta, method)
-        here = local.here
         trace = here.trace
         if here.replica is not None:
             delta = here.replica.aggregated(self, method, self._fitting(delta, method))
@@ -466,6 +479,7 @@ class Variable(Operators):
 
     def _writable(self) -> Any:
         """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
+        leave_hot("a variable's array is written into")
         tensor = self._tensor
         array = tensor._array
         if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:
@@ -476,7 +490,7 @@ class Variable(Operators):
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """Validate a value for assignment and return it as a tensor."""
-        own = self._tensor._array
+        own = array_of(self._tensor)
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:

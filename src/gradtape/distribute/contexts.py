@@ -9,7 +9,7 @@ import threading
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ..core.primitive import local
+from ..core.primitive import leave_hot, local
 
 
 class Place(NamedTuple):
@@ -48,6 +48,7 @@ class entered:
         _stack.places.append(self._place)
         here, replica = local.here, self._place.replica
         self._before = here.replica
+        leave_hot("a replica runs")
         here.replica = replica if replica is not None and replica.is_one_of_several else None
         return replica
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..compiled.function import Function
 from ..core import nest
 from ..core.errors import InvalidArgumentError
-from ..core.primitive import apply1, local, primitive
+from ..core.primitive import apply1, leave_hot, local, primitive
 from ..core.tensor import Tensor, array_of
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import TensorLike
@@ -257,8 +257,9 @@ class DVariable(Variable):
         """How it is divided."""
         return self._layout
 
-    def _put(self, array: Any) -> None:
-        super()._put(array)
+    def _put(self, array: Any, given: Tensor | None = None) -> None:
+        leave_hot("a variable is divided among devices")
+        super()._put(array, given)
         if local.here.trace is None:
             import jax
 

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-_NUMPY = (ndarray, np.generic, int, float, complex, type(None))
+from .pending import PendingArray
+
+_NUMPY = (ndarray, np.generic, int, float, complex, type(None), PendingArray)
 
 
 def xp(x: Any, y: Any = None, z: Any = None, *more: Any) -> ModuleType:

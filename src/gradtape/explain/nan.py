@@ -79,6 +79,7 @@ def find_nan(tape: GradientTape, target: Any, sources: Any) -> NanReport:
     """The work of `debugging.find_nan`: the first operation that made a NaN or an infinity."""
     if not isinstance(tape, GradientTape):
         raise TypeError(f"find_nan: takes a GradientTape, not {tape!r}")
+    tape._rebuild()
     targets = [original(t) for t in nest.flatten(target)]
     ends = [*targets, *map(original, nest.flatten(sources))]
     for end in ends:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.observers import Observer
-from ..core.primitive import Here, Listener, Primitive, local
+from ..core.primitive import Here, Listener, Primitive, leave_hot, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, key_of
@@ -294,6 +294,7 @@ class Witness(Listener, Observer):
     def attend(self) -> None:
         """Listen in this thread."""
         here = local.here
+        leave_hot("origins are traced")
         if self not in here.tapes:
             here.tapes = [self, *here.tapes]
             if self.ledger is not None:

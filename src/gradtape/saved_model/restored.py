@@ -18,7 +18,7 @@ from ..compiled.function_warnings import can_compile
 from ..core import dtypes, nest
 from ..core.custom import record_custom
 from ..core.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
-from ..core.primitive import local
+from ..core.primitive import leave_hot, local
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
 from ..core.tensor import Tensor, array_of, device_of, wrap
@@ -213,6 +213,7 @@ class LoadedConcreteFunction:
 
     def call(self, tensors: list[Tensor]) -> Any:
         """Call the function on its tensors; return what it returns."""
+        leave_hot("a compiled function is called")
         self._check_program  # noqa: B018  (once)
         self._check_lengths(tensors)
         values = {v._key: _value(v) for v in self.variables}

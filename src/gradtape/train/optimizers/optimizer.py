@@ -62,6 +62,8 @@ class Options(CommonOptions, total=False):
     weight_decay: float | None
 
 
+_OWN_RULES = f"{__package__}.rules"
+_PLAIN = frozenset((bool, int, float, str, NoneType))
 _OPTIONS = ("weight_decay", *CommonOptions.__annotations__)
 
 
@@ -497,7 +499,25 @@ class Optimizer:
             f"{type(self).__name__} must define update_step(gradient, variable, learning_rate)"
         )
 
+    def _pure_settings(self) -> Any:
+        """All that an update depends on besides variables and gradients; None if it runs Python code of the user."""
+        rate = self._learning_rate
+        options = [getattr(self, name) for name in (*_OPTIONS, *self._settings)]
+        if type(rate).__module__ == schedules.__name__:
+            options.append(repr(vars(rate)))
+        elif not isinstance(rate, Variable):
+            return None
+        if type(self).__module__ != _OWN_RULES or not _PLAIN.issuperset(map(type, options)):
+            return None
+        return [id(rate), id(self._trained), *options, *map(type, options)]
+
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
+        hot = local.here.hot
+        if hot is not None:
+            if all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] is not None for pair in pairs):
+                hot.update(self, pairs)
+                return
+            hot.interrupt("an optimizer is given None for a gradient")
         try:
             gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
         except (TypeError, ValueError) as error:

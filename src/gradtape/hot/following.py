@@ -1,0 +1,503 @@
+"""Follower: expects the events of a trace, and hands out tensors whose values are computed when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import nest
+from ..core.primitive import Primitive, apply, as_tensors
+from ..core.stand_in import original
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor, array_of, wrap
+from ..core.variable import Variable
+from ..engine.pending import PendingArray
+from .learning import PYTHON_NUMBERS, Learner
+from .pass_events import (
+    Ask,
+    Assign,
+    Enter,
+    Exit,
+    NewNumber,
+    NewVariable,
+    Number,
+    Operation,
+    Out,
+    Update,
+    Watch,
+    exactly,
+)
+from .pass_trace import Trace
+from .pending_values import PendingValues, fill, is_pending, value_on_device
+
+_new = object.__new__
+_MISS: Any = object()
+
+
+class Follower(PendingValues):
+    """One pass of this thread that is expected to be like an earlier one.
+
+    Args:
+        trace: the expected events.
+        traces: all traces of the place in the code, for another path.
+        done: called with None when the pass ends, or with the reason why it was left.
+        learner: gives what learns the rest of a pass that took an unknown path.
+        begin: called with the tape of the next pass.
+        patience: how often a pass must end inside a trace before that is compiled.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        traces: list[Trace],
+        done: Callable[[Any], None],
+        learner: Callable[[], Learner],
+        begin: Callable[[GradientTape], bool],
+        patience: int = 2,
+    ) -> None:
+        super().__init__(trace)
+        self._traces = traces
+        self._done = done
+        self._learner = learner
+        self._begin = begin
+        self._patience = patience
+        self._read: dict[int, Variable] = {}  # by key
+        self._keys: set[int] = set()  # of tensors from outside
+        self._ids: set[int] = set()  # of the first `_counted` objects in `_seen`
+        self._counted = 0
+        self._open: list[GradientTape] = []
+        self._asked: list[GradientTape] = []
+        self._optimizers: list[Any] = []  # the trace itself does not keep them alive
+        self._here.hot = self
+        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation`
+        self._here.tapes = self._listening
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        """The result of the expected operation, without a value; of any other, the result as ever."""
+        # The common case, written out: known tensors and literals, one result. It takes 0.7 us.
+        expected, specs, attributes_expected, types, slot, shape, dtype = self._quick[self._position]
+        if expected is primitive and self._here.tapes is self._listening and not self._values:  # noqa: SIM102
+            if (attributes or None) == attributes_expected and (
+                not attributes or [*map(type, attributes.values())] == types
+            ):
+                seen = self._seen
+                for x, spec in zip(inputs, specs):
+                    if type(spec) is int:
+                        if seen[spec] is not x:
+                            break
+                    elif spec.value is not x and not spec.fits(x):
+                        break
+                else:
+                    tensor = _new(Tensor)
+                    tensor._key = 0
+                    tensor._array = array = _new(PendingArray)
+                    array.shape = shape
+                    array.dtype = dtype
+                    array.slot = slot
+                    array.source = self
+                    seen.append(tensor)
+                    self._position += 1
+                    return tensor
+        return self._general(primitive, inputs, attributes)
+
+    def _general(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        if self._here.tapes is not self._listening:
+            return self._outside(primitive, inputs, attributes)
+        out = self._operation(primitive, inputs, attributes)
+        if out is _MISS:
+            for x in inputs:
+                if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
+                    return apply(primitive, as_tensors(primitive, inputs), attributes)
+            out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
+            if out is _MISS:
+                self._leave(f"{primitive.name} was not expected", learn=True)
+                return apply(primitive, inputs, attributes)
+        return out
+
+    def _operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        event: Any = self._events[self._position]
+        if type(event) is not Operation or event.primitive is not primitive:
+            return _MISS
+        if (attributes or None) != event.attributes or exactly(attributes) != event.exactly:
+            return _MISS
+        if len(inputs) != len(event.specs):
+            return _MISS
+        seen = self._seen
+        for x, spec in zip(inputs, event.specs):
+            if type(spec) is int and seen[spec] is x:
+                continue
+            if not self._fits(spec, x):
+                return self._forget()
+        if event.checked:
+            return self._checked(event, inputs)
+        if primitive.multiple:
+            out: Any = tuple([self._pending(known) for known in event.outs])
+        else:
+            out = self._pending(event.outs[0])
+        self._position += 1
+        return out
+
+    def _checked(self, event: Operation, inputs: tuple[Any, ...]) -> Any:
+        """The result of an operation that computes at once."""
+        out = self._outside(event.primitive, inputs, event.attributes)
+        results = out if event.primitive.multiple else (out,)
+        for known, result in zip(event.outs, results):
+            if result._array.shape != known.shape or result._array.dtype != known.dtype:
+                return self._forget()
+        self._seen.extend(results)
+        self._position += 1
+        return out
+
+    def _pending(self, known: Out) -> Tensor:
+        """A tensor for a result, which has its value already if a program was run before."""
+        slot, shape, dtype = known
+        tensor = _new(Tensor)
+        tensor._key = 0
+        if slot in self._values:
+            fill(tensor, self._values[slot])
+        else:
+            tensor._array = array = _new(PendingArray)
+            array.shape = shape
+            array.dtype = dtype
+            array.slot = slot
+            array.source = self
+        self._seen.append(tensor)
+        return tensor
+
+    def _fits(self, spec: Any, x: Any) -> bool:
+        """Return whether an input is the expected one. A new one gets its slot."""
+        kind = type(spec)
+        if kind is int:
+            known = self._seen[spec]
+            if known is x:
+                return True
+            return isinstance(known, Variable) and type(x) is Tensor and x is known._tensor
+        if kind is Number:
+            return spec.fits(x)
+        if kind is NewNumber:
+            if type(x) is not float:
+                return False
+            self._seen.append(wrap(np.asarray(x, spec.dtype)))
+            return True
+        if kind is NewVariable:
+            return self._fits_variable(spec, x)
+        if type(x) is not Tensor or x._key in self._read or self._is_seen(x):
+            return False
+        if is_pending(x):  # it shares the array of a result
+            x._array = x._array.value()
+        array = array_of(x)
+        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype or (x._key and x._key in self._keys):
+            return False
+        self._keys.add(x._key)
+        self._seen.append(x)
+        return True
+
+    def _is_seen(self, tensor: Tensor) -> bool:
+        """Return whether the pass knows a tensor already."""
+        if self._counted < len(self._seen):
+            self._ids.update(map(id, self._seen[self._counted :]))
+            self._counted = len(self._seen)
+        return id(tensor) in self._ids
+
+    def _fits_variable(self, spec: NewVariable, x: Any) -> bool:
+        if type(x) is Tensor and x._key == spec.key:
+            variable: Any = self._read.get(x._key)
+            if variable is None or variable._tensor is not x:
+                return False
+            x = variable
+        if not isinstance(x, Variable) or x._key != spec.key:
+            return False
+        value = value_on_device(x)
+        array = array_of(value)
+        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
+            return False
+        if spec.slot in self._early and self._early[spec.slot] is not value:
+            return False
+        self._read[x._key] = x
+        self._before[spec.slot] = value
+        self._variables[spec.slot] = x
+        self._seen.append(x)
+        return True
+
+    def _forget(self) -> Any:
+        """Take back the slots of an event that did not fit."""
+        start = self._trace.starts[self._position]
+        for x in self._seen[start:]:
+            if type(x) is Tensor:
+                self._keys.discard(x._key)
+        del self._seen[start:]
+        self._ids, self._counted = set(), 0
+        for slot in [slot for slot in self._variables if slot >= start]:
+            del self._variables[slot], self._before[slot]
+        return _MISS
+
+    def read(self, variable: Variable) -> None:
+        """Note whose value a tensor is that will be used."""
+        self._read[variable._key] = variable
+        self._reads.append((self._position, variable))
+
+    def assign(self, variable: Variable, method: str, value: Tensor) -> None:
+        """Give a variable a value that is computed when somebody looks."""
+        if type(value) is Tensor and is_pending(value) and value._array.source is self:
+            value = self._seen[value._array.slot]
+        if self._here.tapes is not self._listening:
+            self.interrupt("a variable is assigned inside another listener's block")
+        elif not self._expects(Assign, lambda event: event.method == method, [variable, value]):
+            self._leave(f"{method} was not expected", learn=True)
+        if self._over:
+            getattr(variable, method)(value)
+            return
+        event: Any = self._events[self._position - 1]
+        if method == "assign" and type(array_of(value)) is np.ndarray:
+            tensor = wrap(value._array)
+            self._seen.append(tensor)
+        else:
+            tensor = self._pending(event.outs[0])
+        tensor._key = variable._key
+        variable._tensor = tensor
+
+    def update(self, optimizer: Any, pairs: list[Any]) -> None:
+        """Give the variables of an optimizer values that are computed when somebody looks."""
+        gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
+        settings: Any = optimizer._pure_settings()
+        touched: list[Any] = []
+
+        def fits(event: Update) -> bool:
+            touched[:] = [self._touched(spec) for spec in event.touched]
+            same = event.optimizer() is optimizer and len(event.gradients) == len(pairs)
+            return same and event.settings == settings
+
+        if self._here.tapes is not self._listening:
+            self.interrupt("an optimizer steps inside another listener's block")
+        elif not self._expects(Update, fits, lambda: [*gradients, *variables, *touched]):
+            self._leave("an optimizer's step was not expected", learn=True)
+        if self._over:
+            optimizer._apply(pairs)
+            return
+        self._optimizers.append(optimizer)
+        event: Any = self._events[self._position - 1]
+        for spec, out in zip(event.touched, event.outs):
+            variable = self._seen[spec if type(spec) is int else spec.slot]
+            tensor = self._pending(out)
+            tensor._key = variable._key
+            variable._tensor = tensor
+
+    def _touched(self, spec: Any) -> Any:
+        """The variable that an optimizer will write."""
+        if type(spec) is int:
+            return self._seen[spec] if spec < len(self._seen) else self._trace.variables[spec]()
+        return self._trace.variables[spec.slot]()
+
+    def _expects(self, kind: type, check: Callable[[Any], bool], inputs: Any) -> bool:
+        """Return whether an event of this kind with these inputs is expected, on this path or another."""
+
+        def attempt() -> Any:
+            event: Any = self._events[self._position]
+            if type(event) is not kind or not check(event):
+                return _MISS
+            given = inputs() if callable(inputs) else inputs
+            specs = getattr(event, "specs", ())
+            if len(specs) != len(given) or not all(map(self._fits, specs, given)):
+                return self._forget()
+            self._position += 1
+            return True
+
+        return attempt() is True or self._on_another_path(attempt) is True
+
+    def _on_another_path(self, attempt: Callable[[], Any]) -> Any:
+        """Try the event on the other traces that began as this one did."""
+        mine = self._trace
+        start = mine.starts[self._position]
+        # A program may have run ahead: what it computed of events to come is for this path alone.
+        self._values = {slot: value for slot, value in self._values.items() if slot < start}
+        self._early = {}
+        for other in self._traces:
+            if other is not mine and mine.shared_with(other) >= self._position:
+                self._use(other)
+                result = attempt()
+                if result is not _MISS:
+                    return result
+        self._use(mine)
+        return _MISS
+
+    def enter(self, tape: GradientTape) -> bool:
+        """Begin a tape's block; that of an outermost tape begins the next pass."""
+        if self._here.tapes is not self._listening:
+            return False
+        if not self._open:
+            self.finish()
+            return self._begin(tape)
+        return self.open(tape)
+
+    def open(self, tape: GradientTape) -> bool:
+        """Begin a tape's block inside this pass."""
+        wanted = Enter(tape._persistent, tape._watch_accessed_variables)
+        if tape._state == "entered" or not self._expects(Enter, wanted.__eq__, ()):
+            self._leave("a tape was not expected", learn=True)
+            tape.__enter__()
+            return True
+        tape._pass = self
+        self._tapes.append(tape)
+        self._open.append(tape)
+        return True
+
+    def exit(self, tape: GradientTape, kind: Any) -> bool:
+        """End a tape's block."""
+        if self._over:
+            return False
+        inside = kind is None and self._here.tapes is self._listening
+        if not inside or not self._expects(Exit, lambda event: self._is(tape, event.tape), ()):
+            self._leave(
+                "a block was not expected to end" if kind is None else "an exception", learn=kind is None
+            )
+            tape.__exit__(kind, None, None)
+            return True
+        if tape in self._open:  # not if it was asked inside its block
+            self._open.remove(tape)
+        return True
+
+    def watch(self, tape: GradientTape, things: Any) -> bool:
+        """Expect that a tape watches these tensors."""
+        if self._over:
+            self.rebuild(tape)
+            return False
+        ends = [original(end) for end in nest.flatten(things)]
+        if not self._expects(Watch, lambda event: self._is(tape, event.tape), ends):
+            self._leave("watch was not expected", learn=True)
+            self.rebuild(tape)
+            tape.watch(things)
+        return True
+
+    def ask(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """The gradients that are expected of a tape, without values."""
+        if self._over:
+            self.rebuild(tape)
+            return getattr(tape, method)(target, sources, *options)
+        given = options
+        targets, wanted, weights = nest.flatten(target), nest.flatten(sources), None
+        if method == "gradient":
+            weights = None if options[0] is None else nest.flatten(options[0])
+            options = options[1:]
+        counts = len(targets), len(wanted), -1 if weights is None else len(weights)
+
+        def fits(event: Ask) -> bool:
+            same = event.method == method and event.options == options and event.counts == counts
+            return same and self._is(tape, event.tape)
+
+        ends = [
+            end if type(end) is Tensor or type(end) is Variable else original(end)
+            for end in (*targets, *wanted, *(weights or ()))
+        ]
+        if self._here.tapes is not self._listening or not self._expects(Ask, fits, ends):
+            self._leave(f"{method} was not expected", learn=True)
+            self.rebuild(tape)
+            return getattr(tape, method)(target, sources, *given)
+        event: Any = self._events[self._position - 1]
+        if tape in self._open and not tape._persistent:
+            self._open.remove(tape)
+        self._asked.append(tape)
+        results = [None if out is None else self._pending(out) for out in event.outs]
+        return results if type(sources) is list else nest.pack_sequence_as(sources, results)
+
+    def _is(self, tape: GradientTape, number: int) -> bool:
+        return number < len(self._tapes) and self._tapes[number] is tape
+
+    # -- computing as ever -------------------------------------------------------------------------------------------
+
+    def _outside(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        """Compute an operation as ever, for its value alone."""
+        for x in inputs:
+            tensor = x._tensor if isinstance(x, Variable) else x
+            if type(tensor) is Tensor and is_pending(tensor):
+                tensor._array.value()
+        before = self._here.tapes
+        self._here.tapes = [] if before is self._listening else before
+        try:
+            return self._computed(apply, primitive, inputs, attributes)
+        finally:
+            self._here.tapes = before
+
+    def _computed(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._here.hot = None
+        try:
+            return function(*arguments)
+        finally:
+            if not self._over:
+                self._here.hot = self
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """End the pass where it is: compute what is in use."""
+        trace, end = self._trace, self._position
+        if end < len(trace.events):
+            trace.stops[end] += 1
+            if trace.stops[end] < self._patience:
+                self._leave("the pass ended early")
+                return
+        needed = self._in_use()
+        if needed and not self._computed_by_program(end, needed):
+            self._give_up("the trace cannot be compiled")
+            return
+        self._close()
+        for number, tape in enumerate(self._tapes):
+            if tape in self._asked and not tape._persistent:
+                self._settle(tape, number)
+        self._let_go()
+        self._done(None)
+
+    def _settle(self, tape: GradientTape, number: int) -> None:
+        """Leave a tape that has answered its only question as it would be: without records, and with its variables."""
+        tape._pass = None
+        tape._state = "used"
+        if tape._watch_accessed_variables:
+            for slot in self._trace.read_in(number, self._position):
+                variable = self._variables[slot]
+                if variable._watchable:
+                    tape._watched[variable._key] = variable
+
+    def interrupt(self, reason: str) -> None:
+        """Leave: what happens next is not for this pass."""
+        if not self._over:
+            self._leave(reason)
+
+    def release(self, tape: GradientTape) -> None:
+        """A tape of this pass is entered again."""
+        self.rebuild(tape)
+
+    def rebuild(self, tape: GradientTape) -> None:
+        """Have the tapes of this pass record what they would have recorded."""
+        if not self._over:
+            self._leave("a tape is looked into, or stopped")
+        if tape._pass is self:
+            self._replayed(finished=True)
+
+    def _leave(self, reason: str, learn: bool = False) -> None:
+        """Compute all that was handed out as ever, tapes included; `learn` the rest of the pass."""
+        if self._position == len(self._trace.events) and not self._open:
+            self.finish()
+        else:
+            self._give_up(reason, learn)
+
+    def _give_up(self, reason: str, learn: bool = False) -> None:
+        self._close()
+        here, tapes = self._here, [tape for tape in self._tapes if tape._pass is self]
+        inside = here.tapes is self._listening
+        self._listening[:] = (
+            self._replayed()
+        )  # in place: blocks with other listeners give the list back when they end
+        learn = learn and inside and tapes == self._tapes
+        self._done((reason, learn))
+        if learn:
+            events = self._trace.events[: self._position]
+            self._learner().resume(events, self._seen, self._variables, self._read, self._tapes)
+
+    def _close(self) -> None:
+        self._over = True
+        self._here.hot = None

@@ -1,0 +1,369 @@
+"""Learner: computes a pass as ever, and notes its events for a trace."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+from ..core import nest
+from ..core.primitive import Primitive, apply, as_tensors, local
+from ..core.stand_in import original
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor, array_of, wrap
+from ..core.variable import Variable
+from ..engine.reference_counts import RELIABLE
+from .pass_events import (
+    Ask,
+    Assign,
+    Enter,
+    Event,
+    Exit,
+    NewTensor,
+    NewVariable,
+    Operation,
+    Out,
+    Spec,
+    Update,
+    Watch,
+    exactly,
+    number,
+)
+from .pass_trace import Trace
+from .safety import is_checked
+
+PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+MOST_EVENTS = 20_000
+MOST_BYTES = 1 << 29  # of results, which are kept until the pass ends
+UNSHARED = next(map(getrefcount, [object()]))  # the count of an object that only one list holds
+
+
+class Unfit(Exception):
+    """A pass cannot be followed; says why."""
+
+
+class Learner:
+    """The events of one pass of this thread, while it is computed.
+
+    Args:
+        done: called with the trace when the pass ends; with the reason if there is none.
+        begin: called with the tape of the next pass.
+    """
+
+    def __init__(self, done: Callable[[Any], None], begin: Callable[[GradientTape], bool]) -> None:
+        self._done = done
+        self._begin = begin
+        self._events: list[Event] = []
+        self._seen: list[Any] = []  # by slot
+        self._slots: dict[int, int] = {}  # of tensors by their id
+        self._read: dict[int, Variable] = {}  # all variables by key
+        self._variables: dict[int, int] = {}  # slots of variables by key
+        self._tapes: list[GradientTape] = []
+        self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
+        self._bytes = 0
+        self._here = local.here
+        self._here.hot = self
+        self._listening = self._here.tapes
+
+    def resume(
+        self,
+        events: list[Event],
+        seen: list[Any],
+        variables: dict[int, Variable],
+        read: dict[int, Variable],
+        tapes: list[Any],
+    ) -> None:
+        """Go on with a pass that was followed so far: its events, and its objects by slot."""
+        self._events = list(events)
+        self._seen = list(seen)
+        written = {out.slot for event in events if isinstance(event, (Assign, Update)) for out in event.outs}
+        for slot, x in enumerate(seen):
+            if slot in written:
+                self._seen[slot] = None  # the value is the variable's
+            elif type(x) is Tensor:
+                self._slots[id(x)] = slot
+        for slot, variable in variables.items():
+            self._variables[variable._key] = slot
+        self._read = {**read, **{variable._key: variable for variable in variables.values()}}
+        for event in events:
+            if isinstance(event, Assign):
+                self._written[self._key(event.specs[0])] = event.outs[0].slot
+            elif isinstance(event, Update):
+                for spec, out in zip(event.touched, event.outs):
+                    self._written[self._key(spec)] = out.slot
+        self._tapes = list(tapes)
+        for tape in tapes:
+            tape._pass = self
+
+    def _key(self, spec: Any) -> int:
+        key: int = self._seen[spec if isinstance(spec, int) else spec.slot]._key
+        return key
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        """Compute an operation and note it."""
+        if self._here.tapes is not self._listening:
+            return self._computed(apply, primitive, inputs, attributes)
+        if not all(type(x) is Tensor or isinstance(x, Variable) or type(x) in PYTHON_NUMBERS for x in inputs):
+            return apply(primitive, as_tensors(primitive, inputs), attributes)
+        out = self._computed(apply, primitive, inputs, attributes)
+        if self._here.hot is self:
+            self._note(self._operation, primitive, inputs, attributes, out)
+        return out
+
+    def _operation(self, primitive: Primitive, inputs: Any, attributes: Any, out: Any) -> Event:
+        specs = tuple([self._spec(x) for x in inputs])
+        results = out if primitive.multiple else (out,)
+        outs = tuple([self._out(result) for result in results])
+        attributes = attributes or None
+        checked = is_checked(primitive, inputs, outs)
+        dtype = next((array_of(_tensor(x)).dtype for x in inputs if type(x) not in PYTHON_NUMBERS), None)
+        return Operation(primitive, attributes, exactly(attributes), specs, outs, checked, dtype)
+
+    def read(self, variable: Variable) -> None:
+        """Note whose value a tensor is that will be used."""
+        self._read[variable._key] = variable
+
+    def assign(self, variable: Variable, method: str, value: Tensor) -> None:
+        """Assign a value to a variable and note it."""
+        self._computed(getattr(variable, method), value)
+        if self._here.hot is self:
+            self._note(self._assign, variable, method, value)
+
+    def _assign(self, variable: Variable, method: str, value: Tensor) -> Event:
+        return Assign(method, (self._spec(variable), self._spec(value)), (self._out_of(variable),))
+
+    def update(self, optimizer: Any, pairs: list[Any]) -> None:
+        """Let an optimizer update variables and note it."""
+        self._computed(optimizer._apply, pairs)
+        if self._here.hot is self:
+            self._note(self._update, optimizer, pairs)
+
+    def _update(self, optimizer: Any, pairs: list[Any]) -> Event:
+        settings = optimizer._pure_settings()
+        if settings is None or any(v._constraint is not None for _, v in pairs):
+            raise Unfit("an optimizer runs Python code of the user")
+        if any(type(g) is not Tensor and not isinstance(g, Variable) for g, _ in pairs):
+            raise Unfit("a gradient for an optimizer is None or sparse")
+        gradients = tuple([self._spec(gradient) for gradient, _ in pairs])
+        variables = tuple([self._spec(v) for _, v in pairs])
+        written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer.variables]}.values())
+        touched = tuple([self._spec(v) for v in written])
+        outs = tuple([self._out_of(v) for v in written])
+        return Update(weakref.ref(optimizer), settings, gradients, variables, touched, outs)
+
+    def enter(self, tape: GradientTape) -> bool:
+        """Begin a tape's block; that of an outermost tape begins the next pass."""
+        if self._here.tapes is not self._listening:
+            return False
+        if not any(t._recording for t in self._tapes):
+            self.finish()
+            return self._begin(tape)
+        self.open(tape)
+        return True
+
+    def open(self, tape: GradientTape) -> None:
+        """Begin a tape's block inside this pass."""
+        tape._enter()
+        tape._pass = self
+        self._tapes.append(tape)
+        self._listening = self._here.tapes
+        self._note(lambda: Enter(tape._persistent, tape._watch_accessed_variables))
+
+    def exit(self, tape: GradientTape, kind: Any) -> bool:
+        """End a tape's block; an exception ends the learning."""
+        if kind is not None or self._here.tapes is not self._listening:
+            self.interrupt("an exception, or a block that ends out of order")
+            return False
+        if tape._recording:
+            tape._stop()
+        self._listening = self._here.tapes
+        self._note(lambda: Exit(self._number(tape)))
+        return True
+
+    def watch(self, tape: GradientTape, things: Any) -> bool:
+        """Watch tensors and note it."""
+        self._computed(_without_pass, tape, "watch", things)
+        self._note(lambda: Watch(self._number(tape), tuple(map(self._spec, _ends(things)))))
+        return True
+
+    def ask(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """Answer a question as ever and note it."""
+        here = self._here
+        if here.tapes is not self._listening:
+            self.interrupt("a tape is asked inside another listener's block")
+            return NotImplemented
+        here.hot = None
+        try:
+            answer = _without_pass(tape, method, target, sources, *options)
+        finally:
+            here.hot = self
+            self._listening = here.tapes
+        results = [self._distinct(result) for result in nest.flatten(answer)]
+        self._note(self._ask, method, tape, target, sources, options, results)
+        return nest.pack_sequence_as(sources, results)
+
+    def _ask(
+        self, method: str, tape: Any, target: Any, sources: Any, options: tuple[Any, ...], results: list[Any]
+    ) -> Event:
+        weights = None
+        targets = tuple([self._spec(end) for end in _ends(target)])
+        wanted = tuple([self._spec(end) for end in _ends(sources)])
+        if method == "gradient":
+            output_gradients, *rest = options
+            options = tuple(rest)
+            if output_gradients is not None:
+                weights = tuple([self._spec(end) for end in _ends(output_gradients)])
+        outs = tuple([None if result is None else self._out(result) for result in results])
+        return Ask(method, self._number(tape), targets, wanted, weights, options, outs)
+
+    def _distinct(self, result: Any) -> Any:
+        """A tensor of its own where a tape gave one that the pass knows already."""
+        if type(result) is not Tensor or id(result) not in self._slots:
+            return result
+        tensor = wrap(result._array)
+        tensor._key = result._key
+        return tensor
+
+    def release(self, tape: GradientTape) -> None:
+        """A tape of this pass is entered again."""
+        self.interrupt("a tape is entered twice")
+
+    def rebuild(self, tape: GradientTape) -> None:
+        """A tape of this pass is asked for what no trace answers."""
+        self.interrupt("a tape is looked into, or stopped")
+
+    # -- notes --------------------------------------------------------------------------------------------------------
+
+    def _computed(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Compute as ever."""
+        here = self._here
+        here.hot = None
+        try:
+            return function(*arguments)
+        finally:
+            if self._here_is_mine():
+                here.hot = self
+
+    def _here_is_mine(self) -> bool:
+        return self._done is not _nothing
+
+    def _note(self, make: Callable[..., Event], *arguments: Any) -> None:
+        if not self._here_is_mine():
+            return
+        try:
+            self._events.append(make(*arguments))
+            if len(self._events) > MOST_EVENTS or self._bytes > MOST_BYTES:
+                raise Unfit("a pass is too long, or its results too large")
+        except Unfit as reason:
+            self.interrupt(str(reason))
+
+    def _number(self, tape: GradientTape) -> int:
+        for i, own in enumerate(self._tapes):
+            if own is tape:
+                return i
+        raise Unfit("a tape of another pass")
+
+    def _spec(self, x: Any) -> Spec:
+        if isinstance(x, Variable):
+            return self._variable(x)
+        if type(x) in PYTHON_NUMBERS:
+            return number(x)
+        if type(x) is not Tensor:
+            raise Unfit(f"an input is a {type(x).__name__}")
+        slot = self._slots.get(id(x))
+        if slot is not None:
+            return slot
+        if x._key in self._read:
+            variable = self._read[x._key]
+            if x is variable._tensor:
+                return self._variable(variable)
+            raise Unfit("an old value of a variable is used")
+        array = array_of(x)
+        if array.dtype.kind not in "fciub":
+            raise Unfit("a tensor of strings is used")
+        return NewTensor(self._add(x), tuple(array.shape), array.dtype)
+
+    def _variable(self, variable: Variable) -> Spec:
+        self._read[variable._key] = variable
+        slot = self._variables.get(variable._key)
+        if slot is not None:
+            return slot
+        slot = self._variables[variable._key] = len(self._seen)
+        self._seen.append(variable)
+        array = array_of(variable._tensor)
+        return NewVariable(slot, variable._key, tuple(array.shape), array.dtype)
+
+    def _add(self, tensor: Tensor) -> int:
+        slot = self._slots[id(tensor)] = len(self._seen)
+        self._seen.append(tensor)
+        return slot
+
+    def _out(self, result: Any) -> Out:
+        if type(result) is not Tensor:
+            raise Unfit(f"a result is a {type(result).__name__}")
+        array = array_of(result)
+        if array.dtype.kind not in "fciub":
+            raise Unfit("a tensor of strings is computed")
+        self._bytes += array.nbytes
+        return Out(self._add(result), tuple(array.shape), array.dtype)
+
+    def _out_of(self, variable: Variable) -> Out:
+        """The result of an assignment: the value itself is the variable's."""
+        slot = self._written[variable._key] = len(self._seen)
+        self._seen.append(None)
+        array = array_of(variable._tensor)
+        return Out(slot, tuple(array.shape), array.dtype)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """End the pass: its events are a trace."""
+        done = self._close()
+        variables = {slot: self._read[key] for key, slot in self._variables.items()}
+        results = {
+            out.slot for event in self._events for out in getattr(event, "outs", ()) if out is not None
+        }
+        counts = map(getrefcount, self._seen)
+        alive = {slot for slot, count in enumerate(counts) if count > UNSHARED or not RELIABLE}
+        outputs = {slot for slot in alive & results if self._seen[slot] is not None}
+        done(Trace(self._events, variables, outputs | set(self._written.values())))
+
+    def interrupt(self, reason: str) -> None:
+        """Learn nothing from this pass."""
+        if self._here_is_mine():
+            self._close()(reason)
+
+    def _close(self) -> Callable[[Any], None]:
+        here = self._here
+        here.hot = None
+        for tape in self._tapes:
+            tape._pass = None
+        done, self._done = self._done, _nothing
+        return done
+
+
+def _nothing(result: Any) -> None:
+    """The end of a pass that has ended already."""
+
+
+def _without_pass(tape: GradientTape, method: str, *arguments: Any) -> Any:
+    """Call a tape's method itself, not the pass that answers for it."""
+    owner, tape._pass = tape._pass, None
+    try:
+        return getattr(tape, method)(*arguments)
+    finally:
+        tape._pass = owner
+
+
+def _tensor(x: Any) -> Tensor:
+    value: Tensor = x._tensor if isinstance(x, Variable) else x
+    return value
+
+
+def _ends(structure: Any) -> list[Any]:
+    return [original(end) for end in nest.flatten(structure)]

@@ -1,0 +1,186 @@
+"""Events: what happens in a pass through a tape's place in the code, as a later pass is compared with it.
+
+Objects of a pass are known by slots, numbered as they appear: tensors from outside, variables, results. An event names
+its inputs by a slot that is known already, or by one of the specs below for an object that is new.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from ..core.primitive import Primitive
+
+# -- inputs -----------------------------------------------------------------------------------------------------------
+
+
+class Number(NamedTuple):
+    """A Python number that is the same in every pass."""
+
+    value: Any
+    text: str  # tells 0.0 from -0.0, and 1 from 1.0 and True
+
+    def fits(self, x: Any) -> bool:
+        """Return whether `x` is the same number, of the same type."""
+        value = self.value
+        return x is value or (type(x) is type(value) and ((x and x == value) or repr(x) == self.text))
+
+
+class NewNumber(NamedTuple):
+    """A Python float that may be another in every pass, and becomes a scalar of this dtype."""
+
+    slot: int
+    dtype: Any
+
+
+class NewTensor(NamedTuple):
+    """A tensor from outside of the pass."""
+
+    slot: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class NewVariable(NamedTuple):
+    """A variable that the pass has not used before."""
+
+    slot: int
+    key: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+Spec = int | Number | NewNumber | NewTensor | NewVariable
+
+
+def number(x: Any) -> Number:
+    """The spec of a Python number."""
+    return Number(x, repr(x))
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+class Out(NamedTuple):
+    """A result: its slot, shape and dtype."""
+
+    slot: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+class Operation(NamedTuple):
+    """A primitive was applied. One that is `checked` computes at once, because its errors depend on values."""
+
+    primitive: Primitive
+    attributes: dict[str, Any] | None
+    exactly: Any  # tells attributes apart that are equal, as 1, 1.0 and True are, or 0.0 and -0.0
+    specs: tuple[Spec, ...]
+    outs: tuple[Out, ...]
+    checked: bool
+    dtype: Any  # of the first input that is no Python number
+
+
+def exactly(attributes: dict[str, Any] | None) -> Any:
+    """The types of attributes, and their text if there is a 0.0 or -0.0 among them."""
+    if not attributes:
+        return None
+    values = attributes.values()
+    return [
+        *map(type, values),
+        *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else []),
+    ]
+
+
+class Enter(NamedTuple):
+    """A tape's block began; tapes are numbered in this order."""
+
+    persistent: bool
+    watches: bool
+
+
+class Exit(NamedTuple):
+    """A tape's block ended."""
+
+    tape: int
+
+
+class Watch(NamedTuple):
+    """A tape was asked to watch tensors or variables."""
+
+    tape: int
+    specs: tuple[Spec, ...]
+
+
+class Ask(NamedTuple):
+    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None."""
+
+    method: str
+    tape: int
+    targets: tuple[Spec, ...]
+    sources: tuple[Spec, ...]
+    weights: tuple[Spec, ...] | None
+    options: tuple[Any, ...]
+    outs: tuple[Out | None, ...]
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The numbers of targets, sources and weights; -1 if no weights are given."""
+        return len(self.targets), len(self.sources), -1 if self.weights is None else len(self.weights)
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.targets, *self.sources, *(self.weights or ()))
+
+
+class Assign(NamedTuple):
+    """A variable was assigned to; the result is its new value."""
+
+    method: str
+    specs: tuple[Spec, ...]  # the variable and the value
+    outs: tuple[Out, ...]
+
+
+class Update(NamedTuple):
+    """An optimizer updated variables; the results are the new values of all it may have written."""
+
+    optimizer: weakref.ref[Any]
+    settings: Any
+    gradients: tuple[Spec, ...]
+    variables: tuple[Spec, ...]
+    touched: tuple[Spec, ...]  # the variables, and the optimizer's own
+    outs: tuple[Out, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.gradients, *self.variables, *self.touched)
+
+
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update
+
+
+def specs_of(event: Event) -> tuple[Spec, ...]:
+    """The inputs of an event."""
+    return getattr(event, "specs", ())
+
+
+def outs_of(event: Event) -> tuple[Out, ...]:
+    """The results of an event."""
+    return tuple(out for out in getattr(event, "outs", ()) if out is not None)
+
+
+END = Exit(-1)  # stands after the last event, and is no event's equal
+
+
+def quick(event: Event) -> tuple[Any, ...]:
+    """An operation as the common case of `Follower.operation` takes it; one that is never met for all else."""
+    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
+        return (None,) * 7
+    if any(not isinstance(spec, (int, Number)) for spec in event.specs) or event.primitive.variadic:
+        return (None,) * 7
+    types = event.exactly or []
+    if any(isinstance(kind, str) for kind in types):
+        return (None,) * 7
+    return event.primitive, event.specs, event.attributes, types, *event.outs[0]

@@ -1,0 +1,148 @@
+"""Replay: the events of a trace once more, on other tensors: on JAX's tracers to compile them, or on the values of a
+pass to have computed them as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.primitive import apply, local, quietly
+from ..core.tape import GradientTape
+from ..core.tensor import Tensor, wrap
+from ..core.variable import Variable
+from ..engine.arrays import as_array, xp
+from .pass_events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
+from .pass_trace import Trace
+
+
+class Replay:
+    """A run of the first events of a trace.
+
+    Args:
+        trace: the events.
+        variables: by slot.
+        tensors: by slot: the tensors from outside, and the values of variables before the first event.
+        tapes: the tapes to use, in order; others are made.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        variables: dict[int, Variable],
+        tensors: dict[int, Tensor],
+        tapes: list[GradientTape] | None = None,
+    ) -> None:
+        self.trace = trace
+        self.variables = variables
+        self.tensors = dict(tensors)
+        self._given = tapes
+        self.tapes: list[GradientTape] = []
+        for slot, variable in variables.items():
+            if slot in self.tensors:
+                self._set(slot, self.tensors[slot]._array, variable)
+
+    def run(self, end: int) -> None:
+        """Run so many events."""
+        for event in self.trace.events[:end]:
+            self.step(event)
+
+    def step(self, event: Event) -> None:
+        """Run one event."""
+        _STEPS[type(event)](self, event)
+
+    def result(self, slot: int, tensor: Tensor) -> None:
+        """Note the tensor in a slot."""
+        self.tensors[slot] = tensor
+
+    def _set(self, slot: int, array: Any, variable: Variable) -> Tensor:
+        """Set the value of a variable from here on. Like all its values, it has the variable's key."""
+        tensor = wrap(array)
+        tensor._key = variable._key
+        self.tensors[slot] = tensor
+        if local.here.trace is not None:
+            local.here.trace.write(variable, tensor)
+        return tensor
+
+    def _input(self, spec: Spec) -> Any:
+        """The value for an operation. Tapes hear that a variable is read."""
+        if isinstance(spec, Number):
+            return spec.value
+        slot = spec if isinstance(spec, int) else spec.slot
+        if slot in self.variables:
+            for tape in local.here.tapes:
+                tape._on_read(self.variables[slot])
+        return self.tensors[slot]
+
+    def _end(self, spec: Spec) -> Any:
+        """The tensor or variable that a tape is asked about."""
+        assert not isinstance(spec, Number)
+        slot = spec if isinstance(spec, int) else spec.slot
+        return self.variables[slot] if slot in self.variables else self.tensors[slot]
+
+    def _operation(self, event: Operation) -> None:
+        out = apply(event.primitive, tuple([self._input(spec) for spec in event.specs]), event.attributes)
+        for known, result in zip(event.outs, out if event.primitive.multiple else (out,), strict=True):
+            self.result(known.slot, result)
+
+    def _enter(self, event: Enter) -> None:
+        if self._given is None:
+            tape = GradientTape(event.persistent, event.watches)
+        else:
+            tape = self._given[len(self.tapes)]
+        self.tapes.append(tape)
+        tape._enter()
+
+    def _exit(self, event: Exit) -> None:
+        tape = self.tapes[event.tape]
+        if tape._recording:
+            tape._stop()
+
+    def _watch(self, event: Watch) -> None:
+        self.tapes[event.tape].watch([self._end(spec) for spec in event.specs])
+
+    def _ask(self, event: Ask) -> None:
+        targets: Any = [self._end(spec) for spec in event.targets]
+        sources: Any = [self._end(spec) for spec in event.sources]
+        options = event.options
+        if event.method == "gradient":
+            weights = None if event.weights is None else [self._end(spec) for spec in event.weights]
+            options = (weights, *options)
+        else:
+            (targets,) = targets
+        if event.method == "batch_jacobian":
+            (sources,) = sources
+        results = getattr(self.tapes[event.tape], event.method)(targets, sources, *options)
+        for known, result in zip(event.outs, results if type(results) is list else [results], strict=True):
+            if known is not None:
+                self.result(known.slot, result)
+
+    def _assign(self, event: Assign) -> None:
+        slot = event.specs[0] if isinstance(event.specs[0], int) else event.specs[0].slot  # type: ignore[union-attr]
+        array = self._input(event.specs[1])._array
+        if event.method != "assign":
+            old = self.tensors[slot]._array
+            function = "add" if event.method == "assign_add" else "subtract"
+            array = as_array(quietly(getattr(xp(old, array), function), old, array))
+        self.result(event.outs[0].slot, self._set(slot, array, self.variables[slot]))
+
+    def _update(self, event: Update) -> None:
+        optimizer: Any = event.optimizer()
+        slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
+        if local.here.trace is None:
+            for slot in slots:
+                self.variables[slot]._tensor = self.tensors[slot]
+        gradients = [self._input(spec) for spec in event.gradients]
+        optimizer._apply([(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)])
+        for slot, out in zip(slots, event.outs, strict=True):
+            variable = self.variables[slot]
+            self.result(out.slot, self._set(slot, variable._now._array, variable))
+
+
+_STEPS: dict[type, Any] = {
+    Operation: Replay._operation,
+    Enter: Replay._enter,
+    Exit: Replay._exit,
+    Watch: Replay._watch,
+    Ask: Replay._ask,
+    Assign: Replay._assign,
+    Update: Replay._update,
+}

@@ -1,0 +1,236 @@
+"""Trace: the events of one pass, as they are expected of the next, and the programs compiled from them."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.variable import Variable
+from .pass_events import (
+    END,
+    Ask,
+    Assign,
+    Enter,
+    Event,
+    Exit,
+    NewNumber,
+    NewTensor,
+    NewVariable,
+    Number,
+    Operation,
+    Out,
+    Update,
+    outs_of,
+    quick,
+    specs_of,
+)
+
+
+class Trace:
+    """The events of a pass, and the programs compiled from them.
+
+    Args:
+        events: in the order in which they happened.
+        variables: by slot.
+        outputs: the slots of results that were in use when the pass ended.
+    """
+
+    def __init__(self, events: list[Event], variables: dict[int, Variable], outputs: set[int]) -> None:
+        self.events = events
+        self.variables = {slot: weakref.ref(v) for slot, v in variables.items()}
+        self.outputs = outputs
+        self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
+        self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
+        self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
+        self.writers = _writers(events)
+        self.is_broken: Any = False  # why it cannot be compiled, if it cannot
+        self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
+        self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
+        self.with_end: list[Event] = [*events, END]
+        self.quick = [quick(event) for event in self.with_end]
+        self._reach: dict[int, int] = {}
+        self._inputs: dict[int, Any] = {}
+        self._read_in: dict[tuple[int, int], list[int]] = {}
+        self.elements = sum(_size(out) for event in events for out in outs_of(event))
+
+    def shared_with(self, other: Trace) -> int:
+        """The number of events that two traces begin with in common."""
+        for i, (mine, others) in enumerate(zip(self.events, other.events)):
+            if mine is not others and mine != others:
+                return i
+        return min(len(self.events), len(other.events))
+
+    def share(self, other: Trace, count: int) -> None:
+        """Take over the first events of another trace, equal to these: what is one is quick to compare."""
+        self.events[:count] = self.with_end[:count] = other.events[:count]
+
+    def reach(self, position: int) -> int:
+        """How many events can be computed when so many have happened: up to one that needs something new."""
+        if position not in self._reach:
+            self._reach[position] = self._find_reach(position)
+        return self._reach[position]
+
+    def _find_reach(self, position: int) -> int:
+        for i in range(position, len(self.events)):
+            event = self.events[i]
+            if isinstance(event, Operation) and event.checked:
+                return i
+            for spec in specs_of(event):
+                if isinstance(spec, (NewTensor, NewNumber)):
+                    return i
+        return len(self.events)
+
+    def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
+        """What the first `end` events take from outside."""
+        if end not in self._inputs:
+            specs = [spec for event in self.events[:end] for spec in specs_of(event)]
+            self._inputs[end] = [
+                spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))
+            ]
+        found: list[Any] = self._inputs[end]
+        return found
+
+    def wants(self, slots: set[int]) -> None:
+        """Add results to those that passes like this one need."""
+        if not slots <= self.outputs:
+            self.outputs |= slots
+            self.current = {}
+
+    def read_in(self, number: int, end: int) -> list[int]:
+        """The slots of the variables that were read while the block of a tape was open."""
+        if (number, end) not in self._read_in:
+            self._read_in[number, end] = self._find_read_in(number, end)
+        return self._read_in[number, end]
+
+    def _find_read_in(self, number: int, end: int) -> list[int]:
+        found: dict[int, None] = {}
+        count, is_open = 0, False
+        for event in self.events[:end]:
+            if isinstance(event, Enter):
+                is_open = is_open or count == number
+                count += 1
+            elif isinstance(event, (Exit, Ask)) and event.tape == number:
+                is_open = False
+            elif is_open and isinstance(event, Operation):
+                slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
+                found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
+        return list(found)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether a variable or optimizer of it is gone."""
+        optimizers = [event.optimizer for event in self.events if isinstance(event, Update)]
+        return any(reference() is None for reference in [*self.variables.values(), *optimizers])
+
+
+def merged(old: Trace, new: Trace) -> Trace | None:
+    """One trace for two passes that differ only in Python floats, which become inputs; None if more differs."""
+    if len(old.events) != len(new.events):
+        return None
+    places = [
+        (i, k)
+        for i, (a, b) in enumerate(zip(old.events, new.events))
+        for k, (x, y) in enumerate(zip(specs_of(a), specs_of(b)))
+        if isinstance(x, NewNumber) and isinstance(y, Number) and type(y.value) is float
+    ]
+    if places:
+        new = _with_numbers(new, places)
+    differ = _differing_numbers(old, new)
+    if differ is None:
+        return None
+    if not differ:
+        old.wants(new.outputs)
+        return old
+    return _with_numbers(new, differ)
+
+
+def _differing_numbers(old: Trace, new: Trace) -> list[tuple[int, int]] | None:
+    """The places of Python floats in which two traces differ, as events and inputs; None if more differs."""
+    differ = []
+    for i, (a, b) in enumerate(zip(old.events, new.events)):
+        if a is b or a == b:
+            continue
+        if not (isinstance(a, Operation) and isinstance(b, Operation) and len(a.specs) == len(b.specs)):
+            return None
+        if a._replace(specs=()) != b._replace(specs=()) or not _takes_floats(a):
+            return None
+        for k, (x, y) in enumerate(zip(a.specs, b.specs)):
+            if x != y:
+                if not (isinstance(x, Number) and isinstance(y, Number)):
+                    return None
+                if type(x.value) is not float or type(y.value) is not float:
+                    return None
+                differ.append((i, k))
+    return differ
+
+
+def _takes_floats(event: Operation) -> bool:
+    """Return whether a Python float among the inputs becomes a scalar of the other inputs' dtype."""
+    primitive = event.primitive
+    return (
+        primitive.elementwise and not primitive.mixed and event.dtype is not None and event.dtype.kind == "f"
+    )
+
+
+def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
+    """A trace with the numbers at these places as inputs: the slots after them move."""
+    moved: dict[int, int] = {}
+    events: list[Event] = []
+    count = 0
+    for i, event in enumerate(trace.events):
+        changed: dict[str, Any] = {}
+        specs: list[Any] = list(specs_of(event))
+        for k, spec in enumerate(specs):
+            if (i, k) in places:
+                specs[k] = NewNumber(count, event.dtype)  # type: ignore[union-attr]
+                count += 1
+            elif isinstance(spec, int):
+                specs[k] = moved[spec]
+            elif not isinstance(spec, Number):
+                moved[spec.slot] = count
+                specs[k] = spec._replace(slot=count)
+                count += 1
+        outs: list[Any] = []
+        for out in getattr(event, "outs", ()):
+            if out is not None:
+                moved[out.slot] = count
+                out = out._replace(slot=count)
+                count += 1
+            outs.append(out)
+        rest = iter(specs)
+        for name in ("specs", "targets", "sources", "weights", "gradients", "variables", "touched"):
+            part = event._asdict().get(name)
+            if part is not None:
+                changed[name] = tuple(next(rest) for _ in part)
+        if hasattr(event, "outs"):
+            changed["outs"] = tuple(outs)
+        events.append(event._replace(**changed))
+    variables = {moved[slot]: v for slot, r in trace.variables.items() if (v := r()) is not None}
+    return Trace(events, variables, {moved[slot] for slot in trace.outputs})
+
+
+def _slots_before(events: list[Event]) -> Iterator[int]:
+    count = 0
+    for event in events:
+        yield count
+        count += sum(not isinstance(spec, (int, Number)) for spec in specs_of(event)) + len(outs_of(event))
+    yield count
+
+
+def _writers(events: list[Event]) -> dict[int, int]:
+    """The slots of values that variables are given, and the position of the event."""
+    return {
+        out.slot: i
+        for i, event in enumerate(events)
+        if isinstance(event, (Assign, Update))
+        for out in outs_of(event)
+    }
+
+
+def _size(out: Out) -> int:
+    size = 1
+    for length in out.shape:
+        size *= length
+    return size

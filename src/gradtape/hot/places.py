@@ -1,0 +1,200 @@
+"""Places in the code where outermost tapes are entered: when their passes are learned, and when they are followed.
+
+All counts are of passes, events and elements, never of time: two runs of a program do the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from types import CodeType
+from typing import Any
+
+from ..core.observers import observers
+from ..core.primitive import local
+from ..core.tape import GradientTape, when_entered
+from .learning import Learner
+from .pass_events import Enter
+from .pass_trace import Trace, merged
+
+MOST_TRACES = 6  # of one place
+MOST_FAILURES = 3  # passes that no trace can be made of
+
+
+class Policy:
+    """When a place is learned and followed.
+
+    Compiling takes as long as some hundreds of passes of small operations, or some ten of large ones.
+    """
+
+    def __init__(self) -> None:
+        self.learn_from = 20  # passes
+        self.equal = 2  # passes that a trace is made of
+        self.patience = 2  # passes that end inside a trace before that part is compiled
+        self.least, self.most = 25, 200  # the first pass to follow, if its arrays are large, or small
+        self.smallest = 30  # events, and thousands of elements: below, calling a program takes longer
+
+    def follow_from(self, trace: Trace) -> int:
+        """The first pass to follow."""
+        return self.least + (self.most - self.least) * 4096 // (4096 + trace.elements)
+
+    def pays(self, trace: Trace) -> bool:
+        """Return whether a pass is followed in less time than it takes operation by operation."""
+        return len(trace.events) + trace.elements // 1024 >= self.smallest
+
+    def always(self) -> None:
+        """For tests: learn the first pass, follow the second."""
+        self.learn_from = self.equal = self.patience = 1
+        self.least = self.most = self.smallest = 0
+
+
+policy = Policy()
+
+
+class Place:
+    """A place in the code, its passes and its traces."""
+
+    def __init__(self, code: CodeType, line: int) -> None:
+        self.code = code  # is kept, so that its id stays its own
+        self.name = f"{code.co_filename}:{line}"
+        self.passes = 0
+        self.followed = 0
+        self.learned = 0
+        self.traces: list[Trace] = []
+        self.candidates: list[Trace] = []  # of passes that no other was equal to yet
+        self.reasons: Counter[str] = Counter()  # why passes were not followed to their end, or not learned
+        self.failures = 0
+        self.left = 0
+        self.relearn = False
+        self.is_cold = False  # whether it is left alone
+        self.start = 0  # the first pass to follow
+
+    def begin(self, tape: GradientTape) -> bool:
+        """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
+        self.passes += 1
+        if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
+            return False
+        first = Enter(tape._persistent, tape._watch_accessed_variables)
+        fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]
+        if fitting:
+            if self.passes < self.start:
+                return False
+            from .following import Follower
+
+            trace = fitting[0]
+            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
+                tape
+            )
+        self._learner().open(tape)
+        return True
+
+    def _learner(self) -> Learner:
+        return Learner(self._learned, entered)
+
+    def _learned(self, result: Trace | str) -> None:
+        self.learned += 1
+        if not isinstance(result, Trace):
+            self.reasons[result] += 1
+            self.failures += 1
+            self.is_cold = self.failures >= MOST_FAILURES
+            return
+        self.relearn = False
+        for i, known in enumerate(self.traces):
+            one = merged(known, result)
+            if one is not None:
+                self.traces[i] = self._shared(one)
+                return
+        if policy.equal > 1:
+            for i, once in enumerate(self.candidates):
+                one = merged(once, result)
+                if one is not None:
+                    del self.candidates[i]
+                    result = one
+                    break
+            else:
+                self.candidates = [result, *self.candidates][:MOST_TRACES]
+                return
+        if not policy.pays(result):
+            self.reasons["a pass is too short to gain"] += 1
+            self.is_cold = not self.traces
+            return
+        self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
+        self.start = max(self.start, policy.follow_from(result))
+
+    def _shared(self, trace: Trace) -> Trace:
+        """A trace with the very events that others have in common with it, which are quick to compare."""
+        for other in self.traces:
+            count = trace.shared_with(other)
+            trace.share(other, count)
+        return trace
+
+    def _followed(self, left: tuple[str, bool] | None) -> None:
+        """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
+        if left is None:
+            self.followed += 1
+            return
+        reason, is_learned = left
+        self.reasons[reason] += 1
+        self.left += 1
+        self.relearn = not is_learned
+        self.traces = [trace for trace in self.traces if not trace.is_broken]
+        self.is_cold = self.left > 8 + self.followed // 4
+
+
+places: dict[Any, Place] = {}
+
+
+def entered(tape: GradientTape) -> bool:
+    """Begin a pass with an outermost tape."""
+    frame: Any = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("gradtape."):
+        frame = frame.f_back
+    code = frame.f_code
+    key = id(code), frame.f_lasti  # a code object takes 1 us to hash
+    place = places.get(key)
+    if place is None:
+        place = places[key] = Place(code, frame.f_lineno)
+    return place.begin(tape)
+
+
+def switch(on: bool) -> None:
+    """Turn hot tapes on or off in the whole process. A pass of this thread that is followed now is left."""
+    hot = local.here.hot
+    if hot is not None:
+        hot.interrupt("hot tapes are switched off")
+    when_entered[:] = [entered] if on else []
+
+
+def obey(variable: str) -> None:
+    """Do what the environment variable GRADTAPE_HOT says: "1" is on, "0" is off, "always" is on from the second pass.
+
+    Raises:
+        ValueError: for any other value.
+    """
+    if variable not in ("0", "1", "always"):
+        raise ValueError(f"GRADTAPE_HOT is 0, 1 or always, not {variable!r}")
+    if variable == "always":
+        policy.always()
+    switch(variable != "0")
+
+
+def is_on() -> bool:
+    """Return whether hot tapes are on."""
+    return bool(when_entered)
+
+
+def counts() -> dict[str, Any]:
+    """What happened so far: in all, and at each place in the code."""
+    names = ("passes", "learned", "followed", "left")
+    found: dict[str, Any] = {name: sum(getattr(place, name) for place in places.values()) for name in names}
+    found["programs"] = sum(len(trace.programs) for place in places.values() for trace in place.traces)
+    found["places"] = {
+        place.name: {
+            **{name: getattr(place, name) for name in names},
+            "traces": len(place.traces),
+            "cold": place.is_cold,
+            "reasons": dict(place.reasons),
+        }
+        for place in places.values()
+    }
+    return found

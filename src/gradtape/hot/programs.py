@@ -1,0 +1,51 @@
+"""Programs: the first events of a trace, compiled for the results that are wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..compiled.executable import Executable
+from ..compiled.function_graph import FunctionGraph
+from ..core.primitive import listeners, local
+from ..core.tensor import Tensor, wrap
+from ..core.variable import Variable
+from .pass_replay import Replay
+from .pass_trace import Trace
+
+
+class Program:
+    """The first `end` events of a trace as one compiled function, from what they take to the results in `outputs`."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        end: int,
+        outputs: tuple[int, ...],
+        variables: dict[int, Variable],
+        inputs: list[Tensor],
+    ) -> None:
+        self.slots = [spec.slot for spec in trace.inputs(end)]
+        self.outputs = outputs
+        self.covered = set(outputs)
+        used = {slot: variables[slot] for slot in self.slots if slot in variables}
+
+        def run(tensors: list[Tensor]) -> list[Any]:
+            replay = Replay(trace, used, dict(zip(self.slots, tensors, strict=True)))
+            replay.run(end)
+            return [wrap(replay.tensors[slot]._array) for slot in outputs]
+
+        here = local.here
+        hot, here.hot = here.hot, None
+        try:
+            with listeners([], None):
+                graph = FunctionGraph("hot tape", run, inputs, may_create=False)
+                if graph.reads:
+                    raise ValueError("a variable is read that is no input of the trace")
+                self.executable = Executable(graph, pure=True)
+        finally:
+            here.hot = hot
+
+    def __call__(self, arrays: list[Any]) -> list[Tensor]:
+        """The results for the arrays of the inputs."""
+        results: list[Tensor] = self.executable.execute(arrays)
+        return results

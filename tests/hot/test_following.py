@@ -1,0 +1,308 @@
+"""What must hold of a pass that is followed: values, errors, variables, tapes, threads and memory."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.core.primitive import local
+from gradtape.engine.pending import PendingArray
+
+
+def is_pending(tensor):
+    return type(tensor._array) is PendingArray
+
+
+def steps(variable, count, each=lambda step, y, g: None):
+    for step in range(count):
+        with tf.GradientTape() as tape:
+            y = variable * variable + 1.0
+        g = tape.gradient(y, variable)
+        variable.assign_sub(0.1 * g)
+        each(step, y, g)
+
+
+def test_results_are_handed_out_without_values(hot):
+    hot()
+    found = []
+    v = tf.Variable(1.0)
+    steps(v, 3, lambda step, y, g: found.append((is_pending(y), is_pending(g), is_pending(v))))
+    assert found == [(False, False, False), (True, True, True), (True, True, True)]
+    assert float(v) == pytest.approx(0.8**3)
+
+
+def test_one_look_computes_the_whole_pass(hot):
+    hot()
+    v = tf.Variable(1.0)
+
+    def look(step, y, g):
+        if step == 2:
+            assert float(y) == pytest.approx(0.64**2 + 1)
+            assert not is_pending(g)
+            assert not is_pending(v)
+
+    steps(v, 3, look)
+
+
+def test_a_value_asked_for_before_the_update_is_the_one_before(hot):
+    hot()
+    v, seen = tf.Variable(1.0), []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            y = v * v
+        seen.append((float(v), float(y)))
+        v.assign_sub(0.1 * tape.gradient(y, v))
+    np.testing.assert_allclose(seen, [(0.8**i, 0.64**i) for i in range(4)], rtol=1e-6)
+    assert hot.counts["followed"] >= 2
+
+
+def test_a_shape_error_is_raised_at_the_call(hot):
+    hot()
+    v = tf.Variable([1.0, 2.0])
+    for step in range(4):
+        with tf.GradientTape() as tape:
+            y = v * 2.0
+            if step == 3:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="do not broadcast"):
+                    y + tf.zeros(3)
+        assert tape.gradient(y, v).numpy().tolist() == [2.0, 2.0]
+
+
+def test_an_index_out_of_bounds_is_raised_at_the_call(hot):
+    hot()
+    v = tf.Variable([1.0, 2.0])
+    for step in range(4):
+        with tf.GradientTape():
+            index = tf.constant([0, 1 if step < 3 else 5])
+            if step < 3:
+                tf.gather(v * 2.0, index)
+            else:
+                with pytest.raises(IndexError):
+                    tf.gather(v * 2.0, index)
+
+
+def test_a_matrix_without_an_inverse_is_found_at_the_call(hot):
+    hot()
+    for step in range(4):
+        m = tf.Variable(tf.eye(2) if step < 3 else tf.zeros([2, 2]))
+        with tf.GradientTape():
+            doubled = m * 2.0
+            if step < 3:
+                tf.linalg.inv(doubled)
+            else:
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    tf.linalg.inv(doubled)
+
+
+@pytest.mark.parametrize("others", [(0.0, -0.0), (1, True), (2, 2.0)])
+def test_numbers_that_are_equal_are_told_apart(hot, others):
+    hot()
+    v = tf.Variable([3.0, 4.0])
+    shown = []
+    for number in (others[0], others[0], others[1], others[0]):
+        with tf.GradientTape():
+            y = v * (0.5 if number is True else number)
+        shown.append(str(y.numpy()))
+    assert shown[0] == shown[1] == shown[3]
+    if others != (2, 2.0):
+        assert shown[2] != shown[0]
+
+
+def test_a_tensor_used_in_the_place_of_an_equal_one_has_its_own_gradient(hot):
+    hot()
+    for step in range(5):
+        x, y = tf.constant(2.0), tf.constant(2.0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = x * (x if step == 3 else y)
+        assert float(tape.gradient(z, x)) == (4.0 if step == 3 else 2.0)
+
+
+def test_the_value_of_a_variable_and_the_tensor_it_was_assigned_differ_to_a_tape(hot):
+    hot()
+    v = tf.Variable(1.0)
+    for step in range(5):
+        x = tf.constant(3.0)
+        v.assign(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = (v if step == 3 else x) * 2.0
+        found = [None if g is None else float(g) for g in tape.gradient(y, [x, v])]
+        assert found == ([None, 2.0] if step == 3 else [2.0, None])
+
+
+def test_another_thread_sees_the_value_of_a_variable(hot):
+    hot()
+    v, seen = tf.Variable(1.0), []
+
+    def look(step, y, g):
+        other = threading.Thread(target=lambda: seen.append(float(v * 2.0)))
+        other.start()
+        other.join()
+
+    steps(v, 4, look)
+    np.testing.assert_allclose(seen, [2 * 0.8**i for i in range(1, 5)], rtol=1e-6)
+    assert hot.counts["left"] <= 1
+
+
+def test_an_assignment_in_another_thread_does_not_change_what_was_read(hot):
+    hot()
+    v = tf.Variable(1.0)
+    for _ in range(4):
+        v.assign(1.0)
+        with tf.GradientTape() as tape:
+            y = v * 3.0
+        other = threading.Thread(target=lambda: v.assign(10.0))
+        other.start()
+        other.join()
+        assert float(y) == 3.0
+        assert float(tape.gradient(y, v)) == 3.0
+        assert float(v) == 10.0
+
+
+def test_a_persistent_tape_answers_after_the_pass(hot):
+    hot()
+    v, kept = tf.Variable(2.0), []
+    for step in range(4):
+        with tf.GradientTape(persistent=True) as tape:
+            y = v * v * (1.0 + step)
+        kept.append((tape, y))
+    for step, (tape, y) in enumerate(kept):
+        assert float(tape.gradient(y, v)) == 4.0 * (1 + step)
+        assert tape.watched_variables() == (v,)
+
+
+def test_a_tape_answers_once(hot):
+    hot()
+    v = tf.Variable(2.0)
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            y = v * v
+        assert float(tape.gradient(y, v)) == 4.0
+        with pytest.raises(RuntimeError, match="only one call"):
+            tape.gradient(y, v)
+
+
+def test_tensors_outlive_their_pass_with_values_alone(hot):
+    hot()
+    v, kept, passes = tf.Variable(1.0), [], []
+
+    def keep(step, y, g):
+        kept.append(y)
+        if local.here.hot is not None:
+            passes.append(weakref.ref(local.here.hot))
+
+    gc.disable()
+    try:
+        steps(v, 4, keep)
+        hot(False)
+        assert [reference() for reference in passes] == [None] * len(passes)
+    finally:
+        gc.enable()
+    np.testing.assert_allclose([float(y) for y in kept], [0.64**i + 1 for i in range(4)], rtol=1e-6)
+
+
+def test_a_copy_shares_the_value(hot):
+    import copy
+
+    hot()
+    v, copies = tf.Variable(1.0), []
+    steps(v, 4, lambda step, y, g: copies.append(copy.copy(y)))
+    hot(False)
+    np.testing.assert_allclose([float(y) for y in copies], [0.64**i + 1 for i in range(4)], rtol=1e-6)
+
+
+def test_a_tensor_is_pickled_with_its_value(hot):
+    import pickle
+
+    hot()
+    v, texts = tf.Variable(1.0), []
+    steps(v, 4, lambda step, y, g: texts.append(pickle.dumps([y, v])))
+    values = [[float(part) for part in pickle.loads(text)] for text in texts]
+    np.testing.assert_allclose(values, [(0.64**i + 1, 0.8 ** (i + 1)) for i in range(4)], rtol=1e-6)
+
+
+def test_an_eager_update_does_not_reach_what_a_program_reads(hot):
+    hot()
+    frozen, v = tf.Variable(tf.ones(1000)), tf.Variable(tf.ones(1000))
+    for step in range(6):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * frozen)
+        g = tape.gradient(y, v)
+        hot(False)  # ends the pass
+        frozen.assign_add(tf.ones(1000))
+        hot()
+        assert g.numpy()[0] == 1.0 + step
+
+
+def test_random_operations_draw_the_same_numbers(hot):
+    def draws(count):
+        tf.random.set_seed(3)
+        v, shown = tf.Variable(1.0), []
+        for _ in range(count):
+            with tf.GradientTape() as tape:
+                y = v * tf.random.normal([2])
+            shown.append(tape.gradient(y, v).numpy())
+        return shown
+
+    cold = draws(5)
+    hot()
+    np.testing.assert_allclose(draws(5), cold, rtol=1e-6)
+    assert hot.counts["followed"] >= 3
+
+
+def test_what_numpy_changes_later_was_copied(hot):
+    hot()
+    v = tf.Variable([1.0, 1.0])
+    for _ in range(4):
+        array = np.float32([1.0, 2.0])
+        with tf.GradientTape():
+            y = v * array
+        array[:] = 9.0
+        assert y.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_compiled_function_in_a_pass_is_not_followed(hot):
+    hot()
+    v = tf.Variable(2.0)
+    bump = tf.function(lambda: v.assign_add(1.0))
+    for step in range(4):
+        with tf.GradientTape() as tape:
+            y = v * v
+            bump()
+            z = v * 3.0
+        assert (float(y), float(z)) == ((2.0 + step) ** 2, (3.0 + step) * 3)
+        assert float(tape.gradient(y, v)) == 2 * (2.0 + step)
+    assert hot.counts["followed"] == 0
+    assert "a compiled function is called" in next(iter(hot.counts["places"].values()))["reasons"]
+
+
+def test_nothing_is_followed_while_origins_are_traced(hot):
+    hot()
+    with tf.debugging.trace_origins():
+        steps(tf.Variable(1.0), 4)
+    assert hot.counts["learned"] == 0
+
+
+def test_a_place_that_keeps_leaving_is_left_alone(hot):
+    hot()
+    v = tf.Variable(1.0)
+    for step in range(30):
+        with tf.GradientTape() as tape:
+            y = v
+            for _ in range(step % 15 + 1):
+                y = y * 1.5
+        assert float(tape.gradient(y, v)) == pytest.approx(1.5 ** (step % 15 + 1))
+    assert next(iter(hot.counts["places"].values()))["cold"]
+
+
+def test_hot_tapes_are_a_choice(hot):
+    assert hot.counts == {"passes": 0, "learned": 0, "followed": 0, "left": 0, "programs": 0, "places": {}}
+    tf.config.experimental.set_hot_tapes(True)
+    steps(tf.Variable(1.0), 3)
+    tf.config.experimental.set_hot_tapes(False)
+    steps(tf.Variable(1.0), 3)
+    assert tf.config.experimental.hot_tapes()["passes"] == 3

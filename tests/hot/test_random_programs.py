@@ -1,0 +1,73 @@
+"""Random programs with hot tapes give what they give without.
+
+    GRADTAPE_FUZZ_HOT=2000 pytest tests/hot/test_random_programs.py
+
+runs more of them. Most run the replay of a trace operation by operation in place of a compiled program, which shows the
+same mistakes of following in a hundredth of the time.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from gradtape.core.primitive import listeners, local
+from gradtape.core.tensor import wrap
+from gradtape.hot import pending_values, places
+from gradtape.hot.pass_replay import Replay
+
+from . import programs
+
+COUNT = int(os.environ.get("GRADTAPE_FUZZ_HOT", "120"))
+BATCH = 20
+COMPILED = max(6, COUNT // 20)
+PASSES = 10
+
+
+class ReplayedProgram:
+    """Takes the place of a compiled program."""
+
+    def __init__(self, trace, end, outputs, variables, inputs):
+        self.trace, self.end, self.outputs = trace, end, outputs
+        self.covered = set(outputs)
+        self.slots = [spec.slot for spec in trace.inputs(end)]
+        self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
+
+    def __call__(self, arrays):
+        hot, local.here.hot = local.here.hot, None
+        held = {slot: v._tensor for slot, v in self.variables.items()}
+        try:
+            with listeners([], None):
+                inputs = {slot: wrap(np.asarray(a)) for slot, a in zip(self.slots, arrays, strict=True)}
+                replay = Replay(self.trace, self.variables, inputs)
+                replay.run(self.end)
+                return [wrap(np.array(replay.tensors[slot]._array)) for slot in self.outputs]
+        finally:
+            local.here.hot = hot
+            for slot, v in self.variables.items():
+                v._tensor = held[slot]
+
+
+def check(hot, seed):
+    places.places.clear()
+    statements = programs.draw(seed)
+    cold = programs.run(statements, PASSES)
+    hot()
+    warm = programs.run(statements, PASSES)
+    hot(False)
+    assert local.here.tapes == []
+    assert len(warm) == len(cold), f"seed {seed}"
+    for got, wanted in zip(warm, cold, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=2e-3, atol=2e-4, err_msg=f"seed {seed}")
+    return hot.counts["followed"]
+
+
+@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+def test_a_random_program_replayed(hot, monkeypatch, first):
+    monkeypatch.setattr(pending_values, "Program", ReplayedProgram)
+    assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH
+
+
+@pytest.mark.parametrize("seed", range(10_000, 10_000 + COMPILED))
+def test_a_random_program_compiled(hot, seed):
+    check(hot, seed)
