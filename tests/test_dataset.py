@@ -1051,7 +1051,6 @@ def test_elements_before_a_failure_come_from_a_parallel_map():
         (["1,2", "3,4", "5,6", "7,8"], 2, lambda s: tf.io.decode_csv(s, [0.0, 0.0])[0], [None]),
         (["1,2", "3,4"], None, lambda s: tf.io.decode_csv(s, [0.0, 0.0])[0], []),
         (["1 2", "3 4 5"], None, lambda s: tf.strings.to_number(tf.strings.split(s)), [None]),
-        (["1 2", "3 4"], None, lambda s: tf.strings.to_number(tf.strings.split(s)), [2]),
     ],
 )
 def test_lengths_that_differ_between_strings_are_open(lines, batch, function, shape):
