@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gradtape.distribute.dtensors  # noqa: F401  (defines relayout; imported when first used)
+
 from .entries import case, of
 
 
