@@ -205,8 +205,17 @@ class Function(Generic[P, R]):
                 raise
             self._give_up(error)
         except RunsAsPython:
-            pass
+            return self._run_as_python(args, kwargs)
         return self._python_function(*args, **kwargs)
+
+    def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run one call as plain Python; what it gives to `Strategy.run` is compiled."""
+        here = local.here
+        before, here.in_function = here.in_function, True
+        try:
+            return self._python_function(*args, **kwargs)
+        finally:
+            here.in_function = before
 
     def _steps_outside(self, iterator: Any) -> bool:
         """Return whether the function runs as plain Python, which compiled functions are called from.

@@ -32,7 +32,7 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("any_length", "draw", "hot", "replica", "run", "scope", "tapes", "trace")
+    __slots__ = ("any_length", "draw", "hot", "in_function", "replica", "run", "scope", "tapes", "trace")
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -43,6 +43,7 @@ class Here:
         self.scope = ""  # the prefix of the names of new variables
         self.hot: Any = None  # notes or answers what goes through the door: see `hot`
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
+        self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
         self.any_length = (
             False  # whether what is traced is for other lengths as well: one program for small and large

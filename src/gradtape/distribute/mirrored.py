@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
@@ -46,7 +46,8 @@ class MirroredExtended(StrategyExtended):
         super().__init__(container_strategy, devices)
         self._make_mesh = mesh
         self._count = count
-        # The programs of @functions that `run` is given.
+        # Functions that @functions give to `run`; and the programs of what it compiles.
+        self._steps: WeakSet[Any] = WeakSet()
         self._functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.cached_property
@@ -88,9 +89,17 @@ class MirroredExtended(StrategyExtended):
         if local.here.trace is not None:
             return self._run_in_program(fn, *given)
         uneven = any(isinstance(leaf, PerReplica) and not leaf.is_stacked for leaf in nest.flatten(given))
-        if uneven or not isinstance(fn, Function):  # plain Python runs anew in each call
-            return self._run_in_threads(fn, *given)
-        return self._compiled(fn)(*given)
+        if not uneven and (isinstance(fn, Function) or self._is_step(fn)):
+            return self._compiled(fn)(*given)
+        return self._run_in_threads(fn, *given)  # plain Python runs anew in each call
+
+    def _is_step(self, fn: Callable[..., Any]) -> bool:
+        """Return whether a @function gives a function to `run` again, as in a loop over a distributed dataset."""
+        if not local.here.in_function:
+            return False
+        known = fn in self._steps
+        self._steps.add(fn)
+        return known
 
     def _run_in_program(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         from ..compiled.autograph.conversion import called
@@ -114,7 +123,7 @@ class MirroredExtended(StrategyExtended):
         return PerReplica([rows[i] for i in range(self._count)])
 
     def _compiled(self, fn: Callable[..., Any]) -> Any:
-        """The compiled program that runs a @function in every replica; the same from call to call."""
+        """The compiled program that runs a function in every replica; the same from call to call."""
         from ..compiled.function import Function
 
         found = self._functions.get(fn)

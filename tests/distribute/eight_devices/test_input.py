@@ -149,3 +149,24 @@ def test_a_checkpoint_of_many_devices(strategy, tmp_path, count):
     restored.restore(path)
     other_step()
     np.testing.assert_allclose(other.numpy(), v.numpy(), rtol=1e-6)
+
+
+def test_a_step_in_a_function_over_a_distributed_dataset_is_compiled():
+    strategy = tf.distribute.MirroredStrategy([f"/cpu:{i}" for i in range(4)])
+    with strategy.scope():
+        v = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+    calls = []
+
+    def step(x):
+        calls.append(1)
+        v.assign_add(tf.reduce_sum(x))
+
+    @tf.function
+    def epoch(batches):
+        for x in batches:
+            strategy.run(step, args=(x,))
+
+    dataset = tf.data.Dataset.from_tensor_slices(tf.ones((80,))).batch(8)
+    epoch(strategy.experimental_distribute_dataset(dataset))
+    assert v.numpy() == 80.0
+    assert len(calls) == 4 + 1  # in each replica for the first batch, then traced
