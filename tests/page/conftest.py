@@ -66,6 +66,10 @@ class Browser:
         """The value of a piece of JavaScript."""
         return self.driver.execute_script(f"return {script}")
 
+    def later(self, script):
+        """What a script hands to the function that is its argument."""
+        return self.driver.execute_async_script(script)
+
     def numbers(self, view):
         """The exact numbers of a value on the page."""
         return [float(cell.get_attribute("data-value")) for cell in self.all(f"{view} [data-value]")]
