@@ -53,9 +53,6 @@ docs: .venv-docs/.installed-docs ## build the site in site/: guides, tutorials, 
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
 	.venv-docs/bin/python docs/check_links.py site
 
-# The programs are compiled without XLA's optimizations, in half the time: what is tested is the trace and its gradients. `make test`
-# compiles as users do.
-fuzz: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 compiled against eager (from FIRST on)
 	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) GRADTAPE_FUZZ_FIRST=$(or $(FIRST),0) $(VENV)/bin/pytest tests/fuzz
 

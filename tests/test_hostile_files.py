@@ -46,6 +46,7 @@ def damaged(data, draw):
     return bytes(made[: draw(st.integers(0, len(made)))])
 
 
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @FEW
 @given(st.sampled_from(["BMP", "GIF", "JPEG", "PNG"]), st.data())
 def test_a_damaged_picture_is_an_error_or_a_picture(kind, data):
