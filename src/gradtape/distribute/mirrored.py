@@ -6,12 +6,13 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import local
+from ..core.replicas import VariableSynchronization
 from ..core.tensor import Tensor, array_of
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import Axes, IntLike
@@ -46,6 +47,7 @@ class MirroredExtended(StrategyExtended):
         super().__init__(container_strategy, devices)
         self._make_mesh = mesh
         self._count = count
+        self._on_read: WeakValueDictionary[int, Any] = WeakValueDictionary()  # variables, by key
         # Functions that @functions give to `run`; and the programs of what it compiles.
         self._steps: WeakSet[Any] = WeakSet()
         self._functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -67,7 +69,13 @@ class MirroredExtended(StrategyExtended):
 
     def _created(self, variable: Any) -> None:
         super()._created(variable)
+        if variable._synchronization is VariableSynchronization.ON_READ:
+            self._on_read[variable._key] = variable
         mirror(variable, self._count)
+
+    def variables_on_read(self) -> list[Any]:
+        """The variables of which each replica has its own value while it runs."""
+        return list(self._on_read.values())
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -6,15 +6,17 @@ and they go on in order. So a program gives the same numbers each time, and vari
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import nest
 from ..core.primitive import local
-from ..core.replicas import VariableAggregation
+from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from .collectives import spread_rows
@@ -80,6 +82,67 @@ class _Thread(threading.Thread):
         if self.ended:
             raise _Ended
         return self.answer
+
+
+class OwnValues:
+    """The values that each replica has of variables which are aggregated when they are read, while threads take turns.
+
+    As in a compiled program, a variable holds the aggregate before and after: of a sum, the first replica has all of
+    it and the others zeros.
+    """
+
+    def __init__(self, variables: Sequence[Variable], count: int) -> None:
+        self._variables = variables
+        self._count = count
+        self._divide()
+
+    def _divide(self) -> None:
+        self._given = [[_share(v, i) for v in self._variables] for i in range(self._count)]
+        self._own = list(self._given)
+
+    @contextlib.contextmanager
+    def of(self, number: int) -> Iterator[None]:
+        """Let the variables hold the values of one replica."""
+        for variable, tensor in zip(self._variables, self._own[number], strict=True):
+            variable._tensor = tensor
+        try:
+            yield
+        finally:
+            self._own[number] = [v._tensor for v in self._variables]
+
+    def aggregate(self) -> None:
+        """Let the variables hold what their replicas have together; those that no replica wrote are as before."""
+        for i, variable in enumerate(self._variables):
+            given, own = [row[i] for row in self._given], [row[i] for row in self._own]
+            variable._tensor = given[0]
+            if any(before is not now for before, now in zip(given, own, strict=True)):
+                variable._put(_aggregated(variable, [tensor._array for tensor in own]))
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Let the variables hold their aggregates, and divide them again afterwards."""
+        self.aggregate()
+        yield
+        self._divide()
+
+
+def _share(variable: Variable, number: int) -> Tensor:
+    """A replica's share of the aggregate that a variable holds."""
+    tensor = variable._tensor
+    if number == 0 or variable._aggregation is not VariableAggregation.SUM:
+        return tensor
+    zeros = wrap(np.zeros_like(tensor._array))
+    zeros._key = variable._key
+    return zeros
+
+
+def _aggregated(variable: Variable, arrays: list[Any]) -> Any:
+    if variable._aggregation is VariableAggregation.SUM:
+        return _total(arrays)
+    if variable._aggregation is VariableAggregation.MEAN:
+        total = _total(arrays)
+        return (total / len(arrays)).astype(total.dtype)
+    return arrays[0]
 
 
 class ThreadExchange:
@@ -164,8 +227,7 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         return array if self._thread.number == 0 else np.zeros_like(array)
 
     def _keeps_own(self, variable: Any) -> bool:
-        # Between two meetings no other thread runs: what each adds to a sum is added to the one there is.
-        return variable._aggregation is VariableAggregation.SUM
+        return variable._synchronization is VariableSynchronization.ON_READ
 
 
 def _grouped(values: Sequence[Any]) -> Any:
@@ -188,11 +250,13 @@ def run_in_threads(strategy: Any, fn: Callable[..., Any], args: Any, kwargs: Any
             return fn(*own_args, **own_kwargs)
 
     threads = [_Thread(i, body, state) for i in range(strategy.num_replicas_in_sync)]
+    own = OwnValues(strategy.extended.variables_on_read(), len(threads))
     for thread in threads:
         thread.start()
     try:
-        _take_turns(threads)
+        _take_turns(threads, own)
     finally:
+        own.aggregate()
         for thread in threads:
             if not thread.done:
                 thread.ended = True
@@ -208,10 +272,11 @@ def _values(result: Any) -> Any:
     )
 
 
-def _take_turns(threads: list[_Thread]) -> None:
+def _take_turns(threads: list[_Thread], own: OwnValues) -> None:
     while True:
         for thread in threads:
-            thread.resume()
+            with own.of(thread.number):
+                thread.resume()
             if thread.error is not None:
                 raise thread.error
         waiting = [thread.waits for thread in threads if thread.waits is not None]
@@ -224,6 +289,7 @@ def _take_turns(threads: list[_Thread]) -> None:
                 f"Strategy.run: all replicas must call {' and '.join(sorted(kinds))} in the same order"
                 + (f", and replica {', '.join(ended)} has ended without" if ended else "")
             )
-        answers = waiting[0].together([meeting.value for meeting in waiting])
+        with own.together():
+            answers = waiting[0].together([meeting.value for meeting in waiting])
         for thread, answer in zip(threads, answers, strict=True):
             thread.answer = answer

@@ -418,6 +418,31 @@ def test_initial_values_are_the_same(strategy):
     assert found == [v.numpy().tolist()] * COUNT
 
 
+@pytest.mark.parametrize(
+    ("aggregation", "assigned", "added"),
+    [("SUM", 10.0, 16.0), ("MEAN", 2.5, 4.0), ("ONLY_FIRST_REPLICA", 1.0, 1.0)],
+)
+def test_each_replica_has_its_own_value_until_it_is_read(strategy, run, aggregation, assigned, added):
+    with strategy.scope():
+        v = tf.Variable(
+            0.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation[aggregation],
+        )
+
+    def number():
+        return tf.cast(context().replica_id_in_sync_group, tf.float32)
+
+    def assign():
+        v.assign(number() + 1.0)
+        return v.read_value()
+
+    assert numbers(strategy, run(assign)) == [1.0, 2.0, 3.0, 4.0]
+    assert v.numpy() == assigned
+    run(lambda: v.assign_add(number()))
+    assert v.numpy() == added
+
+
 def test_python_outside_of_a_function_runs_in_each_call(strategy):
     with strategy.scope():
         v = tf.Variable(0.0)
