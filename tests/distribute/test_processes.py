@@ -113,7 +113,7 @@ def test_a_killed_process_and_a_restart(folder):
     begun = time.monotonic()
     code, output = run(3, folder, "kill:5")
     assert time.monotonic() - begun < 60
-    assert code == 128 + signal.SIGKILL
+    assert code == 128 + signal.SIGKILL, output
     assert "process 1 (127.0.0.1:" in output
     assert "was ended by SIGKILL" in output
     for rank in (0, 2):

@@ -186,17 +186,14 @@ def _wait(tasks: Sequence[_Task], processes: list[subprocess.Popen[str]], asked:
 
 
 def _first_failure(tasks: Sequence[_Task], processes: list[subprocess.Popen[str]]) -> int | None:
-    for rank, process in enumerate(processes):
-        code = process.poll()
-        if code:
-            how = (
-                f"was ended by {signal.Signals(-code).name}"
-                if code < 0
-                else f"has failed with exit code {code}"
-            )
-            _say(f"process {rank} ({tasks[rank].address}) {how}")
-            return code if code > 0 else 128 - code
-    return None
+    """Say which process has failed, if one has: one that a signal ended before others, which fail because of it."""
+    codes = [process.poll() or 0 for process in processes]
+    rank, code = min(enumerate(codes), key=lambda pair: (pair[1] >= 0, pair[1] == 0))
+    if not code:
+        return None
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"has failed with exit code {code}"
+    _say(f"process {rank} ({tasks[rank].address}) {how}")
+    return code if code > 0 else 128 - code
 
 
 def _say(text: str) -> None:
