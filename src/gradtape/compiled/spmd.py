@@ -238,7 +238,7 @@ def between_processes() -> Iterator[None]:
     _exchanges.append(time.monotonic())
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:  # a ValueError if it fails while it is started
         for describe in failures:
             found = describe(error)
             if found is not error:

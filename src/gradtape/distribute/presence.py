@@ -6,13 +6,16 @@ The answer of the first process is the port at which JAX's coordinator is to be 
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 from ..core.errors import UnavailableError
 
 _PATIENCE = 2.0  # seconds to wait for an answer
+_LEAST = 10000  # of the ports that are chosen
 
 
 class Presence:
@@ -76,6 +79,28 @@ def answer_of(address: str) -> int | None:
 
 def free_port() -> int:
     """A port of this machine that no one uses now."""
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        return int(taken.getsockname()[1])
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that no one uses now, and that the system gives to no one who asks for any port."""
+    with contextlib.ExitStack() as stack:
+        found: list[int] = []
+        candidates = random.SystemRandom().sample(range(_LEAST, _first_of_system()), 200)
+        for port in (*candidates, *[0] * count):  # the system's choice, where all of them are taken
+            taken = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                taken.bind(("", port))
+                found.append(int(taken.getsockname()[1]))
+            if len(found) == count:
+                break
+        return found
+
+
+def _first_of_system() -> int:
+    """The first of the ports that the system chooses from."""
+    try:
+        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        first = 32768
+    return max(first, _LEAST + 1000)

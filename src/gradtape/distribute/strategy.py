@@ -271,6 +271,8 @@ class Strategy:
     3.0
     """
 
+    is_default = False
+
     def __init__(self, extended: StrategyExtended) -> None:
         if not isinstance(extended, StrategyExtended):
             raise TypeError(
@@ -463,6 +465,8 @@ class _DefaultExtended(StrategyExtended):
 
 class DefaultStrategy(Strategy):
     """The strategy outside of all scopes: one replica, on the devices that `tf.device` says."""
+
+    is_default = True
 
     def __init__(self) -> None:
         super().__init__(_DefaultExtended(self))

@@ -351,6 +351,19 @@ def test_metrics(strategy, run):
     assert float(auc.result()) == pytest.approx(2 / 3)
 
 
+def test_losses_are_divided_by_the_rows_of_all_replicas(strategy, run):
+    def step(x):
+        return tf.nn.compute_average_loss(x), tf.nn.scale_regularization_loss(tf.reduce_sum(x))
+
+    average, regularization = run(step, own(strategy, lambda i: [i, i + 1.0]))
+    assert numbers(strategy, average) == [0.125, 0.375, 0.625, 0.875]
+    assert numbers(strategy, regularization) == [0.25, 0.75, 1.25, 1.75]
+    with strategy.scope():
+        for wrong in (tf.nn.compute_average_loss, tf.nn.scale_regularization_loss):
+            with pytest.raises(RuntimeError, match="across replicas"):
+                wrong(tf.constant([1.0]))
+
+
 def test_sums_over_replicas_already(strategy, run):
     with strategy.scope():
         v = tf.Variable(0.0)

@@ -1,13 +1,13 @@
 """A program of several processes: trains a small network, and says how, in a file for each rank.
 
-Arguments: the folder; what happens (nothing, or a fault with the step in which it does); and where input comes from.
+Arguments: the folder; what happens (nothing, or a fault with the step and the rank); and where input comes from.
 """
 
 import json
 import os
+import select
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +59,27 @@ def train(batch):
 
 
 def maybe_fail(number):
-    kind, _, at = FAULT.partition(":")
-    if kind == "kill" and RANK == 1 and number == int(at):
+    kind, *at = FAULT.split(":")
+    if not at or number != int(at[0]) or (len(at) > 1 and int(at[1]) != RANK):
+        return
+    if kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    if kind == "wait" and number == int(at):
-        (FOLDER / f"waiting.{RANK}").touch()
-        time.sleep(1.0)
+    elif kind == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif kind == "exit":
+        os._exit(0)
+    elif kind == "leave":
+        sys.exit(0)
+    elif kind == "wait":
+        wait_for_a_signal()
+
+
+def wait_for_a_signal():
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    (FOLDER / f"waiting.{RANK}").touch()
+    select.select([reading], [], [], 300)
 
 
 def main():
