@@ -24,7 +24,7 @@ from .contexts import check_across_replicas, here
 from .distributed_input import InputContext, InputOptions, InputReplicationMode, ValueContext
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
 from .mirrored_variables import mirror
-from .per_replica import PerReplica, is_elsewhere, regroup
+from .per_replica import DistributedValues, PerReplica, is_elsewhere, regroup
 from .reductions import ReduceOp
 from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
@@ -71,7 +71,7 @@ class MirroredExtended(StrategyExtended):
         super()._created(variable)
         if variable._synchronization is VariableSynchronization.ON_READ:
             self._on_read[variable._key] = variable
-        mirror(variable, self._count)
+        mirror(variable, self._count, len(self._devices))
 
     def variables_on_read(self) -> list[Any]:
         """The variables of which each replica has its own value while it runs."""
@@ -269,8 +269,8 @@ class MirroredExtended(StrategyExtended):
         return value if isinstance(value, PerReplica) else convert_to_tensor(value)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, PerReplica):
-            return value.values
+        if isinstance(value, DistributedValues):
+            return tuple(value.values)
         if nest.is_nested(value) and any(isinstance(leaf, PerReplica) for leaf in nest.flatten(value)):
             count = len(self._devices)
             parts = [

@@ -27,6 +27,7 @@ class DistributedValues:
     """Values of which each replica has its own. A strategy with one replica has that one's value instead."""
 
     __slots__ = ()
+    values: Any
 
 
 class PerReplica(DistributedValues, CompositeTensor):

@@ -19,7 +19,7 @@ from ..data.checks import stage
 from ..data.dataset import Dataset
 from ..ops.array.movement import cast
 from ..ops.math.reduction import reduce_sum
-from ..ops.scalars import function
+from ..ops.scalars import function, integer
 from .contexts import check_across_replicas, enter_for_good, entered, here
 from .distributed_input import DistributedDataset, InputContext, InputOptions, RunOptions, ValueContext
 from .reductions import ReduceOp, as_reduce_op, pairs
@@ -392,6 +392,28 @@ class Strategy:
         (5,)
         """
         return self._extended._local_results(value)
+
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: IntLike) -> Any:
+        """Accepted: return the tensor. A replica has one logical device, of number 0.
+
+        Args:
+            tensor: a tensor.
+            logical_device_id: the number of the device of the replica that is to have it.
+
+        Raises:
+            ValueError: for another number than 0.
+
+        >>> import gradtape as tf
+        >>> float(tf.distribute.get_strategy().experimental_assign_to_logical_device(tf.constant(1.0), 0))
+        1.0
+        """
+        number = integer("experimental_assign_to_logical_device", "logical_device_id", logical_device_id)
+        if number != 0:
+            raise ValueError(
+                f"experimental_assign_to_logical_device: each replica has one logical device, 0, and not {number}. To "
+                "divide a tensor among devices, use tf.experimental.dtensor"
+            )
+        return tensor
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: InputOptions | None = None) -> Any:
         """Divide each batch of a dataset among the replicas.

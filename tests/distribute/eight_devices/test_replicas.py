@@ -301,16 +301,36 @@ def test_assigning_in_replicas(strategy, run, aggregation, assigned, added, sync
 
 
 def test_assigning_without_a_policy(strategy, run):
-    """Replicas are taken to assign the same; the first one's value is read."""
+    """Each replica has its own value while it runs; the first one's is read afterwards."""
     with strategy.scope():
         v, w = tf.Variable(1.0), tf.Variable(1.0)
 
     def step(x):
         v.assign(x + 5)
         w.assign_add(2.0)
+        return v + 0.0 * context().all_reduce("SUM", x), w.read_value()
 
-    run(step, own(strategy, float))
+    found = run(step, own(strategy, float))
+    assert numbers(strategy, found[0]) == [5.0, 6.0, 7.0, 8.0]
+    assert numbers(strategy, found[1]) == [3.0] * COUNT
     assert (float(v), float(w)) == (5.0, 3.0)
+
+
+def test_copies_of_variables(strategy, run):
+    with strategy.scope():
+        v = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+        with pytest.raises(ValueError, match="synchronization=NONE"):
+            tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE)
+    run(lambda x: v.assign(x), own(strategy, float))
+    assert [float(copy) for copy in v.values] == [6.0] * COUNT
+    assert len(strategy.experimental_local_results(v)) == COUNT
+
+
+def test_logical_devices_of_a_replica(strategy, run):
+    result = run(lambda x: strategy.experimental_assign_to_logical_device(x, 0) + 1.0, own(strategy, float))
+    assert numbers(strategy, result) == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(ValueError, match="one logical device"):
+        strategy.experimental_assign_to_logical_device(1.0, 1)
 
 
 def test_a_variable_of_no_scope_is_one_for_all(strategy, run):
