@@ -78,7 +78,7 @@ experimental_functions_run_eagerly = functions_run_eagerly
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Store `enabled`, which has no effect: there is one device.
+    """Let `tf.device` take the CPU in place of a device that is not there, or, if not `enabled`, refuse its name.
 
     >>> set_soft_device_placement(True)
     """

@@ -542,3 +542,37 @@ def test_a_function_is_compiled_once(strategy):
     for _ in range(3):
         strategy.run(step, args=(own(strategy, float),))
     assert len(traces) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Devices
+
+
+def test_devices_after_jax_has_started(strategy):
+    """As in TensorFlow, it is too late for more of them."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    assert numbers(strategy, strategy.run(tf.function(lambda: tf.constant(1.0)))) == [1.0] * COUNT
+    with pytest.raises(RuntimeError, match="at the beginning"):
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 9)
+    assert (
+        len(tf.config.list_logical_devices("CPU"))
+        == len(tf.config.get_logical_device_configuration(cpu))
+        == 8
+    )
+
+
+def test_devices_of_blocks():
+    double = tf.function(lambda x: x * 2)
+    with tf.device("/cpu:3"):
+        assert double(tf.ones((3,))).device.endswith("CPU:3")
+    tf.config.set_soft_device_placement(False)
+    try:
+        with tf.device("/job:localhost/replica:0/task:0/device:CPU:7"):
+            pass
+        for name in ("/cpu:8", "/gpu:0"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="CPU:7"), tf.device(name):
+                pass
+    finally:
+        tf.config.set_soft_device_placement(True)
+    with tf.device("/gpu:0"):
+        assert float(tf.constant(1.0) + 1.0) == 2.0
