@@ -91,9 +91,12 @@ def assert_same(found, expected):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("processes", "source"), [(2, "rows"), (4, "rows"), (2, "files")])
-def test_processes_train_as_one(folder, processes, source):
+@pytest.mark.parametrize(
+    ("processes", "source", "resolver"), [(2, "rows", "slurm"), (4, "rows", "simple"), (2, "files", "")]
+)
+def test_processes_train_as_one(folder, monkeypatch, processes, source, resolver):
     """Batches of 8, 8, 8 and 3 rows; by files, rows of each process's own files."""
+    monkeypatch.setitem(ENVIRONMENT, "RESOLVER", resolver)
     code, output = run(processes, folder, "none", source)
     assert code == 0, output
     for found in results(folder, processes):
@@ -315,3 +318,29 @@ def test_commands_for_machines():
     assert '"b:5001"' in lines[0]
     assert '"index": 3' in lines[3]
     assert lines[0].endswith(" gradtape run --nan train.py --rate 1")
+
+
+def test_machines_by_ssh(tmp_path):
+    """A program named ssh, that runs the command here, stands for the real one."""
+    python = f'exec {sys.executable} -m gradtape "$@"'
+    for name, line in (
+        ("ssh", 'for last; do :; done; echo "by ssh: $4"; exec sh -c "$last"'),
+        ("gradtape", python),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import json, os, sys; print(json.loads(os.environ['TF_CONFIG'])['task'], sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gradtape", "run", "--hosts", "a,b:5000", "--ssh", str(program), "x y"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stderr
+    for rank, host in enumerate("ab"):
+        assert f"[{rank}] by ssh: {host}" in done.stdout, done.stdout
+        assert f"[{rank}] {{'type': 'worker', 'index': {rank}}} ['x y']" in done.stdout, done.stdout

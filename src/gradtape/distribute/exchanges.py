@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 
 def of_each(array: Any) -> Any:
     """The arrays of all processes, stacked."""
-    import jax
-    from jax.experimental import multihost_utils
-
-    from ..compiled.spmd import between_processes
-
-    with jax.enable_x64(True), between_processes():
-        return multihost_utils.process_allgather(array)
+    return _exchanged("process_allgather", array)
 
 
 def of_first(array: Any) -> Any:
     """The first process's array."""
-    import jax
     import numpy as np
-    from jax.experimental import multihost_utils
-
-    from ..compiled.spmd import between_processes
 
     if array.dtype.kind == "O":
         return array
-    with jax.enable_x64(True), between_processes():
-        return np.array(multihost_utils.broadcast_one_to_all(array)).astype(array.dtype, copy=False)
+    return np.array(_exchanged("broadcast_one_to_all", array)).astype(array.dtype, copy=False)
+
+
+def _exchanged(function: str, array: Any) -> Any:
+    """The result of a function of JAX's, by a thread of its own: this one may trace a @function that makes variables."""
+
+    def exchange() -> Any:
+        import jax
+        from jax.experimental import multihost_utils
+
+        from ..compiled.spmd import between_processes
+
+        call: Callable[[Any], Any] = getattr(multihost_utils, function)
+        with jax.enable_x64(True), between_processes():
+            return call(array)
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(exchange).result()
 
 
 def share_seed() -> None:

@@ -17,7 +17,23 @@ FOLDER, FAULT, INPUT = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 RANK = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
 BATCH = 8
 
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+def resolver():
+    """What finds the processes: TF_CONFIG by itself, or another resolver that says the same."""
+    kind, cluster = os.environ.get("RESOLVER"), tf.distribute.cluster_resolver
+    if kind == "simple":
+        spec = tf.train.ClusterSpec(json.loads(os.environ.pop("TF_CONFIG"))["cluster"])
+        return cluster.SimpleClusterResolver(spec, task_type="worker", task_id=RANK)
+    if kind == "slurm":  # all on one node, on consecutive ports
+        addresses = json.loads(os.environ.pop("TF_CONFIG"))["cluster"]["worker"]
+        host, _, port = addresses[0].partition(":")
+        job = {"PROCID": RANK, "STEP_NODELIST": host, "STEP_TASKS_PER_NODE": len(addresses)}
+        os.environ.update({f"SLURM_{name}": str(value) for name, value in job.items()})
+        return cluster.SlurmClusterResolver(port_base=int(port))
+    return None
+
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver())
 with strategy.scope():
     random = np.random.default_rng(1)
     w = tf.Variable(random.normal(size=(4, 3)).astype("f"))
