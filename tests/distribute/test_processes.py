@@ -72,6 +72,9 @@ def alone(source="rows"):
     optimizer = tf.optimizers.Adam(0.05)
     table, losses = rows(), []
     batches = [table[i : i + 8] for i in range(0, 27, 8)]
+    if source == "function":  # two processes, each with every second row
+        own = table[0::2], table[1::2]
+        batches = [np.concatenate([part[i : i + 4] for part in own]) for i in range(0, 14, 4)]
     if source == "files":  # two processes, each with every second file; a batch of it is two steps
         own = [np.concatenate([table[i::4], table[i + 2 :: 4]]) for i in range(2)]
         halves = [np.array_split(part[i : i + 8], 2) for i in (0, 8) for part in own]
@@ -92,10 +95,11 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize(
-    ("processes", "source", "resolver"), [(2, "rows", "slurm"), (4, "rows", "simple"), (2, "files", "")]
+    ("processes", "source", "resolver"),
+    [(2, "rows", "slurm"), (4, "rows", "simple"), (2, "files", ""), (2, "function", "")],
 )
 def test_processes_train_as_one(folder, monkeypatch, processes, source, resolver):
-    """Batches of 8, 8, 8 and 3 rows; by files, rows of each process's own files."""
+    """Batches of 8, 8, 8 and 3 rows; by files or a function, of each process's own, and not as many in each."""
     monkeypatch.setitem(ENVIRONMENT, "RESOLVER", resolver)
     code, output = run(processes, folder, "none", source)
     assert code == 0, output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -21,8 +22,19 @@ def of_first(array: Any) -> Any:
     return np.array(_exchanged("broadcast_one_to_all", array)).astype(array.dtype, copy=False)
 
 
+def objects_of_each(value: Any) -> list[Any]:
+    """The values of all processes, which may be any that can be pickled: strings, arrays of different shapes."""
+    import numpy as np
+
+    own = np.frombuffer(pickle.dumps(value), np.uint8)
+    lengths = [int(n) for n in of_each(np.array(len(own), np.int64))]
+    block = np.zeros(max(lengths), np.uint8)
+    block[: len(own)] = own
+    return [pickle.loads(row[:n].tobytes()) for row, n in zip(of_each(block), lengths, strict=True)]
+
+
 def _exchanged(function: str, array: Any) -> Any:
-    """The result of a function of JAX's, by a thread of its own: this one may trace a @function that makes variables."""
+    """The result of a function of JAX's, by a thread of its own: this one may be tracing, and make a variable."""
 
     def exchange() -> Any:
         import jax

@@ -23,6 +23,7 @@ from ..ops.math.reduction import reduce_sum
 from .contexts import check_across_replicas, here
 from .distributed_input import InputContext, InputOptions, InputReplicationMode, ValueContext
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
+from .exchanges import objects_of_each
 from .mirrored_variables import mirror
 from .per_replica import DistributedValues, PerReplica, is_elsewhere, regroup
 from .reductions import ReduceOp
@@ -127,6 +128,9 @@ class MirroredExtended(StrategyExtended):
         """Values of which this process has those of all replicas."""
         if not isinstance(value, PerReplica) or len(value.values) == self._count:
             return value
+        if not value.is_stacked:
+            everyone = objects_of_each([convert_to_tensor(v)._array for v in value.values])
+            return PerReplica([convert_to_tensor(array) for own in everyone for array in own])
         rows = self._across_processes(lambda rows: rows, array_of(value.stacked))
         return PerReplica([rows[i] for i in range(self._count)])
 
@@ -340,6 +344,9 @@ class MirroredExtended(StrategyExtended):
         datasets = [dataset_fn(context) for context in contexts]
         for dataset in datasets:
             stage("distribute_datasets_from_function: dataset_fn must return", dataset)
+        return self._grouped(datasets)
+
+    def _grouped(self, datasets: list[Dataset]) -> Any:
         return GroupedDataset(datasets, self)
 
     def _first_replica(self) -> int:

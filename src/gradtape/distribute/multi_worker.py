@@ -8,7 +8,7 @@ from typing import Any
 from ..core.primitive import local
 from ..core.variable import Variable
 from ..data.dataset import Dataset
-from .auto_sharding import sharded
+from .auto_sharding import CoordinatedGroups, sharded
 from .exchanges import of_each, of_first, share_seed
 from .mirrored import MirroredExtended
 from .per_replica import PerReplica
@@ -66,6 +66,9 @@ class MultiWorkerExtended(MirroredExtended):
 
     def _distribute(self, dataset: Dataset) -> Any:
         return sharded(dataset, self, len(self._cluster.addresses), self._cluster.rank)
+
+    def _grouped(self, datasets: list[Dataset]) -> Any:
+        return CoordinatedGroups(datasets, self)
 
     def _created(self, variable: Variable) -> None:
         """Give a new variable the first process's initial value: random ones differ."""

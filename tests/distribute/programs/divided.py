@@ -66,5 +66,6 @@ try:
     u.numpy()
 except tf.errors.UnimplementedError as error:
     result["error"] = str(error)
+assert "divided among processes" in repr(u.value())
 (FOLDER / f"result.{dtensor.client_id()}.json").write_text(json.dumps(result))
 dtensor.barrier(mesh)
