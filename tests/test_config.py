@@ -155,13 +155,13 @@ BAD = {
     "cluster": (
         lambda: config.experimental_connect_to_cluster({"worker": ["a:1", "b:1"]}),
         errors.UnimplementedError,
-        "one process",
+        "MultiWorkerMirroredStrategy",
     ),
     "no cluster": (lambda: config.experimental_connect_to_cluster(None), ValueError, "takes a cluster"),
     "host": (
         lambda: config.experimental_connect_to_host("a:1"),
         errors.UnimplementedError,
-        "cannot reach 'a:1'",
+        "'a:1' cannot be used",
     ),
     "no host": (lambda: config.experimental_connect_to_host(), ValueError, "at least one remote_host"),
 }
