@@ -181,7 +181,7 @@ def assert_names(output, rank, processes, lost):
 
 @pytest.mark.parametrize(
     ("fault", "lost", "code"),
-    [("kill:5:0", 0, 128 + signal.SIGKILL), ("exit:5:0", 0, 1), ("exit:5:1", 1, 1)],
+    [("kill:5:0", 0, 128 + signal.SIGKILL), ("exit:5:1", 1, 1)],
 )
 def test_a_process_that_is_gone(folder, fault, lost, code):
     """The first one too, which has JAX's coordinator; and one that ends without an error."""
