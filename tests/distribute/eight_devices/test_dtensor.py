@@ -173,6 +173,33 @@ def test_variables(mesh, tmp_path):
         assert dtensor.DVariable([1.0]).layout.is_fully_replicated()
 
 
+def test_parts_of_a_checkpoint(mesh, tmp_path, monkeypatch):
+    """What each process writes; if one cannot, none goes on. Here one process stands for two."""
+    from gradtape.core import storage
+    from gradtape.distribute import exchanges
+    from gradtape.train import parts
+
+    path = tmp_path / "ckpt-1.safetensors"
+    v = dtensor.DVariable(dtensor.relayout(np.arange(8.0, dtype="f"), dtensor.Layout(["model"], mesh)))
+    monkeypatch.setattr(exchanges, "of_each", lambda row: np.stack([row]))
+    described = parts.write_part(path, {"v": v})
+    np.testing.assert_array_equal(parts.read_parts(path, described)["v"], np.arange(8.0))
+    with pytest.raises(tf.errors.DataLossError, match="parts of v are missing"):
+        parts.read_parts(path, {**described, "digests": []})
+    monkeypatch.setattr(exchanges, "of_each", lambda row: np.stack([row, row * 0]))
+    with pytest.raises(tf.errors.UnavailableError, match="process 1 has failed"):
+        parts.write_part(path, {"v": v})
+
+    def full(path, content):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(storage, "replace", full)
+    with pytest.raises(OSError, match="no space"):
+        parts.write_part(path, {"v": v})
+    parts.remove_parts(path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_datasets(mesh):
     layout = dtensor.Layout.batch_sharded(mesh, "batch", 1)
     dataset = dtensor.DTensorDataset(

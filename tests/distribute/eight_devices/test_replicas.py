@@ -41,6 +41,59 @@ def context():
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Where a program is
+
+
+def place():
+    return D.has_strategy(), D.in_cross_replica_context(), D.get_replica_context() is None
+
+
+def test_places(strategy, run):
+    seen = []
+    run(lambda: seen.append((place(), context().num_replicas_in_sync, D.get_strategy() is strategy)))
+    assert set(seen) == {((True, False, False), COUNT, True)}
+    with strategy.scope():
+        assert place() == (True, True, True)
+        with pytest.raises(RuntimeError, match="another strategy"), D.OneDeviceStrategy("/cpu:0").scope():
+            pass
+    D.experimental_set_strategy(strategy)
+    try:
+        assert place() == (True, True, True)
+        assert D.get_strategy() is strategy
+    finally:
+        D.experimental_set_strategy(None)
+    assert place() == (False, False, False)
+
+
+def test_one_device_of_several():
+    strategy = D.OneDeviceStrategy("/cpu:5")
+    with strategy.scope():
+        v = tf.Variable(2.0)
+    step = tf.function(lambda x: strategy.run(lambda x: v * x, args=(x,)))
+    assert step(tf.constant([3.0])).numpy().tolist() == [6.0]
+    assert strategy.extended.worker_devices == ("/job:localhost/replica:0/task:0/device:CPU:5",)
+
+
+def test_what_libraries_ask(strategy):
+    extended = strategy.extended
+    with strategy.scope():
+        v = tf.Variable(1.0)
+        with extended.colocate_vars_with(v):
+            slot = tf.Variable(0.0)
+        x = own(strategy, float)
+        assert float(extended.reduce_to("SUM", x, destinations=v)) == 6.0
+        both = extended.batch_reduce_to("MEAN", [(x, v), (x, slot)])
+        assert [float(t) for t in both] == [1.5, 1.5]
+        extended.update(v, lambda v, t: v.assign_add(t), args=(x,))
+    assert float(v) == 1.0
+    assert extended.variable_created_in_scope(slot)
+    assert not extended.variable_created_in_scope(tf.Variable(1.0))
+    assert extended.value_container(v) is v
+    assert len(extended.parameter_devices) == COUNT
+    assert not extended.experimental_require_static_shapes
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Values
 
 
