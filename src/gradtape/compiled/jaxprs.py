@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -41,6 +42,21 @@ def without_aliases(results: list[Any], inputs: Iterable[Any]) -> list[Any]:
 def replaced(jaxpr: Any, **parts: Any) -> Any:
     """Replace parts of a jaxpr; the names of its inputs and results are dropped."""
     return jaxpr.replace(debug_info=jaxpr.debug_info.with_unknown_names(), **parts)
+
+
+def evaluated(eqn: Any, operands: list[Any]) -> list[Any]:
+    """The results of an equation for other operands than its own."""
+    invars = [Var(v.aval) for v in eqn.invars]
+    eqn = eqn.replace(invars=invars)
+    code = _empty().replace(invars=invars, outvars=eqn.outvars, eqns=[eqn])
+    return jax.core.eval_jaxpr(code, [], *operands)
+
+
+@functools.cache
+def _empty() -> Any:
+    """Code without equations."""
+    code = jax.make_jaxpr(list)().jaxpr
+    return replaced(code)
 
 
 def inner_code(jaxpr: Any) -> Iterator[Any]:
