@@ -91,6 +91,23 @@ def is_large(jaxpr: Any) -> bool:
     )
 
 
+def largest_product(jaxpr: Any) -> int:
+    """The number of multiplications in the largest product of matrices, or convolution, of the code."""
+    counts = [0]
+    for code in inner_code(jaxpr):
+        for eqn in code.eqns:
+            if eqn.primitive.name == "dot_general":
+                (axes, _), _ = eqn.params["dimension_numbers"]
+                summed = math.prod(eqn.invars[0].aval.shape[axis] for axis in axes)
+            elif eqn.primitive.name == "conv_general_dilated":
+                kernel = eqn.invars[1].aval
+                summed = kernel.size // kernel.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
+            else:
+                continue
+            counts.append(summed * eqn.outvars[0].aval.size)
+    return max(counts)
+
+
 def is_wide(jaxpr: Any) -> bool:
     """Return whether 64-bit numbers appear anywhere in the code."""
     return any(
