@@ -240,9 +240,12 @@ class Function(Generic[P, R]):
         if program is not None:
             return program(tensors)
         if self._has_open_lengths and self._programs:
+            rare = self._rare_shapes
+            if rare.count_again(args, kwargs, self._programs):
+                return rare.run(self._python_function, args, {})
             arguments = self._arguments(args, kwargs)
-            if self._rare_shapes.count(arguments, self._programs):
-                return self._rare_shapes.run(self._python_function, *arguments.as_tensors())
+            if rare.count(args, arguments, self._programs):
+                return rare.run(self._python_function, *arguments.as_tensors())
         program, leaves = self._find(args, kwargs)
         if settings.called_programs is not None:
             settings.called_programs.append((self.__name__, program))
