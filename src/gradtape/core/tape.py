@@ -399,7 +399,7 @@ class GradientTape(Listener):
         """The Jacobian: the derivative of each element of `target` by each element of `sources`.
 
         Args:
-            target: one tensor or variable.
+            target: one tensor or variable, or `IndexedSlices`, which count as the whole tensor.
             sources: a tensor, variable or any structure of them.
             unconnected_gradients: whether a source that the target does not depend on gives None or zeros.
             parallel_iterations: how many rows are computed at once, which bounds the memory; by default all.
@@ -428,15 +428,16 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
-        array = _value(target)
+        target, shape, pick = _rows_of(target)
+        array, size = _value(target), int(np.prod(shape, dtype=int))
 
         def seed(start: Any, count: int) -> Any:
-            return _unit_rows(array, start, count, array.size).reshape(count, *array.shape)
+            return pick(_unit_rows(array, start, count, size).reshape(count, *shape))
 
-        pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
+        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
         results = [
-            _arrange(stack, source, array.shape, unconnected)
+            _arrange(stack, source, shape, unconnected)
             for stack, source in zip(stacks, flat_sources, strict=True)
         ]
         self._tell_gradients([target], flat_sources, results)
@@ -475,18 +476,19 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, (source,) = self._ends(target, [source], "batch_jacobian")
+        target, shape, pick = _rows_of(target)
         array, by = _value(target), _value(source)
-        if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
+        if len(shape) < 1 or by.ndim < 1 or shape[0] != by.shape[0]:
             raise InvalidArgumentError(
                 f"batch_jacobian: target and source must have the same first axis, the batch; their shapes are "
-                f"{list(array.shape)} and {list(by.shape)}"
+                f"{list(shape)} and {list(by.shape)}"
             )
-        inner = array.shape[1:]
+        inner = shape[1:]
         size = int(np.prod(inner, dtype=int))
 
         def seed(start: Any, count: int) -> Any:
             unit = _unit_rows(array, start, count, size).reshape(count, 1, *inner)
-            return xp(array).repeat(unit, array.shape[0], axis=1)
+            return pick(xp(array).repeat(unit, shape[0], axis=1))
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
@@ -494,9 +496,9 @@ class GradientTape(Listener):
         if stack is not None:
             # (rows, batch, source...) -> (batch, target..., source...)
             by_example = transpose_(stack, perm=(1, 0, *range(2, 1 + by.ndim)))
-            result = _as_tensor(_conjugate(reshape_(by_example, shape=array.shape + by.shape[1:])))
+            result = _as_tensor(_conjugate(reshape_(by_example, shape=shape + by.shape[1:])))
         elif unconnected is UnconnectedGradients.ZERO:
-            result = wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
+            result = wrap(xp(by).zeros(shape + by.shape[1:], by.dtype))
         self._tell_gradients([target], [source], [result])
         return result
 
@@ -759,12 +761,25 @@ def _target(target: Any) -> Tensor | Variable:
     return target
 
 
-def _one_target(target: Any, method: str) -> Tensor | Variable:
+def _one_target(target: Any, method: str) -> Tensor | Variable | IndexedSlices:
     if isinstance(target, (list, tuple, dict)):
         raise TypeError(
             f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
         )
-    return _target(target)
+    return target if type(target) is IndexedSlices else _target(target)
+
+
+def _rows_of(target: Any) -> tuple[Any, tuple[int, ...], Callable[[Any], Any]]:
+    """What the tape knows of a target, the shape of the target, and the seeds of the former from those of the latter.
+
+    The tape knows the rows of slices, each of which is added to one row of the whole.
+    """
+    if type(target) is not IndexedSlices:
+        return target, _value(target).shape, lambda seeds: seeds
+    if target.dense_shape is None:
+        raise ValueError("these IndexedSlices have no dense_shape, so they have no Jacobian")
+    indices = _value(target.indices)
+    return target.values, tuple(target.shape), lambda seeds: xp(seeds, indices).take(seeds, indices, axis=1)
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
