@@ -1,11 +1,10 @@
 """The public namespace `gradtape.raw_ops`: operations by TensorFlow's own names, with keywords alone.
 
-An operation with several results gives them by name and in order, as TensorFlow's does. `raw_examples.txt` has an example
-for each, with TensorFlow's results (`tests/data/make_raw_examples.py`).
+An operation with several results gives them by name and in order, as TensorFlow's does. `raw_examples.txt` has an
+example for each, with TensorFlow's results (`tests/data/make_raw_examples.py`).
 """
 
 import functools
-import inspect
 from collections import namedtuple
 from collections.abc import Callable
 from importlib import resources
@@ -71,7 +70,7 @@ def _examples() -> dict[str, str]:
 
 def _named(name: str, function: Callable[..., Any], example: str) -> Callable[..., Any]:
     """An operation with its name, its text and, if there are several, named results."""
-    text = f"`{name}{inspect.signature(function)}`: an operation of TensorFlow, under its own name.\n\n{example}\n"
+    text = f"The operation {name} of TensorFlow, under its own name and with keywords alone.\n\n{example}\n"
     if name in _RESULTS:
         results: Any = _tuple_of(name, _RESULTS[name])
         compute = function

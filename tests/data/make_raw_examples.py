@@ -1,7 +1,7 @@
 """Write the results in src/gradtape/raw_examples.txt anew, with the real TensorFlow: its calls stay as they are.
 
-A block has the name of an operation in brackets, then statements and what they print, as in a doctest. An operation that
-TensorFlow does not run on CPUs keeps the results that it has; the names of those are printed.
+A block has the name of an operation in brackets, then statements and what they print, as in a doctest. Operations that
+TensorFlow does not run on CPUs keep the results that they have; their names are printed.
 
 python tests/data/make_raw_examples.py        # in an environment with tensorflow-cpu
 """

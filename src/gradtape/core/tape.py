@@ -43,7 +43,15 @@ when_entered: list[Callable[[GradientTape], bool]] = []
 
 
 class UnconnectedGradients(enum.Enum):
-    """The gradient of a source that the target does not depend on: None, or zeros."""
+    """The gradient of a source that the target does not depend on: None, or zeros.
+
+    >>> import gradtape as tf
+    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
+    >>> with tf.GradientTape() as tape:
+    ...     z = x * x
+    >>> tape.gradient(z, y, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
+    np.float32(0.0)
+    """
 
     NONE = "none"
     ZERO = "zero"
