@@ -74,6 +74,8 @@ function build(): void {
   constants.checked = look.constants;
 }
 
+const WITHOUT_LINES = "The lines of operations are not known. They are where show is called in the same function, script or cell as the tape's block (for its first ten blocks), under tf.debugging.trace_origins(values=True), and with gradtape run --view.";
+
 /** Show a tape. */
 function choose(number: number): void {
   tape = recording.tapes[number]!;
@@ -85,7 +87,7 @@ function choose(number: number): void {
   code = new SourceView(recording, tape, lightLine);
   const known = tape.nodes.some((node) => node.at);
   source.replaceChildren(el("h2", {}, "Source"), code.root);
-  if (!known) source.insertBefore(el("p", { class: "muted" }, "Lines are joined with operations under tf.debugging.trace_origins() or gradtape run --view."), code.root);
+  if (!known) source.insertBefore(el("p", { class: "muted" }, WITHOUT_LINES), code.root);
   graph = new GraphView(area, tape, folding, { choose: select, open: openGroup, close: closeGroup });
   slider.max = String(tape.steps.length);
   layers.replaceChildren();

@@ -120,7 +120,7 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
     data: Data = {
         "version": VERSION,
         "gradtape": sys.modules["gradtape"].__version__,
-        "title": Path(next(iter(files), "tape")).name,
+        "title": Path(_name_of(next(iter(files), "tape"))).name,
         "files": _source_files(files),
         "types": _share_types([tape for tape, _ in tapes], list(files)),
         "tapes": [tape for tape, _ in tapes],
@@ -152,9 +152,17 @@ def _source_files(files: dict[str, set[int]]) -> list[Data]:
         if len(text) > 1500:
             first, last = max(1, min(lines) - 100), max(lines) + 100
             text = text[first - 1 : min(last, first + 1499)]
-        path = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
-        found.append({"file": file, "path": path, "first": first, "lines": text})
+        found.append({"file": file, "path": _name_of(file), "first": first, "lines": text})
     return found
+
+
+def _name_of(file: str) -> str:
+    """The name of a file as users know it: relative to the current folder; of a notebook's cell, "Cell In[3]"."""
+    shell = _shell()
+    cell = shell.compile.format_code_name(file) if hasattr(shell, "compile") else None
+    if cell is not None:
+        return " ".join(cell)
+    return os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
 
 
 def _size(data: Data) -> int:
@@ -202,7 +210,11 @@ def _check(targets: list[Any], sources: list[Any]) -> None:
             raise TypeError(f"show: target and sources must be Tensors or Variables, not {end!r}")
 
 
+def _shell() -> Any:
+    """IPython's shell, if it runs this."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _in_notebook() -> bool:
     """Return whether a notebook's kernel runs this, which shows values in place."""
-    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    return shell is not None and bool(getattr(shell, "kernel", None))
+    return bool(getattr(_shell(), "kernel", None))
