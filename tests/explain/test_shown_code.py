@@ -1,5 +1,8 @@
 """Code that shows its tapes: lines and values are traced there without being asked for, and nowhere else."""
 
+import ast
+import linecache
+import sys
 import types
 
 import pytest
@@ -101,6 +104,42 @@ def test_nested_tapes_and_compiled_functions(tmp_path):
     page = outer.show(g, v, path=tmp_path / "tape.html")
     assert None not in lines_of(page)
     assert float(outer.gradient(g, v)) == 12.0
+
+
+CELL = """v = tf.Variable(2.0)
+with tf.GradientTape() as tape:
+    y = v * v
+page = tape.show(y, v, path=path)
+"""
+
+
+def test_a_cell_of_a_notebook_whose_statements_are_compiled_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    monkeypatch.setitem(
+        linecache.cache, "cell.py", (len(CELL), None, CELL.splitlines(keepends=True), "cell.py")
+    )
+    scope = {"tf": tf, "path": tmp_path / "tape.html", "__name__": "__main__"}
+    for statement in ast.parse(CELL).body:
+        exec(compile(ast.Module([statement], []), "cell.py", "exec"), scope)
+    assert lines_of(scope["page"]) == [3]
+
+
+def test_a_notebook_shows_the_page_once_in_a_cell(monkeypatch):
+
+    displayed = []
+    shell = types.SimpleNamespace(kernel=object(), execution_count=3)
+    display = types.SimpleNamespace(display=lambda value: displayed.append(value._repr_html_()))
+    monkeypatch.setitem(
+        sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell, display=display)
+    )
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = v * v
+    shown = tape.show(y, v)
+    assert len(displayed) == 1 and displayed[0].startswith("<iframe srcdoc=")
+    assert shown._repr_html_() is None  # the value of the same cell
+    shell.execution_count = 4
+    assert shown._repr_html_() == displayed[0]  # and of the next one
 
 
 def test_names_of_cells():

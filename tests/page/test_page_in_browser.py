@@ -1,11 +1,15 @@
 """The page as a person uses it, in a browser: `make test-page`."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from gradtape.explain.page import Page
 
 from . import page_programs as programs
 
@@ -329,3 +333,55 @@ def test_every_tape_of_a_program(browser, tmp_path):
     assert "10 of the 12 answers" in page.driver.find_element("css selector", "body").get_attribute(
         "innerHTML"
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A notebook
+
+
+def test_the_page_in_place(browser, pages, tmp_path):
+    """A cell's output is a frame that needs nothing else."""
+    text = pages["used_twice"][0].read_text(encoding="utf-8")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    page = Page(json.loads(data[1]))
+    (tmp_path / "cell.html").write_text(f"<!doctype html><body>{page._repr_html_()}", encoding="utf-8")
+    browser.open(tmp_path / "cell.html")
+    check_frame(browser)
+
+
+def test_a_notebook_that_runs(browser, tmp_path):
+    """With Jupyter's kernel, where it is installed: a page is shown in place, once, with lines."""
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat, nbclient and ipykernel")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbformat, nbclient and ipykernel")
+    pytest.importorskip("ipykernel", reason="needs nbformat, nbclient and ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    first, second = ([output.data for output in cell.outputs if "data" in output] for cell in notebook.cells)
+    assert [data.get("text/html", "")[:7] for data in first] == [
+        "<iframe",
+        "",
+    ]  # the second: its repr, as the value
+    assert [data.get("text/html", "")[:7] for data in second] == ["<iframe"]
+    assert "Cell In[1]" in first[0]["text/html"]
+    (tmp_path / "cell.html").write_text(f"<!doctype html><body>{first[0]['text/html']}", encoding="utf-8")
+    browser.open(tmp_path / "cell.html")
+    check_frame(browser)
+
+
+CELLS = [
+    "import gradtape as tf\nx = tf.Variable(3.0)\nwith tf.GradientTape() as tape:\n    y = x * x + tf.tanh(x)\n"
+    "tape.show(y, x)",
+    "with tf.GradientTape() as tape:\n    y = x * x\ntape.show(y, x)\nx = None",
+]
+
+
+def check_frame(browser):
+    """Use the page inside of the frame of a cell."""
+    browser.driver.switch_to.frame(browser.one("iframe"))
+    try:
+        assert len(browser.all(".box.op, .box.target")) == 3
+        assert "tanh" in browser.text(".code li.computes")
+        browser.click('[data-button="last"]')
+        assert browser.text(".step-label") == "step 3 of 3"
+    finally:
+        browser.driver.switch_to.default_content()

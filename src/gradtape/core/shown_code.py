@@ -6,6 +6,7 @@ around a block is looked at once for a call of `show`; after that, entering a bl
 
 from __future__ import annotations
 
+import sys
 import weakref
 from types import CodeType, FrameType
 from typing import Any
@@ -14,10 +15,15 @@ from typing import Any
 shows_nothing: dict[int, weakref.ref[CodeType]] = {}
 
 
+def is_of_cell(code: CodeType) -> bool:
+    """Return whether code may be one of the statements of a notebook's cell, which IPython compiles one by one."""
+    return code.co_name.startswith("<") and "IPython" in sys.modules
+
+
 def look_at(frame: FrameType, tape: Any) -> None:
     """Trace the block of a tape that is entered now, if the code around it calls `show`."""
     code = frame.f_code
-    if "show" in code.co_names:
+    if "show" in code.co_names or is_of_cell(code):
         from ..explain.listening import trace_block
 
         if trace_block(frame, tape):

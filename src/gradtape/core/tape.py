@@ -626,7 +626,7 @@ class GradientTape(Listener):
     def show(self, target: Any, sources: Any, path: Any = None) -> Any:
         """Show the recorded operations, their values and the sweep, step by step, on one HTML page.
 
-        In a notebook the page shows in place, as the value of a cell; elsewhere it opens in the browser. Call it before
+        In a notebook the page shows in place, below the cell; elsewhere it opens in the browser. Call it before
         `gradient`, or on a persistent tape. The program's lines stand beside the operations if `show` is called in the
         function, script or cell that has the tape's block (of the first ten blocks), or under
         `debugging.trace_origins(values=True)`.

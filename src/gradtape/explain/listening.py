@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dis
+import linecache
+from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..core.observers import Observer
 from ..core.primitive import local
+from ..core.shown_code import is_of_cell
 from ..core.tape import GradientTape
 from ..core.tensor_conversion import observe, unobserve
 from .witness import Witness
@@ -89,14 +94,21 @@ def trace_block(frame: FrameType, tape: GradientTape) -> bool:
 def _shows_a_tape(frame: FrameType) -> bool:
     """Return whether code calls `show` on a tape, or on what has no value yet, rather than on a module or a figure."""
     known: dict[Any, Any] = {**frame.f_globals, **frame.f_locals}
+    return any(name not in known or isinstance(known[name], GradientTape) for name in _shown_in(frame.f_code))
+
+
+def _shown_in(code: CodeType) -> Iterator[str]:
+    """The names of what code calls `show` on; of a cell, the whole cell. An expression has the name ''."""
     before: Any = None
-    for instruction in dis.get_instructions(frame.f_code):
+    for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval == "show":
-            held = known.get(before) if isinstance(before, str) else None
-            if held is None or isinstance(held, GradientTape):
-                return True
+            yield before if isinstance(before, str) else ""
         before = instruction.argval
-    return False
+    if is_of_cell(code):
+        with contextlib.suppress(SyntaxError):
+            for node in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
+                if isinstance(node, ast.Attribute) and node.attr == "show":
+                    yield node.value.id if isinstance(node.value, ast.Name) else ""
 
 
 class _Block(Observer):

@@ -40,6 +40,7 @@ class Page:
 
     def __init__(self, data: Data) -> None:
         self.data = data
+        self._shown_in: Any = None  # the number of the cell that shows it already
 
     @property
     def html(self) -> str:
@@ -69,7 +70,14 @@ class Page:
         open_file(path)
         return path
 
-    def _repr_html_(self) -> str:
+    def display(self) -> None:
+        """Show the page in the running cell of a notebook, also if it is not the value of the cell."""
+        sys.modules["IPython"].display.display(self)
+        self._shown_in = _shell().execution_count
+
+    def _repr_html_(self) -> str | None:
+        if self._shown_in is not None and self._shown_in == _shell().execution_count:
+            return None  # it is the value of the cell as well
         frame = 'style="width:100%;height:720px;border:1px solid #8888" title="gradtape"'
         return f'<iframe srcdoc="{html_module.escape(self.html)}" {frame}></iframe>'
 
@@ -105,7 +113,9 @@ def show(tape: GradientTape, target: Any, sources: Any, path: Any = None) -> Pag
     page = Page(document([(data, collector.files)]))
     if path is not None:
         page.save(path)
-    elif not _in_notebook():
+    elif _in_notebook():
+        page.display()
+    else:
         page.open()
     return page
 
