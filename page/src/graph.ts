@@ -159,7 +159,7 @@ export class GraphView {
       const decades = Math.log10(usable(line.norm) / widest);
       path.style.strokeWidth = String(Math.max(1.2, 4.5 + decades));
     }
-    const text = line.cut ? `no gradient passes: ${line.cut}` : line.norm === undefined ? "no gradient" : `gradient of norm ${brief(line.norm)}`;
+    const text = line.cut ? `no gradient passes: ${line.cut}` : line.norm === undefined ? "no gradient" : Number.isNaN(line.norm) ? "a gradient that is not finite" : `gradient of norm ${brief(line.norm)}`;
     path.append(svg("title", {}, text));
     this.paths.set(id, path);
     return path;
@@ -217,7 +217,7 @@ export class GraphView {
       if (picture) right -= 6;
     });
     if (node.marks?.length) group.append(badge(spot.width, node.marks.map((mark) => ICONS[mark.kind]).join(" ")));
-    else if (node.reason) group.append(badge(spot.width, "✕"));
+    else if (node.reason || node.kind === "cut") group.append(badge(spot.width, "✕"));
     const lines = [node.at ? `line ${node.at[1]}` : "", ...(node.marks ?? []).map((mark) => mark.text), node.reason?.words ?? ""];
     group.append(svg("title", {}, [`${title} ${below}`, ...lines].filter(Boolean).join("\n")));
   }

@@ -250,32 +250,73 @@ def test_the_page_fits_every_screen(screen, seen):
     page.driver.save_screenshot(str(PICTURES / f"page_{screen}.png"))
 
 
+# For each visible element with a text of its own: its contrast with what is behind it, by WCAG's formula.
+CONTRASTS = """(() => {
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const rgb = c => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data]; };
+    const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const light = c => [.2126, .7152, .0722].reduce((sum, w, i) => sum + w * linear(c[i] / 255), 0);
+    const behind = e => {
+        if (e.tagName === 'text') {
+            const group = e.closest('.badge, .cluster-title, .box');
+            const rect = group ? group.querySelector('rect:not(.shadow)')
+                : e.getAttribute('text-anchor') === 'middle' ? e.previousElementSibling : null;  // a heat map's cell
+            if (rect) return rgb(getComputedStyle(rect).fill);
+        }
+        for (let at = e; at; at = at.parentElement) {
+            const back = rgb(getComputedStyle(at).backgroundColor);
+            if (back[3]) return back;
+        }
+        return [255, 255, 255, 255];
+    };
+    const found = [];
+    for (const e of document.querySelectorAll('#page *')) {
+        const text = [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('').trim();
+        if (!text || !e.getClientRects().length || e.closest('title, dialog:not([open])')) continue;
+        const style = getComputedStyle(e), back = behind(e);
+        let shown = 1;
+        for (let at = e; at; at = at.parentElement) shown *= Number(getComputedStyle(at).opacity);
+        const full = rgb(e.tagName === 'text' ? style.fill : style.color);
+        const ink = full.map((c, i) => c * shown + back[i] * (1 - shown));
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+        found.push([(a + .05) / (b + .05), `${text.slice(0, 40)} (${e.tagName} ${e.getAttribute('class') ?? ''})`]);
+    }
+    return found;
+})()"""
+
+
+@pytest.mark.parametrize("name", ["network", "roots", "second_order"])
 @pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read(dark, seen):
-    """The contrast of text with what is behind it is at least 4.5, as WCAG asks for."""
-    page = seen("network", dark=dark)
+def test_texts_can_be_read(dark, name, seen):
+    """The contrast of every text with what is behind it is at least 4.5: before, inside and at the end of a sweep."""
+    page = seen(name, dark=dark)
+    for keys in ([], ["Right"] * 3, ["End"], ["Escape"]):
+        for key in keys:
+            page.press(key)
+        found = page.run(CONTRASTS)
+        assert len(found) > 20
+        assert [(round(by, 2), what) for by, what in found if by < 4.5] == [], keys
     page.click('[data-source="0"]')
-    for selector in (
-        ".muted",
-        ".code li",
-        ".sources span",
-        ".details h2",
-        ".numbers td",
-        ".sources .broken span",
-    ):
-        low = page.run(f"""Math.min(...[...document.querySelectorAll('{selector}')].slice(0, 40).map(e => {{
-            const canvas = document.createElement('canvas').getContext('2d', {{willReadFrequently: true}});
-            const rgb = c => {{ canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
-                return [...canvas.getImageData(0, 0, 1, 1).data]; }};
-            const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-            const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
-                .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-            let at = e, back = [0, 0, 0, 0];
-            while (at && back[3] === 0) {{ back = rgb(getComputedStyle(at).backgroundColor); at = at.parentElement; }}
-            const [a, b] = [light(rgb(getComputedStyle(e).color)), light(back)].sort((x, y) => y - x);
-            return (a + .05) / (b + .05);
-        }}))""")
-        assert low >= 4.5, selector
+    assert [(round(by, 2), what) for by, what in page.run(CONTRASTS) if by < 4.5] == []
+
+
+def test_kinds_of_boxes_and_lines_differ_by_more_than_colour(seen):
+    page = seen("network")
+    signs = (
+        "(e => { const s = getComputedStyle(e);"
+        " return [e.getAttribute('rx'), s.strokeDasharray, s.strokeWidth].join(); })"
+    )
+    kinds = ("source", "op", "target", "cut")
+    boxes = [page.run(f"{signs}(document.querySelector('.box.{kind} .body'))") for kind in kinds]
+    assert len(set(boxes)) == len(kinds), boxes
+    assert page.run("document.querySelector('.box.cut .badge').textContent") == "✕"
+    plain, broken = (
+        page.run(f"{signs}(document.querySelector('.line{kind}'))") for kind in (":not(.broken)", ".broken")
+    )
+    assert plain.split(",")[1] == "none" != broken.split(",")[1]
+    page = seen("roots")
+    assert "none" not in page.run(f"{signs}(document.querySelector('.line.bad'))")
 
 
 def test_everything_can_be_reached_by_key(seen):
