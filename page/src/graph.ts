@@ -119,7 +119,7 @@ export class GraphView {
   }
 
   private measure(box: Box): { width: number; height: number } {
-    if (box.node < 0) return { width: 190, height: 52 };
+    if (box.node < 0) return { width: 206, height: 52 };
     const node = this.tape.nodes[box.node]!;
     const [title, below] = texts(node);
     const thumbs = pictures(node).filter(Boolean).length;
@@ -291,10 +291,11 @@ export class GraphView {
     this.root.setAttribute("height", String(this.height * this.zoom));
   }
 
-  /** Make the whole graph visible, if it stays readable. */
-  fit(least = 0.6): void {
+  /** Make the graph as wide as its area, if it stays readable, and as high if asked for. */
+  fit(least = 0.6, whole = false): void {
     const { area } = this;
-    this.setZoom(Math.max(least, Math.min(1.1, (area.clientWidth - 8) / this.width, (area.clientHeight - 8) / this.height)));
+    const high = whole ? (area.clientHeight - 8) / this.height : Infinity;
+    this.setZoom(Math.max(least, Math.min(1.1, (area.clientWidth - 20) / this.width, high)));
   }
 }
 

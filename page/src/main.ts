@@ -50,7 +50,7 @@ function build(): void {
         el("label", { class: "check", for: "constants" }, constants, "constants"),
         button("−", "smaller (-)", () => graph.setZoom(graph.zoom / 1.25), "smaller"),
         button("+", "larger (+)", () => graph.setZoom(graph.zoom * 1.25), "larger"),
-        button("⤢", "fit (f)", () => graph.fit(0.15), "fit"),
+        button("⤢", "fit (f)", () => graph.fit(0.15, true), "fit"),
         theme,
         button("?", "keys (?)", () => help.showModal(), "help"),
       ),
@@ -218,7 +218,7 @@ function onKey(event: KeyboardEvent): void {
     Escape: () => go(-1),
     "+": () => graph.setZoom(graph.zoom * 1.25),
     "-": () => graph.setZoom(graph.zoom / 1.25),
-    f: () => graph.fit(0.15),
+    f: () => graph.fit(0.15, true),
     d: () => setDark(!look.dark),
     "?": () => help.showModal(),
   };
@@ -262,10 +262,11 @@ function helpDialog(): HTMLDialogElement {
   for (const [key, text] of keys) list.append(el("dt", {}, key), el("dd", {}, text));
   const marks = el("ul", {},
     el("li", {}, "The wider a line, the larger the gradient that goes back along it; dotted: it is 0; dashed red with ✕: none passes."),
+    el("li", {}, "Blue is negative, orange positive, the paler the nearer to 0; black (in the dark: white) is NaN or infinite."),
     el("li", {}, "NaN, ∞: not finite from here on; ▲ explodes, ▼ vanishes."),
     el("li", {}, "Two small pictures in a box: the value, and after it, framed, its gradient."),
     el("li", {}, "A box with a shadow is a group: choose it to open it."));
-  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", {}, "Keys"), list, el("h2", {}, "Signs"), marks,
+  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", { tabindex: -1, autofocus: "" }, "Keys"), list, el("h2", {}, "Signs"), marks,
     el("form", { method: "dialog" }, el("button", {}, "Close")),
     el("p", { class: "muted" }, `Made by gradtape ${recording.gradtape}. All data is in this file; nothing is sent or loaded.`));
   return dialog;

@@ -182,11 +182,11 @@ function axes(
 ): void {
   const every = Math.max(1, Math.ceil(13 / cell));
   for (let row = 0; row < heat.rows; row += every) {
-    const y = top + row * cell + Math.min(cell, 13) / 2 + 4;
+    const y = top + (row + 0.5) * cell + 4;
     picture.append(svg("text", { x: left - 5, y, "text-anchor": "end" }, labels.rows[row] ?? ""));
   }
   for (let column = 0; column < heat.columns; column += every) {
-    const x = left + column * cell + Math.min(cell, 13) / 2 + 4;
+    const x = left + (column + 0.5) * cell + 4;
     picture.append(svg("text", { transform: `translate(${x} ${top - 5}) rotate(-90)` }, labels.columns[column] ?? ""));
   }
 }
