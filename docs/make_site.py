@@ -50,7 +50,8 @@ def copy_pages() -> None:
         led = partial(_led, page=page, target=target, pages=pages)
         target.write_text(LINK.sub(led, page.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "pictures", BUILD / "pictures", dirs_exist_ok=True)
-    shutil.copy(ROOT / "docs" / "site.css", BUILD)
+    for name in ("site.css", "iframe-worker.js"):
+        shutil.copy(ROOT / "docs" / name, BUILD)
 
 
 def _led(match: re.Match[str], page: Path, target: Path, pages: dict[Path, Path]) -> str:
@@ -137,8 +138,14 @@ def _object(name: str) -> Any:
 def _write_namespace(space: str, names: list[str], objects: dict[str, Any]) -> None:
     title = f"tf.{space}" if space else "tf"
     rows = [f"| [`{n.rpartition('.')[2]}`]({n}.md) | {_first_line(objects[n])} |" for n in sorted(names)]
-    text = f"# {title}\n\n{_first_line(_object(space))}\n\n| name | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    head = f"{_boost(0.2)}# {title}\n\n[API reference](index.md)\n\n{_first_line(_object(space))}\n\n"
+    text = head + "| name | |\n|---|---|\n" + "\n".join(rows) + "\n"
     (BUILD / "api" / f"namespace-{space or 'tf'}.md").write_text(text, encoding="utf-8")
+
+
+def _boost(by: float) -> str:
+    """The head of a page that search puts higher or lower than others."""
+    return f"---\nsearch:\n  boost: {by}\n---\n\n"
 
 
 def _first_line(value: Any) -> str:
@@ -154,7 +161,12 @@ def _is_plain(value: Any) -> bool:
 
 def name_page(name: str, value: Any, same: list[str], differences: list[str]) -> str:
     """The page of a public name: signature, text, arguments, example, other names, differences from TensorFlow."""
-    parts = [f"# tf.{name}"]
+    space = name.rpartition(".")[0]
+    usual = not name.startswith(("raw_ops.", "experimental."))
+    parts = [f"{_boost(3 if usual else 1)}# tf.{name}"]
+    parts.append(
+        f"[API reference](index.md) / [`tf{'.' * bool(space)}{space}`](namespace-{space or 'tf'}.md)"
+    )
     if _is_plain(value):
         parts.append(f"`{type(value).__name__}`: `{_short(repr(value))}`")
     else:
@@ -303,7 +315,9 @@ def _signature(name: str, value: Any, args: dict[str, str]) -> str:
     except (ValueError, TypeError):
         text = f"({', '.join(f'{one}=None' for one in args) or '*args'})"
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", _annotation(text))  # annotations are strings
-    if len(name + text) > 90 and "," in text:
+    if inspect.isclass(value):
+        text = text.removesuffix(" -> None")
+    if len(name + text) > 84 and "," in text:
         inner, _, after = text[1:].rpartition(")")
         text = "(\n    " + ",\n    ".join(_split(inner)) + ",\n)" + after
     return f"```python\n{name}{text}\n```"

@@ -149,6 +149,11 @@ def test_dead_links_are_found(link, dead, tmp_path):
     assert check_links.dead_links(tmp_path) == ([f"a.html: {link}"] if dead else [])
 
 
+def test_pages_that_load_from_elsewhere_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<script src="https://x/y.js"></script><a href="https://x">x</a>')
+    assert check_links.dead_links(tmp_path) == ["a.html: https://x/y.js is not on this site"]
+
+
 def test_the_navigation_names_pages_that_exist():
     text = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [word for line in text.splitlines() for word in line.split() if word.endswith(".md")]

@@ -52,7 +52,7 @@ function build(): void {
         button("+", "larger (+)", () => graph.setZoom(graph.zoom * 1.25), "larger"),
         button("⤢", "fit (f)", () => graph.fit(0.15, true), "fit"),
         theme,
-        button("?", "keys (?)", () => help.showModal(), "help"),
+        button("?", "keys (?)", showHelp, "help"),
       ),
     ),
     el("main", {}, el("div", { class: "left" }, tapes, gradients, source), el("div", { class: "middle" }, area), details),
@@ -220,7 +220,7 @@ function onKey(event: KeyboardEvent): void {
     "-": () => graph.setZoom(graph.zoom / 1.25),
     f: () => graph.fit(0.15, true),
     d: () => setDark(!look.dark),
-    "?": () => help.showModal(),
+    "?": showHelp,
   };
   const action = keys[event.key];
   if (action) {
@@ -248,6 +248,11 @@ function showTab(name: string): void {
   document.documentElement.dataset["tab"] = name;
 }
 
+function showHelp(): void {
+  help.showModal();
+  help.querySelector<HTMLElement>("h2")!.focus(); // not the button at the end, which small screens would scroll to
+}
+
 function helpDialog(): HTMLDialogElement {
   const keys: [string, string][] = [
     ["→ or n", "one step of the sweep on"],
@@ -266,7 +271,7 @@ function helpDialog(): HTMLDialogElement {
     el("li", {}, "NaN, ∞: not finite from here on; ▲ explodes, ▼ vanishes."),
     el("li", {}, "Two small pictures in a box: the value, and after it, framed, its gradient."),
     el("li", {}, "A box with a shadow is a group: choose it to open it."));
-  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", { tabindex: -1, autofocus: "" }, "Keys"), list, el("h2", {}, "Signs"), marks,
+  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", { tabindex: -1 }, "Keys"), list, el("h2", {}, "Signs"), marks,
     el("form", { method: "dialog" }, el("button", {}, "Close")),
     el("p", { class: "muted" }, `Made by gradtape ${recording.gradtape}. All data is in this file; nothing is sent or loaded.`));
   return dialog;
