@@ -168,7 +168,9 @@ def name_page(name: str, value: Any, same: list[str], differences: list[str]) ->
         f"[API reference](index.md) / [`tf{'.' * bool(space)}{space}`](namespace-{space or 'tf'}.md)"
     )
     if _is_plain(value):
-        parts.append(f"`{type(value).__name__}`: `{_short(repr(value))}`")
+        parts.append(
+            f"A value: `{type(value).__name__}`.\n\n**Example**\n\n```pycon\n>>> tf.{name}\n{_short(repr(value))}\n```"
+        )
     else:
         text, args, rest, example = divided(text_of(value))
         parts += [_signature(f"tf.{name}", value, args), docstring(text), arguments(name, value, args, text)]

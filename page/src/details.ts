@@ -82,7 +82,7 @@ export function nodeView(number: number, tape: Tape, recording: Recording, actio
     view.append(el("div", { class: "alert cut" }, el("strong", {}, `✕ ${report.certain ? "" : "probably "}${report.words}`), el("p", {}, report.hint)));
   }
   node.outs.forEach((out, i) => {
-    const pair = el("div", { class: "pair" });
+    const pair = el("div", { class: "pair beside" });
     const suffix = node.outs.length > 1 ? ` ${i}` : "";
     pair.append(valueView(`Value${suffix}`, out.value, "the tape did not keep it"));
     if (node.kind !== "constant") pair.append(valueView(`Gradient${suffix}`, out.gradient, "none: no gradient arrives here"));

@@ -77,7 +77,7 @@ export function thumbnail(picture: Picture, dark: boolean): string {
 }
 
 function paint(picture: Picture): string {
-  const heat = grid(picture);
+  const heat = picture.histogram ? null : grid(picture); // a large value by all of its elements, not by a sample
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
   if (!context) return "";
@@ -211,6 +211,7 @@ function statistics(picture: Picture): string {
   if (picture.low !== undefined) parts.push(`min ${brief(picture.low)}`, `max ${brief(picture.high)}`);
   if (picture.mean !== undefined) parts.push(`mean ${brief(picture.mean)}`);
   if (picture.norm !== undefined) parts.push(`norm ${brief(picture.norm)}`);
+  if (sizeOf(picture) > 1 && /float|complex/.test(picture.dtype)) parts.push(`NaN ${picture.nan ?? 0}`, `inf ${picture.inf ?? 0}`);
   return parts.join(" · ");
 }
 

@@ -15,13 +15,14 @@ from . import page_programs as programs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PROGRAMS = ("network", "used_twice", "second_order", "roots", "compiled", "hostile")
+OTHERS = ("marked", "large")
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """For each program: its page, and the gradients that the tape gave."""
     folder = tmp_path_factory.mktemp("pages")
-    names = (*PROGRAMS, "large")
+    names = (*PROGRAMS, *OTHERS)
     return {
         name: (folder / f"{name}.html", getattr(programs, name)(folder / f"{name}.html")) for name in names
     }
@@ -173,6 +174,42 @@ def test_what_is_not_finite_is_marked_where_it_begins(seen):
     assert "sqrt" in page.text(".details h2")
     assert "infinite" in page.text(".details .alert")
     assert [badge.text for badge in page.all(".badge")] == ["∞"]
+
+
+def test_gradients_that_explode_or_vanish_are_marked_where_they_begin(seen):
+    page = seen("marked")
+    assert {badge.text for badge in page.all(".badge")} == {"▲", "▼"}
+    explodes, vanishes = sorted(alert.text for alert in page.all(".details .alert"))
+    assert "explodes" in explodes and "multiply [2]" in explodes
+    assert "vanishes" in vanishes and "multiply =" in vanishes
+
+
+def test_values_have_pictures_and_statistics(seen):
+    """A heat map for a matrix, a histogram for a large one, a number for a scalar; value and gradient side by side."""
+    page = seen("network")
+    page.click('[data-source="0"]')
+    value, gradient = page.all(".beside .value")
+    assert value.location["y"] == gradient.location["y"] and value.location["x"] < gradient.location["x"]
+    for part in ("float32 [3, 12]", "min ", "max ", "mean ", "NaN 0", "inf 0"):
+        assert part in value.text
+    assert len(page.all(".box.source .thumb.value")) == 3  # scalars have none
+    page = seen("marked")
+    page.click('[data-source="1"]')
+    assert page.all(".beside .histogram") and page.all(".beside .heat")
+
+
+def test_the_graph_can_be_made_larger_and_smaller(seen):
+    page = seen("network")
+    width = "document.querySelector('.graph').getBoundingClientRect().width"
+    first = page.run(width)
+    page.click('[data-button="larger"]')
+    larger = page.run(width)
+    page.press("-", 2)
+    smaller = page.run(width)
+    assert smaller < first < larger
+    page.click('[data-button="fit"]')
+    area = "document.querySelector('.area').getBoundingClientRect()"
+    assert page.run(f"{width} <= {area}.width")
 
 
 def test_a_compiled_function_is_opened(seen):
