@@ -2,7 +2,7 @@
 
 import { layout as dagreLayout, Graph as DagreGraph } from "@dagrejs/dagre";
 import type { Node, Picture, Tape } from "./data";
-import { shortened, svg } from "./dom";
+import { shortName, shortened, svg } from "./dom";
 import type { Box, Folding, Line, Visible } from "./fold";
 import { brief, isScalar, scalarText, shapeText, sizeOf, thumbnail } from "./values";
 
@@ -324,7 +324,7 @@ function onEnter(action: () => void): (event: Event) => void {
 export function texts(node: Node): [string, string] {
   const out = node.outs[0];
   const value = out?.value;
-  const name = shortened(out?.name ?? "", 24);
+  const name = shortName(out?.name ?? "", 24);
   const shown = value && isScalar(value) ? scalarText(value) : "";
   const shape = value ? shapeText(value) : "";
   if (!node.op) {

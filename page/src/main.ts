@@ -6,6 +6,7 @@ import { el } from "./dom";
 import { Folding } from "./fold";
 import { GraphView, type Look } from "./graph";
 import { SourceView } from "./source";
+import { isScalar, scalarText } from "./values";
 
 const recording = load();
 document.title = `${recording.title} · gradtape`;
@@ -61,8 +62,10 @@ function build(): void {
   );
   recording.tapes.forEach((one, i) => {
     const where = one.where ? `line ${one.where[1]}` : "";
+    const value = one.targets.length === 1 ? one.nodes[one.targets[0]![0]]!.outs[one.targets[0]![1]]?.value : null;
+    const target = value && isScalar(value) ? `${one.target} = ${scalarText(value)}` : one.target;
     tapes.append(el("button", { type: "button", "data-tape": i, click: () => choose(i) },
-      el("strong", {}, one.label), el("span", {}, `${one.target} ${where}`)));
+      el("strong", {}, one.label), el("span", {}, `${target} ${where}`)));
   });
   tapes.hidden = recording.tapes.length < 2;
   document.addEventListener("keydown", onKey);

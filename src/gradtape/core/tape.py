@@ -614,9 +614,12 @@ class GradientTape(Listener):
         """Write an SVG picture of the recorded operations: shapes, norms of gradients as line widths, broken paths red.
 
         Args:
-            path: the file to write.
+            path: the file to write, such as "tape.svg".
             target: the tensor to differentiate, by default the one that was computed last.
             sources: show only paths from these tensors or variables.
+
+        Raises:
+            ValueError: if the name of the file is that of another format.
         """
         from ..explain.plot import plot
 

@@ -143,13 +143,11 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
                 _leave_out(parts, tape, data["types"])
     left_out = 0
     while len(data["tapes"]) > 1 and _size(data) > _MOST:
-        keep = max(1, len(data["tapes"]) // 2)
-        left_out += len(data["tapes"]) - keep
-        data["tapes"] = data["tapes"][:keep]
+        kept = data["tapes"][::2]
+        left_out += len(data["tapes"]) - len(kept)
+        data["tapes"] = kept
     if left_out:
-        notes.append(
-            f"The last {left_out} tapes were left out, because the file would be too large with them."
-        )
+        notes.append(f"{left_out} tapes were left out, because the file would be too large with them.")
     return data
 
 

@@ -94,8 +94,13 @@ class Picture:
 
 def plot(tape: GradientTape, path: Any, target: Any = None, sources: Any = None) -> None:
     """The work of `tape.plot`: write the picture to a file."""
+    file = Path(path)
+    if file.suffix.lower() not in ("", ".svg"):
+        raise ValueError(
+            f"tape.plot writes SVG: name a file such as {file.with_suffix('.svg').name}, not {file.name}"
+        )
     picture = _picture(tape, target, sources)
-    Path(path).write_text(draw(picture), encoding="utf-8")
+    file.write_text(draw(picture), encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
