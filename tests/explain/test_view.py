@@ -44,6 +44,8 @@ def test_all_tapes_of_a_script_and_the_recording_again(tmp_path):
     data = json.loads((tmp_path / "train.json").read_text())
     labels = [tape["label"] for tape in data["tapes"]]
     assert labels == [*[f"tape {i}" for i in range(1, 46)], "inner 1", "outer 1"]
+    # Updates by the steps before are not part of a step.
+    assert {tuple(node["op"] for node in tape["nodes"]) for tape in data["tapes"][:45]} == {("", "multiply")}
     assert any("into one program" in note for note in data["notes"])
     gradients = [
         tape["nodes"][tape["sources"][0]["node"]]["outs"][0]["gradient"]["values"][0]
