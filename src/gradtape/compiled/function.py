@@ -113,7 +113,15 @@ def function(
 
 
 class Function(Generic[P, R]):
-    """A Python function that is compiled for each signature it is called with. Made by `function`."""
+    """A Python function that is compiled for each signature it is called with. Made by `function`.
+
+    >>> import gradtape as tf
+    >>> @tf.function
+    ... def double(x):
+    ...     return x * 2.0
+    >>> isinstance(double, tf.types.experimental.GenericFunction), float(double(3.0))
+    (True, 6.0)
+    """
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from sys import _getframe
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
@@ -23,6 +24,7 @@ from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
 from .primitive import Listener, Primitive, leave_hot, local
+from .shown_code import look_at, shows_nothing
 from .stand_in import original
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
@@ -43,7 +45,15 @@ when_entered: list[Callable[[GradientTape], bool]] = []
 
 
 class UnconnectedGradients(enum.Enum):
-    """The gradient of a source that the target does not depend on: None, or zeros."""
+    """The gradient of a source that the target does not depend on: None, or zeros.
+
+    >>> import gradtape as tf
+    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
+    >>> with tf.GradientTape() as tape:
+    ...     z = x * x
+    >>> tape.gradient(z, y, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
+    np.float32(0.0)
+    """
 
     NONE = "none"
     ZERO = "zero"
@@ -98,6 +108,9 @@ class GradientTape(Listener):
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GradientTape:
+        frame = _getframe(1)
+        if id(frame.f_code) not in shows_nothing:
+            look_at(frame, self)
         if self._pass is not None:
             self._pass.release(self)
         here = local.here
@@ -133,12 +146,12 @@ class GradientTape(Listener):
             for observer in observers:
                 observer._on_start(self, resumes)
 
-    def _stop(self) -> None:
+    def _stop(self, pauses: bool = False) -> None:
         self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
         self._recording = False
         if observers:
-            for observer in observers:
-                observer._on_stop(self)
+            for observer in [*observers]:  # one may leave
+                observer._on_stop(self, pauses)
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
@@ -260,7 +273,7 @@ class GradientTape(Listener):
         self._rebuild()
         if not self._recording:
             raise RuntimeError("stop_recording was called on a tape that is not recording")
-        self._stop()
+        self._stop(pauses=True)
         try:
             yield
         finally:
@@ -603,9 +616,12 @@ class GradientTape(Listener):
         """Write an SVG picture of the recorded operations: shapes, norms of gradients as line widths, broken paths red.
 
         Args:
-            path: the file to write.
+            path: the file to write, such as "tape.svg".
             target: the tensor to differentiate, by default the one that was computed last.
             sources: show only paths from these tensors or variables.
+
+        Raises:
+            ValueError: if the name of the file is that of another format.
         """
         from ..explain.plot import plot
 
@@ -615,9 +631,10 @@ class GradientTape(Listener):
     def show(self, target: Any, sources: Any, path: Any = None) -> Any:
         """Show the recorded operations, their values and the sweep, step by step, on one HTML page.
 
-        In a notebook the page shows in place, as the value of a cell; elsewhere it opens in the browser. Call it before
-        `gradient`, or on a persistent tape. With `debugging.trace_origins()` on, the program's lines stand beside the
-        operations.
+        In a notebook the page shows in place, below the cell; elsewhere it opens in the browser. Call it before
+        `gradient`, or on a persistent tape. The program's lines stand beside the operations if `show` is called in the
+        function, script or cell that has the tape's block (of the first ten blocks), or under
+        `debugging.trace_origins(values=True)`.
 
         Args:
             target: the tensor to differentiate, or a structure of tensors.

@@ -91,6 +91,12 @@ def relayout_like(tensor: TensorLike, layout_tensor: Any, name: str | None = Non
     Args:
         tensor: a tensor.
         layout_tensor: the other one.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> divided = dtensor.relayout([1.0, 2.0], layout)
+    >>> dtensor.fetch_layout(relayout_like([3.0, 4.0], divided)) == layout
+    True
     """
     return relayout(tensor, fetch_layout(layout_tensor))
 
@@ -102,6 +108,11 @@ def copy_to_mesh(tensor: TensorLike, layout: Layout, source_layout: Layout | Non
         tensor: a tensor.
         layout: how each axis is divided.
         source_layout: accepted; no effect.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> copy_to_mesh([1.0, 2.0], layout).numpy()
+    array([1., 2.], dtype=float32)
     """
     return relayout(tensor, layout)
 
@@ -111,6 +122,11 @@ def fetch_layout(tensor: Any) -> Layout:
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> fetch_layout(dtensor.relayout([1.0, 2.0], layout)).sharding_specs
+    ['x']
     """
     found = _layout(tensor)
     if found is None:
@@ -144,6 +160,10 @@ def check_layout(tensor: Any, layout: Layout) -> None:
 
     Raises:
         ValueError: if it is divided otherwise.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> check_layout(dtensor.relayout([1.0, 2.0], layout), layout)
     """
     if fetch_layout(tensor) != layout:
         raise ValueError(f"the layout is {fetch_layout(tensor)}, not {layout}")
@@ -213,6 +233,11 @@ def unpack(tensor: Any) -> list[Tensor]:
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> [part.numpy() for part in unpack(dtensor.relayout([1.0, 2.0], layout))]
+    [array([1., 2.], dtype=float32)]
     """
     layout = fetch_layout(tensor)
     held = tensor._tensor if isinstance(tensor, Variable) else tensor
@@ -320,7 +345,15 @@ class DTensorDataset:
 
 @contextlib.contextmanager
 def default_mesh(mesh: Mesh) -> Iterator[None]:
-    """A block whose variables lie on a mesh, on all devices, where nothing else is said."""
+    """A block whose variables lie on a mesh, on all devices, where nothing else is said.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> with default_mesh(layout.mesh):
+    ...     v = dtensor.DVariable([1.0, 2.0])
+    >>> v.layout.mesh == layout.mesh
+    True
+    """
     _default.append(mesh)
     try:
         yield
@@ -389,12 +422,19 @@ def local_devices(device_type: str, for_client_id: int | None = None) -> list[st
     Args:
         device_type: the kind.
         for_client_id: accepted; no effect.
+
+    >>> local_devices("CPU")[0]
+    '/device:CPU:0'
     """
     return [d.name for d in list_logical_devices(device_type.upper())]
 
 
 def num_local_devices(device_type: str) -> int:
-    """The number of this process's devices of a kind."""
+    """The number of this process's devices of a kind.
+
+    >>> num_local_devices("CPU") == len(local_devices("CPU"))
+    True
+    """
     return len(local_devices(device_type))
 
 
