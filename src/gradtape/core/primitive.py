@@ -32,7 +32,18 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("any_length", "draw", "hot", "in_function", "replica", "run", "scope", "tapes", "trace")
+    __slots__ = (
+        "across",
+        "any_length",
+        "draw",
+        "hot",
+        "in_function",
+        "replica",
+        "run",
+        "scope",
+        "tapes",
+        "trace",
+    )
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -45,6 +56,7 @@ class Here:
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
+        self.across = False  # whether code of a strategy's scope runs, outside of its replicas
         self.any_length = (
             False  # whether what is traced is for other lengths as well: one program for small and large
         )
