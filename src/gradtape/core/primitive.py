@@ -374,8 +374,6 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     among the inputs.
     """
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, inputs, attributes)
     for x in inputs:
         if type(x) is not Tensor:
             inputs = as_tensors(primitive, inputs)
@@ -412,8 +410,6 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, unrolled: half of the overhead."""
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, (x,), attributes)
     if type(x) is not Tensor:
         x = convert(x)
     array = x._array
@@ -442,8 +438,6 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`apply(primitive, (x, y))`, unrolled in the same way."""
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, (x, y), None)
     if type(x) is not Tensor or type(y) is not Tensor:
         x, y = _as_tensors2(primitive, x, y)
     a = x._array

@@ -48,6 +48,7 @@ class NewVariable(NamedTuple):
     key: int
     shape: tuple[int, ...]
     dtype: Any
+    is_fixed: bool  # whether the variable cannot have another shape
 
 
 Spec = int | Number | NewNumber | NewTensor | NewVariable
@@ -172,15 +173,3 @@ def outs_of(event: Event) -> tuple[Out, ...]:
 
 
 END = Exit(-1)  # stands after the last event, and is no event's equal
-
-
-def quick(event: Event) -> tuple[Any, ...]:
-    """An operation as the common case of `Follower.operation` takes it; one that is never met for all else."""
-    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
-        return (None,) * 7
-    if any(not isinstance(spec, (int, Number)) for spec in event.specs) or event.primitive.variadic:
-        return (None,) * 7
-    types = event.exactly or []
-    if any(isinstance(kind, str) for kind in types):
-        return (None,) * 7
-    return event.primitive, event.specs, event.attributes, types, *event.outs[0]

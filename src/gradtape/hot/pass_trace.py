@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from sys import getrefcount
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..core.variable import Variable
+from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
@@ -23,9 +26,11 @@ from .pass_events import (
     Out,
     Update,
     outs_of,
-    quick,
     specs_of,
 )
+from .quick_events import QuickEvents
+
+_UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
 
 
 class Trace:
@@ -44,12 +49,13 @@ class Trace:
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
-        self.writers = _writers(events)
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
-        self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
+        self.outside: dict[int, weakref.ref[Tensor]] = {}  # the tensors from outside of the last pass, by slot
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
-        self.quick = [quick(event) for event in self.with_end]
+        self.quick = QuickEvents(events, self.starts[-1])
+        self._held: dict[int, tuple[list[int], list[int]]] = {}
+        self._results: dict[int, list[int]] = {}
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, Any] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
@@ -92,10 +98,26 @@ class Trace:
         found: list[Any] = self._inputs[end]
         return found
 
-    def wants(self, slots: set[int]) -> None:
+    def held(self, position: int, seen: list[Any]) -> list[int]:
+        """The slots of results of the first events that something else than `seen` holds; all if that cannot be told."""
+        slots = self._results.get(position)
+        if slots is None:
+            slots = [out.slot for event in self.events[:position] for out in outs_of(event)]
+            self._results[position] = slots
+        if not RELIABLE:
+            return slots
+        counts = [*map(getrefcount, map(seen.__getitem__, slots))]
+        last = self._held.get(position)
+        if last is not None and last[0] == counts:  # as in most passes
+            return last[1]
+        found = [slot for slot, count in zip(slots, counts) if count > _UNSHARED]
+        self._held[position] = counts, found
+        return found
+
+    def wants(self, slots: Iterable[int]) -> None:
         """Add results to those that passes like this one need."""
-        if not slots <= self.outputs:
-            self.outputs |= slots
+        if not self.outputs.issuperset(slots):
+            self.outputs.update(slots)
             self.current = {}
 
     def read_in(self, number: int, end: int) -> list[int]:
@@ -217,16 +239,6 @@ def _slots_before(events: list[Event]) -> Iterator[int]:
         yield count
         count += sum(not isinstance(spec, (int, Number)) for spec in specs_of(event)) + len(outs_of(event))
     yield count
-
-
-def _writers(events: list[Event]) -> dict[int, int]:
-    """The slots of values that variables are given, and the position of the event."""
-    return {
-        out.slot: i
-        for i, event in enumerate(events)
-        if isinstance(event, (Assign, Update))
-        for out in outs_of(event)
-    }
 
 
 def _size(out: Out) -> int:

@@ -10,6 +10,7 @@ from collections import Counter
 from types import CodeType
 from typing import Any
 
+from ..core.hot_door import ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
@@ -74,6 +75,7 @@ class Place:
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
+        ask_passes()
         first = Enter(tape._persistent, tape._watch_accessed_variables)
         fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]
         if fitting:
