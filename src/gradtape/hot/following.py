@@ -29,7 +29,7 @@ from .pass_events import (
     exactly,
 )
 from .pass_trace import Trace
-from .pending_values import PendingValues, computed_copy, fill, is_pending, own_result, value_on_device
+from .pending_values import PendingValues, computed_copy, give, is_pending, own_result, value_on_device
 
 _new = object.__new__
 _MISS: Any = object()
@@ -182,7 +182,7 @@ class Follower(PendingValues):
         self._seen[slot] = tensor = _new(Tensor)
         tensor._key = 0
         if slot in self._values:
-            fill(tensor, self._values[slot])
+            give(tensor, self._values[slot])
         else:
             tensor._both = (self, known)
         return tensor
@@ -286,17 +286,14 @@ class Follower(PendingValues):
         """Give a variable a value that is computed when somebody looks."""
         if type(value) is not Tensor or not is_pending(value):
             value = own_result(self, variable._fitting(value, method))
-        event: Any = self._events[self._position]
         if self._here.tapes is not self._listening:
             self.interrupt("a variable is assigned inside another listener's block")
-        elif type(event) is Assign and event.method == method and self._all_fit(event.specs, (variable, value)):
-            self._position += 1
         elif not self._expects(Assign, lambda event: event.method == method, (variable, value)):
             self._leave(f"{method} was not expected", learn=True)
         if self._over:
             getattr(variable, method)(value)
             return
-        event = self._events[self._position - 1]
+        event: Any = self._events[self._position - 1]
         if method == "assign" and type(array_of(value)) is np.ndarray:
             self._seen[event.outs[0].slot] = tensor = wrap(value._array)
         else:
@@ -339,18 +336,20 @@ class Follower(PendingValues):
 
     def _expects(self, kind: type, check: Callable[[Any], bool], inputs: Any) -> bool:
         """Return whether an event of this kind with these inputs is expected, on this path or another."""
-
-        def attempt() -> Any:
-            event: Any = self._events[self._position]
-            if type(event) is not kind or not check(event):
-                return _MISS
-            given = inputs(event) if callable(inputs) else inputs
-            if not self._all_fit(getattr(event, "specs", ()), given):
-                return self._forget()
-            self._position += 1
+        if self._happens(kind, check, inputs) is True:
             return True
+        return self._on_another_path(lambda: self._happens(kind, check, inputs)) is True
 
-        return attempt() is True or self._on_another_path(attempt) is True
+    def _happens(self, kind: type, check: Callable[[Any], bool], inputs: Any) -> Any:
+        """Return True if the next event is this one; `inputs` may be a function of it."""
+        event: Any = self._events[self._position]
+        if type(event) is not kind or not check(event):
+            return _MISS
+        given = inputs(event) if callable(inputs) else inputs
+        if not self._all_fit(self._trace.specs[self._position], given):
+            return self._forget()
+        self._position += 1
+        return True
 
     def _on_another_path(self, attempt: Callable[[], Any]) -> Any:
         """Try the event on the other traces that began as this one did."""
@@ -432,18 +431,19 @@ class Follower(PendingValues):
             return getattr(tape, method)(target, sources, *options)
         given = options
         targets, wanted, weights = _flat(target), _flat(sources), None
+        ends = [*targets, *wanted]
         if method == "gradient":
-            weights = None if options[0] is None else nest.flatten(options[0])
+            if options[0] is not None:
+                weights = nest.flatten(options[0])
+                ends += weights
             options = options[1:]
-        ends = [*targets, *wanted, *(weights or ())]
         for i, end in enumerate(ends):
             if type(end) is not Tensor and type(end) is not Variable:
                 ends[i] = original(end)
-        counts = len(targets), len(wanted), -1 if weights is None else len(weights)
 
         def fits(event: Ask) -> bool:
-            same = event.method == method and event.options == options and event.counts == counts
-            return same and self._is(tape, event.tape)
+            same = event.method == method and event.options == options and self._is(tape, event.tape)
+            return same and len(event.targets) == len(targets) and (event.weights is None) is (weights is None)
 
         if self._here.tapes is not self._listening or not self._expects(Ask, fits, ends):
             self._leave(f"{method} was not expected", learn=True)
@@ -454,7 +454,7 @@ class Follower(PendingValues):
             self._open.remove(tape)
         self._asked.append(tape)
         results = [None if out is None else self._pending(out) for out in event.outs]
-        return results if type(sources) is list else nest.pack_sequence_as(sources, results)
+        return results[0] if sources is wanted[0] else nest.pack_sequence_as(sources, results)
 
     def _is(self, tape: GradientTape, number: int) -> bool:
         return number < len(self._tapes) and self._tapes[number] is tape
@@ -499,7 +499,7 @@ class Follower(PendingValues):
             return
         self._close()
         for number, tape in enumerate(self._tapes):
-            if tape in self._asked and not tape._persistent:
+            if not tape._persistent and tape in self._asked:
                 self._settle(tape, number)
         self._let_go(held)
         self._done(None)

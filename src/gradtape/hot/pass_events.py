@@ -125,11 +125,6 @@ class Ask(NamedTuple):
     outs: tuple[Out | None, ...]
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        """The numbers of targets, sources and weights; -1 if no weights are given."""
-        return len(self.targets), len(self.sources), -1 if self.weights is None else len(self.weights)
-
-    @property
     def specs(self) -> tuple[Spec, ...]:
         """All inputs, in the order in which they get their slots."""
         return (*self.targets, *self.sources, *(self.weights or ()))

@@ -53,11 +53,12 @@ class Trace:
         self.outside: dict[int, weakref.ref[Tensor]] = {}  # the tensors from outside of the last pass, by slot
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
+        self.specs = [specs_of(event) for event in self.with_end]
         self.quick = QuickEvents(events, self.starts[-1])
         self._held: dict[int, tuple[list[int], list[int]]] = {}
         self._results: dict[int, list[int]] = {}
         self._reach: dict[int, int] = {}
-        self._inputs: dict[int, Any] = {}
+        self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
         self.elements = sum(_size(out) for event in events for out in outs_of(event))
 
@@ -92,11 +93,14 @@ class Trace:
         """What the first `end` events take from outside."""
         if end not in self._inputs:
             specs = [spec for event in self.events[:end] for spec in specs_of(event)]
-            self._inputs[end] = [
-                spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))
-            ]
-        found: list[Any] = self._inputs[end]
-        return found
+            found = [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+            self._inputs[end] = found, [spec.slot for spec in found]
+        return self._inputs[end][0]
+
+    def input_slots(self, end: int) -> list[int]:
+        """The slots of what the first `end` events take from outside."""
+        self.inputs(end)
+        return self._inputs[end][1]
 
     def held(self, position: int, seen: list[Any]) -> list[int]:
         """The slots of results of the first events that something else than `seen` holds; all if that cannot be told."""

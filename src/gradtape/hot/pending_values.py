@@ -133,13 +133,17 @@ class PendingValues:
         if program is None or not program.covered.issuperset(wanted):  # another thread may have wanted less
             program = trace.current[end] = self._program(end)
         arrays = []
+        before, seen = self._before, self._seen
         for slot, is_variable in program.inputs:
-            tensor = self._value_before(slot) if is_variable else self._seen[slot]
+            if not is_variable:
+                tensor = seen[slot]
+            else:
+                tensor = before[slot] if slot in before else self._early[slot]
             try:
                 arrays.append(device_of(tensor))
             except AttributeError:
                 arrays.append(self._moved(slot, tensor))
-        seen, values, count = self._seen, self._values, trace.starts[self._position]
+        values, count = self._values, trace.starts[self._position]
         for slot, result in zip(program.outputs, program(arrays), strict=True):
             if slot not in values:
                 values[slot] = result
@@ -190,13 +194,19 @@ class PendingValues:
         Tensors without values, which nothing uses any more, refer to the pass, and would keep it alive.
         """
         seen = self._seen
-        kept: list[Any] = [None] * self._trace.starts[self._position]
-        if not RELIABLE or any(tape._pass is self for tape in self._tapes):
+        kept: list[Any] = [None] * len(seen)
+        if self._tapes_may_ask() or not RELIABLE:
             for slot in held:
                 kept[slot] = seen[slot]
-        for spec in self._trace.inputs(self._position):
-            kept[spec.slot] = seen[spec.slot]
+        for slot in self._trace.input_slots(self._position):
+            kept[slot] = seen[slot]
         self._seen = kept
+
+    def _tapes_may_ask(self) -> bool:
+        for tape in self._tapes:
+            if tape._pass is self:
+                return True
+        return False
 
     # -- as ever ------------------------------------------------------------------------------------------------------
 
@@ -332,23 +342,24 @@ def value_on_device(variable: Variable) -> Tensor:
 
 
 def fill(tensor: Tensor, array: Any) -> None:
-    """Give a tensor the value that was computed for it: JAX's array, or NumPy's. It then is the pass's no more.
+    """Give a tensor without a value the one that was computed for it. It then is the pass's no more.
 
     Others may hold its array without a value, and readers in other threads find one or the other.
     """
-    try:
-        pending = _array_of(tensor)
-    except AttributeError:  # nobody has asked for it
-        pending = None
+    _, _, *pending = tensor._both
+    if pending and type(array) is not np.ndarray:
+        tensor._device = array
+        _drop_array(tensor)
+    else:
+        give(tensor, array)
+    for one in pending:
+        one.source = _Known(tensor)
+    del tensor._both
+
+
+def give(tensor: Tensor, array: Any) -> None:
+    """Give a new tensor its value: JAX's array, or NumPy's."""
     if type(array) is np.ndarray:
         tensor._array = array
     else:
         tensor._device = array
-        if pending is not None:
-            _drop_array(tensor)
-    if pending is not None:
-        pending.source = _Known(tensor)
-    try:
-        del tensor._both
-    except AttributeError:  # it is new
-        pass

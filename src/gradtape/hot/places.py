@@ -5,18 +5,21 @@ All counts are of passes, events and elements, never of time: two runs of a prog
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.hot_door import ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
 from .learning import Learner
-from .pass_events import Enter
 from .pass_trace import Trace, merged
+
+if TYPE_CHECKING:
+    from .following import Follower
 
 MOST_TRACES = 6  # of one place
 MOST_FAILURES = 3  # passes that no trace can be made of
@@ -75,20 +78,16 @@ class Place:
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
+        if self.traces and not self.relearn:
+            for trace in self.traces:
+                if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
+                    return self.passes >= self.start and self._follower(trace).open(tape)
         ask_passes()
-        first = Enter(tape._persistent, tape._watch_accessed_variables)
-        fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]
-        if fitting:
-            if self.passes < self.start:
-                return False
-            from .following import Follower
-
-            trace = fitting[0]
-            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
-                tape
-            )
         self._learner().open(tape)
         return True
+
+    def _follower(self, trace: Trace) -> Follower:
+        return _followers()(trace, self.traces, self._followed, self._learner, entered, policy.patience)
 
     def _learner(self) -> Learner:
         return Learner(self._learned, entered)
@@ -141,6 +140,14 @@ class Place:
         self.relearn = not is_learned
         self.traces = [trace for trace in self.traces if not trace.is_broken]
         self.is_cold = self.left > 8 + self.followed // 4
+
+
+@functools.cache
+def _followers() -> type[Follower]:
+    """The class, which needs JAX."""
+    from .following import Follower
+
+    return Follower
 
 
 places: dict[Any, Place] = {}
