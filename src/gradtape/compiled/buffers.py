@@ -39,6 +39,7 @@ def _create_view(self: Tensor, name: str) -> Any:
             if type(promise) is tuple:  # a result in the pass of a hot tape
                 self._array = array = PendingArray(*promise)
                 self._both = (*promise, array)
+                promise[0]._arrays.append(array)
                 return array
             if type(promise) is Text:  # an argument of a function that is being traced
                 self._array = array = promise.read()

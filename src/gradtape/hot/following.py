@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
+from .expected_inputs import MISS, ExpectedInputs
 from .learning import PYTHON_NUMBERS, Learner
 from .pass_events import (
     Ask,
@@ -29,13 +31,14 @@ from .pass_events import (
     exactly,
 )
 from .pass_trace import Trace
-from .pending_values import PendingValues, computed_copy, give, is_pending, own_result, value_on_device
+from .pending_values import give, is_pending, own_result
 
 _new = object.__new__
-_MISS: Any = object()
+_MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
+_SMALL = 1 << 10  # and of a result that is computed for that although nobody may look
 
 
-class Follower(PendingValues):
+class Follower(ExpectedInputs):
     """One pass of this thread that is expected to be like an earlier one.
 
     Args:
@@ -50,16 +53,13 @@ class Follower(PendingValues):
     __slots__ = (
         "_asked",
         "_begin",
-        "_counted",
         "_done",
-        "_ids",
-        "_keys",
+        "_is_complete",
         "_learner",
         "_listening",
         "_open",
         "_optimizers",
         "_patience",
-        "_read",
         "_traces",
     )
 
@@ -78,12 +78,9 @@ class Follower(PendingValues):
         self._learner = learner
         self._begin = begin
         self._patience = patience
-        self._read: dict[int, Variable] = {}  # by key
-        self._ids: set[int] = set()  # of the first `_counted` objects in `_seen`
-        self._keys: set[int] = set()  # of those among them that are tensors from outside
-        self._counted = 0
         self._open: list[GradientTape] = []
-        self._asked: list[GradientTape] = []
+        self._asked: set[int] = set()  # the numbers of tapes
+        self._is_complete = False  # whether all has happened and is computed
         self._optimizers: list[Any] = []  # the trace itself does not keep them alive
         self._here.hot = self
         self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
@@ -136,12 +133,12 @@ class Follower(PendingValues):
         if self._here.tapes is not self._listening:
             return self._outside(primitive, inputs, attributes)
         out = self._operation(primitive, inputs, attributes)
-        if out is _MISS:
+        if out is MISS:
             for x in inputs:
                 if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
                     return apply(primitive, as_tensors(primitive, inputs), attributes)
             out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
-            if out is _MISS:
+            if out is MISS:
                 self._leave(f"{primitive.name} was not expected", learn=True)
                 return apply(primitive, inputs, attributes)
         return out
@@ -149,11 +146,11 @@ class Follower(PendingValues):
     def _operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         event: Any = self._events[self._position]
         if type(event) is not Operation or event.primitive is not primitive:
-            return _MISS
+            return MISS
         attributes = attributes or None
         if attributes is not None or event.attributes is not None:  # noqa: SIM102
             if attributes != event.attributes or exactly(attributes) != event.exactly:
-                return _MISS
+                return MISS
         if not self._all_fit(event.specs, inputs):
             return self._forget()
         if event.checked:
@@ -163,6 +160,7 @@ class Follower(PendingValues):
         else:
             out = self._pending(event.outs[0])
         self._position += 1
+        self._end_reached()
         return out
 
     def _checked(self, event: Operation, inputs: tuple[Any, ...]) -> Any:
@@ -174,6 +172,7 @@ class Follower(PendingValues):
                 return self._forget()
             self._seen[known.slot] = result
         self._position += 1
+        self._end_reached()
         return out
 
     def _pending(self, known: Out) -> Tensor:
@@ -186,99 +185,6 @@ class Follower(PendingValues):
         else:
             tensor._both = (self, known)
         return tensor
-
-    # -- inputs -------------------------------------------------------------------------------------------------------
-
-    def _all_fit(self, specs: tuple[Any, ...], inputs: Any) -> bool:
-        """Return whether the inputs are the expected ones. New ones get their slots."""
-        if len(specs) != len(inputs):
-            return False
-        seen = self._seen
-        for spec, x in zip(specs, inputs):
-            if type(spec) is int and seen[spec] is x:
-                continue
-            if not self._fits(spec, x):
-                return False
-        return True
-
-    def _fits(self, spec: Any, x: Any) -> bool:
-        kind = type(spec)
-        if kind is int:
-            known = self._seen[spec]
-            if known is x:
-                return True
-            return isinstance(known, Variable) and type(x) is Tensor and x is known._tensor
-        if kind is NewVariable:
-            return self._fits_variable(spec, x)
-        if kind is Number:
-            return spec.fits(x)
-        if kind is NewNumber:
-            if type(x) is not float:
-                return False
-            self._seen[spec.slot] = wrap(np.asarray(x, spec.dtype))
-            return True
-        if self._seen[spec.slot] is x:  # as in the last pass
-            return True
-        return self._fits_tensor(spec, x)
-
-    def _fits_tensor(self, spec: Any, x: Any) -> bool:
-        """Return whether another tensor than that of the last pass may come from outside."""
-        if type(x) is not Tensor or x._key in self._read or self._is_seen(x, spec.slot):
-            return False
-        computed_copy(x)
-        array = array_of(x)
-        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype or (x._key and x._key in self._keys):
-            return False
-        for slot in self._trace.outside:  # it may be one that is expected in another place
-            if slot > spec.slot:
-                self._seen[slot] = None
-        self._seen[spec.slot] = x
-        return True
-
-    def _is_seen(self, tensor: Tensor, count: int) -> bool:
-        """Return whether a tensor has one of the first `count` slots."""
-        if self._counted < count:
-            new = self._seen[self._counted : count]
-            self._ids.update(map(id, new))
-            self._keys.update([x._key for x in new if type(x) is Tensor and not is_pending(x)])
-            self._counted = count
-        return id(tensor) in self._ids
-
-    def _fits_variable(self, spec: NewVariable, x: Any) -> bool:
-        if type(x) is Tensor:
-            variable: Any = self._read.get(x._key)
-            if variable is None or variable._tensor is not x:
-                return False
-            x = variable
-        if not isinstance(x, Variable) or x._key != spec.key:
-            return False
-        value = value_on_device(x)
-        if not spec.is_fixed:
-            array = array_of(value)
-            if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
-                return False
-        slot = spec.slot
-        if slot in self._early and self._early[slot] is not value:
-            return False
-        self._read[x._key] = x
-        self._before[slot] = value
-        self._variables[slot] = x
-        self._seen[slot] = x
-        return True
-
-    def _forget(self) -> Any:
-        """Take back the slots of an event that did not fit."""
-        start, end = self._trace.starts[self._position], self._trace.starts[-1]
-        self._seen[start:end] = [None] * (end - start)
-        self._ids, self._keys, self._counted = set(), set(), 0
-        for slot in [slot for slot in self._variables if slot >= start]:
-            del self._variables[slot], self._before[slot]
-        return _MISS
-
-    def read(self, variable: Variable) -> None:
-        """Note whose value a tensor is that will be used."""
-        self._read[variable._key] = variable
-        self._reads.append((self._position, variable))
 
     # -- other events -------------------------------------------------------------------------------------------------
 
@@ -300,6 +206,7 @@ class Follower(PendingValues):
             tensor = self._pending(event.outs[0])
         tensor._key = variable._key
         variable._tensor = tensor
+        self._end_reached()
 
     def update(self, optimizer: Any, pairs: list[Any]) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
@@ -327,6 +234,7 @@ class Follower(PendingValues):
             tensor = self._pending(out)
             tensor._key = variable._key
             variable._tensor = tensor
+        self._end_reached()
 
     def _touched(self, spec: Any) -> Any:
         """The variable that an optimizer will write."""
@@ -344,7 +252,7 @@ class Follower(PendingValues):
         """Return True if the next event is this one; `inputs` may be a function of it."""
         event: Any = self._events[self._position]
         if type(event) is not kind or not check(event):
-            return _MISS
+            return MISS
         given = inputs(event) if callable(inputs) else inputs
         if not self._all_fit(self._trace.specs[self._position], given):
             return self._forget()
@@ -354,8 +262,8 @@ class Follower(PendingValues):
     def _on_another_path(self, attempt: Callable[[], Any]) -> Any:
         """Try the event on the other traces that began as this one did."""
         mine = self._trace
-        if len(self._traces) == 1:
-            return _MISS
+        if len(self._traces) == 1 or self._is_complete:
+            return MISS
         start = mine.starts[self._position]
         # A program may have run ahead: what it computed of events to come is for this path alone.
         self._values = {slot: value for slot, value in self._values.items() if slot < start}
@@ -364,10 +272,10 @@ class Follower(PendingValues):
             if other is not mine and mine.shared_with(other) >= self._position:
                 self._use(other)
                 result = attempt()
-                if result is not _MISS:
+                if result is not MISS:
                     return result
         self._use(mine)
-        return _MISS
+        return MISS
 
     def enter(self, tape: GradientTape) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
@@ -388,7 +296,7 @@ class Follower(PendingValues):
             tape.__enter__()
             return True
         tape._pass = self
-        self._tapes.append(tape)
+        self._tapes.append(weakref.ref(tape))
         self._open.append(tape)
         return True
 
@@ -408,6 +316,7 @@ class Follower(PendingValues):
             return True
         if tape in self._open:  # not if it was asked inside its block
             self._open.remove(tape)
+        self._end_reached()
         return True
 
     def watch(self, tape: GradientTape, things: Any) -> bool:
@@ -452,12 +361,13 @@ class Follower(PendingValues):
         event: Any = self._events[self._position - 1]
         if tape in self._open and not tape._persistent:
             self._open.remove(tape)
-        self._asked.append(tape)
+        self._asked.add(event.tape)
         results = [None if out is None else self._pending(out) for out in event.outs]
+        self._end_reached()
         return results[0] if sources is wanted[0] else nest.pack_sequence_as(sources, results)
 
     def _is(self, tape: GradientTape, number: int) -> bool:
-        return number < len(self._tapes) and self._tapes[number] is tape
+        return number < len(self._tapes) and self._tapes[number]() is tape
 
     # -- computing as ever -------------------------------------------------------------------------------------------
 
@@ -492,17 +402,38 @@ class Follower(PendingValues):
             if trace.stops[end] < self._patience:
                 self._leave("the pass ended early")
                 return
-        held = trace.held(end, self._seen)
-        needed = [slot for slot in held if is_pending(self._seen[slot])]
-        if needed and not self._computed_by_program(end, needed):
-            self._give_up("the trace cannot be compiled")
+        if not self._is_complete and not self._complete(trace.held(end, self._seen)):
             return
         self._close()
-        for number, tape in enumerate(self._tapes):
-            if not tape._persistent and tape in self._asked:
+        self._done(None)
+
+    def _end_reached(self) -> None:
+        """End the pass now if its last event has happened, and nothing is in use that passes like it do not need.
+
+        What it took from outside is then freed as soon as it would be otherwise. Where that is much, small results that
+        nobody has asked for are computed as well.
+        """
+        trace = self._trace
+        if self._position < len(trace.events) or self._open or trace.is_prefix:
+            return
+        held = trace.held(self._position, self._seen)
+        others = [slot for slot in held if slot not in trace.outputs and is_pending(self._seen[slot])]
+        if not others or (trace.input_elements > _MUCH and all(trace.sizes[slot] <= _SMALL for slot in others)):
+            self._complete(held)
+
+    def _complete(self, held: list[int]) -> bool:
+        """Compute the results that something holds; returns False if the pass was left, because that failed."""
+        needed = [slot for slot in held if is_pending(self._seen[slot])]
+        if needed and not self._computed_by_program(self._position, needed):
+            self._give_up("the trace cannot be compiled")
+            return False
+        for number, reference in enumerate(self._tapes):
+            tape = reference()
+            if number in self._asked and tape is not None and not tape._persistent:
                 self._settle(tape, number)
         self._let_go(held)
-        self._done(None)
+        self._is_complete = True
+        return True
 
     def _settle(self, tape: GradientTape, number: int) -> None:
         """Leave a tape that has answered its only question as it would be: without records, and with its variables."""
@@ -539,17 +470,17 @@ class Follower(PendingValues):
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
         self._close()
-        here, tapes = self._here, [tape for tape in self._tapes if tape._pass is self]
+        here, tapes = self._here, [tape for tape in map(_referent, self._tapes) if self._answers_for(tape)]
         inside = here.tapes is self._listening
         self._listening[:] = (
             self._replayed()
         )  # in place: blocks with other listeners give the list back when they end
-        learn = learn and inside and tapes == self._tapes
+        learn = learn and inside and len(tapes) == len(self._tapes)
         self._done((reason, learn))
         if learn:
             events = self._trace.events[: self._position]
             seen = self._seen[: self._trace.starts[self._position]]
-            self._learner().resume(events, seen, self._variables, self._read, self._tapes)
+            self._learner().resume(events, seen, self._variables, self._read, tapes)
 
     def _close(self) -> None:
         self._over = True
@@ -562,3 +493,7 @@ def _flat(structure: Any) -> list[Any]:
         return [structure]
     leaves: list[Any] = nest.flatten(structure)
     return leaves
+
+
+def _referent(reference: weakref.ref[GradientTape]) -> GradientTape | None:
+    return reference()

@@ -53,11 +53,11 @@ class Learner:
         self._done = done
         self._begin = begin
         self._events: list[Event] = []
-        self._seen: list[Any] = []  # by slot: variables, weak references to tensors, None for values of variables
+        self._seen: list[Any] = []  # by slot: weak references to variables and tensors, None for variables' values
         self._slots: dict[int, int] = {}  # of the tensors that are alive, by their id
-        self._read: dict[int, Variable] = {}  # all variables by key
+        self._read: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()  # by key
         self._variables: dict[int, int] = {}  # slots of variables by key
-        self._tapes: list[GradientTape] = []
+        self._tapes: list[weakref.ref[GradientTape]] = []
         self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
         self._here = local.here
         self._here.hot = self
@@ -78,23 +78,25 @@ class Learner:
         for slot, x in enumerate(seen):
             if slot in written:
                 self._seen[slot] = None  # the value is the variable's
-            elif type(x) is Tensor:
-                self._seen[slot] = self._alive(x, slot)
+            else:
+                self._seen[slot] = self._alive(x, slot) if type(x) is Tensor else weakref.ref(x)
         for slot, variable in variables.items():
             self._variables[variable._key] = slot
-        self._read = {**read, **{variable._key: variable for variable in variables.values()}}
+        self._read.update(read)
+        self._read.update({variable._key: variable for variable in variables.values()})
         for event in events:
             if isinstance(event, Assign):
                 self._written[self._key(event.specs[0])] = event.outs[0].slot
             elif isinstance(event, Update):
                 for spec, out in zip(event.touched, event.outs):
                     self._written[self._key(spec)] = out.slot
-        self._tapes = list(tapes)
+        self._tapes = [weakref.ref(tape) for tape in tapes]
         for tape in tapes:
             tape._pass = self
 
     def _key(self, spec: Any) -> int:
-        key: int = self._seen[spec if isinstance(spec, int) else spec.slot]._key
+        variable = self._seen[spec if isinstance(spec, int) else spec.slot]()
+        key: int = variable._key
         return key
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ class Learner:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
         if self._here.tapes is not self._listening:
             return False
-        if not any(t._recording for t in self._tapes):
+        if not any(t._recording for t in self._alive_tapes()):
             self.finish()
             return self._begin(tape)
         self.open(tape)
@@ -174,7 +176,7 @@ class Learner:
         """Begin a tape's block inside this pass."""
         tape._enter()
         tape._pass = self
-        self._tapes.append(tape)
+        self._tapes.append(weakref.ref(tape))
         self._listening = self._here.tapes
         self._note(lambda: Enter(tape._persistent, tape._watch_accessed_variables))
 
@@ -270,7 +272,7 @@ class Learner:
 
     def _number(self, tape: GradientTape) -> int:
         for i, own in enumerate(self._tapes):
-            if own is tape:
+            if own() is tape:
                 return i
         raise Unfit("a tape of another pass")
 
@@ -300,7 +302,7 @@ class Learner:
         if slot is not None:
             return slot
         slot = self._variables[variable._key] = len(self._seen)
-        self._seen.append(variable)
+        self._seen.append(weakref.ref(variable))
         array = array_of(variable._tensor)
         is_fixed = variable.shape.is_fully_defined()
         return NewVariable(slot, variable._key, tuple(array.shape), array.dtype, is_fixed)
@@ -335,7 +337,10 @@ class Learner:
     def finish(self) -> None:
         """End the pass: its events are a trace."""
         done = self._close()
-        variables = {slot: self._read[key] for key, slot in self._variables.items()}
+        variables = {slot: self._seen[slot]() for slot in self._variables.values()}
+        if any(variable is None for variable in variables.values()):
+            done("a variable of the pass is gone")
+            return
         results = [out.slot for event in self._events for out in outs_of(event)]
         alive = set(self._slots.values())
         outputs = {slot for slot in results if slot in alive}
@@ -346,10 +351,13 @@ class Learner:
         if self._here_is_mine():
             self._close()(reason)
 
+    def _alive_tapes(self) -> list[GradientTape]:
+        return [tape for reference in self._tapes if (tape := reference()) is not None]
+
     def _close(self) -> Callable[[Any], None]:
         here = self._here
         here.hot = None
-        for tape in self._tapes:
+        for tape in self._alive_tapes():
             tape._pass = None
         done, self._done = self._done, _nothing
         return done

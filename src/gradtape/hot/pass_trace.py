@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from math import prod
 from sys import getrefcount
 from typing import Any
 
@@ -49,6 +50,7 @@ class Trace:
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
+        self.runs = 0  # of its programs
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         self.outside: dict[int, weakref.ref[Tensor]] = {}  # the tensors from outside of the last pass, by slot
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
@@ -60,7 +62,10 @@ class Trace:
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
-        self.elements = sum(_size(out) for event in events for out in outs_of(event))
+        self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
+        self.elements = sum(self.sizes.values())
+        self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
+        self.is_prefix = False  # whether another trace of its place goes on where this one ends
 
     def shared_with(self, other: Trace) -> int:
         """The number of events that two traces begin with in common."""
@@ -68,6 +73,10 @@ class Trace:
             if mine is not others and mine != others:
                 return i
         return min(len(self.events), len(other.events))
+
+    def is_prefix_of(self, other: Trace) -> bool:
+        """Return whether another trace begins with all events of this one, and goes on."""
+        return len(other.events) > len(self.events) == self.shared_with(other)
 
     def share(self, other: Trace, count: int) -> None:
         """Take over the first events of another trace, equal to these: what is one is quick to compare."""
@@ -245,8 +254,6 @@ def _slots_before(events: list[Event]) -> Iterator[int]:
     yield count
 
 
-def _size(out: Out) -> int:
-    size = 1
-    for length in out.shape:
-        size *= length
-    return size
+def size(out: Out) -> int:
+    """The number of elements of a result."""
+    return prod(out.shape)

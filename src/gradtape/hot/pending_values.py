@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .pass_replay import Replay
 from .pass_trace import Trace
 from .programs import Program
 
+_UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
 _array_of = Tensor.__dict__["_array"].__get__
 _both_of = Tensor.__dict__["_both"].__get__
 _drop_array = Tensor.__dict__["_array"].__delete__
@@ -33,6 +35,7 @@ class PendingValues:
 
     __slots__ = (
         "__weakref__",
+        "_arrays",
         "_before",
         "_early",
         "_events",
@@ -64,8 +67,9 @@ class PendingValues:
         self._early: dict[int, Tensor] = {}  # the same, where a program needed them before the pass read them
         self._variables: dict[int, Variable] = {}  # by slot
         self._values: dict[int, Any] = {}  # arrays of results that a program has computed, by slot
-        self._tapes: list[GradientTape] = []
+        self._tapes: list[weakref.ref[GradientTape]] = []
         self._reads: list[tuple[int, Variable]] = []  # that tapes would have been told of, and at which event
+        self._arrays: list[Any] = []  # without values, of results that somebody has asked for their shapes
         self._over = False
         self._lock = threading.RLock()
         self._here = local.here
@@ -149,6 +153,7 @@ class PendingValues:
                 values[slot] = result
                 if slot < count and seen[slot] is not None and is_pending(seen[slot]):
                     fill(seen[slot], result)
+        trace.runs += 1
         self._look_closely()
 
     def _program(self, end: int) -> Program:
@@ -189,24 +194,30 @@ class PendingValues:
         return tensor._array
 
     def _let_go(self, held: list[int]) -> None:
-        """Keep of a pass that is finished what tapes may still ask for.
+        """Keep of a pass whose results are computed what tapes, or arrays without their tensors, may still ask for.
 
         Tensors without values, which nothing uses any more, refer to the pass, and would keep it alive.
         """
         seen = self._seen
         kept: list[Any] = [None] * len(seen)
-        if self._tapes_may_ask() or not RELIABLE:
+        tapes_may_ask = not RELIABLE
+        for reference in self._tapes:
+            tapes_may_ask = tapes_may_ask or self._answers_for(reference())
+        if tapes_may_ask:
             for slot in held:
                 kept[slot] = seen[slot]
         for slot in self._trace.input_slots(self._position):
             kept[slot] = seen[slot]
         self._seen = kept
+        del seen
+        if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
+            self._seen = []
+            self._before, self._early, self._variables, self._reads = {}, {}, {}, []
+        self._arrays = []
 
-    def _tapes_may_ask(self) -> bool:
-        for tape in self._tapes:
-            if tape._pass is self:
-                return True
-        return False
+    def _answers_for(self, tape: GradientTape | None) -> bool:
+        """Return whether a tape has no records, because this pass answers for it."""
+        return tape is not None and tape._pass is self
 
     # -- as ever ------------------------------------------------------------------------------------------------------
 
@@ -232,9 +243,9 @@ class PendingValues:
         """
         here = local.here
         before, here.tapes = here.tapes, []
-        tapes = [tape if tape._pass is self else GradientTape() for tape in self._tapes]
-        for tape in self._tapes:
-            if tape._pass is self:
+        tapes = [tape if self._answers_for(tape) else None for tape in [reference() for reference in self._tapes]]
+        for tape in tapes:
+            if tape is not None:
                 tape._pass = None
         held = {slot: variable._tensor for slot, variable in self._variables.items()}
         replay = _Restored(self._trace, self._variables, self._seen, self._before, tapes, self._reads)
@@ -259,7 +270,7 @@ class _Restored(Replay):
         variables: dict[int, Variable],
         seen: list[Any],
         before: dict[int, Tensor],
-        tapes: list[GradientTape],
+        tapes: list[GradientTape | None],
         reads: list[tuple[int, Variable]],
     ) -> None:
         outside = {spec.slot for spec in trace.inputs(len(trace.events))}

@@ -15,6 +15,7 @@ from ..core.hot_door import ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
+from . import gains
 from .learning import Learner
 from .pass_trace import Trace, merged
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .following import Follower
 
 MOST_TRACES = 6  # of one place
+SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
 MOST_FAILURES = 3  # passes that no trace can be made of
 
 
@@ -36,20 +38,21 @@ class Policy:
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
         self.least, self.most = 25, 200  # the first pass to follow, if its arrays are large, or small
-        self.smallest = 30  # events, and thousands of elements: below, calling a program takes longer
+        self.least_saved = gains.LEAST  # microseconds: below, a place is left alone
 
     def follow_from(self, trace: Trace) -> int:
         """The first pass to follow."""
         return self.least + (self.most - self.least) * 4096 // (4096 + trace.elements)
 
-    def pays(self, trace: Trace) -> bool:
-        """Return whether a pass is followed in less time than it takes operation by operation."""
-        return len(trace.events) + trace.elements // 1024 >= self.smallest
+    def pays(self, trace: Trace, runs: float = 1.0) -> bool:
+        """Return whether following takes less time than computing operation by operation; programs run so often."""
+        return gains.saved(trace, runs) >= self.least_saved
 
     def always(self) -> None:
         """For tests: learn the first pass, follow the second."""
         self.learn_from = self.equal = self.patience = 1
-        self.least = self.most = self.smallest = 0
+        self.least = self.most = 0
+        self.least_saved = -float("inf")
 
 
 policy = Policy()
@@ -103,7 +106,7 @@ class Place:
         for i, known in enumerate(self.traces):
             one = merged(known, result)
             if one is not None:
-                self.traces[i] = self._shared(one)
+                self._set_traces([*self.traces[:i], self._shared(one), *self.traces[i + 1 :]])
                 return
         if policy.equal > 1:
             for i, once in enumerate(self.candidates):
@@ -119,8 +122,23 @@ class Place:
             self.reasons["a pass is too short to gain"] += 1
             self.is_cold = not self.traces
             return
-        self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
+        self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
         self.start = max(self.start, policy.follow_from(result))
+
+    def _set_traces(self, traces: list[Trace]) -> None:
+        """Replace the traces; a pass that is followed now goes on with those it knows."""
+        self.traces = traces
+        for trace in traces:
+            trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
+
+    def _check_runs(self) -> None:
+        """Leave the place alone if looks in the middle of passes have programs run so often that nothing is gained."""
+        runs = sum(trace.runs for trace in self.traces) / SAMPLE
+        for trace in self.traces:
+            trace.runs = 0
+        if not any(policy.pays(trace, max(runs, 1.0)) for trace in self.traces):
+            self.reasons["values are looked at too often to gain"] += 1
+            self.is_cold = True
 
     def _shared(self, trace: Trace) -> Trace:
         """A trace with the very events that others have in common with it, which are quick to compare."""
@@ -133,12 +151,14 @@ class Place:
         """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
         if left is None:
             self.followed += 1
+            if self.followed % SAMPLE == 0:
+                self._check_runs()
             return
         reason, is_learned = left
         self.reasons[reason] += 1
         self.left += 1
         self.relearn = not is_learned
-        self.traces = [trace for trace in self.traces if not trace.is_broken]
+        self._set_traces([trace for trace in self.traces if not trace.is_broken])
         self.is_cold = self.left > 8 + self.followed // 4
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .pass_events import END, Event, NewTensor, NewVariable, Number, Operation
+from .pass_events import Event, NewTensor, NewVariable, Number, Operation
 
 _NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None)
 _NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None)
@@ -24,8 +24,9 @@ class QuickEvents:
     def __init__(self, events: list[Event], slots: int) -> None:
         self.blank: list[Any] = [None] * slots
         self._numbers: dict[Any, tuple[Any, int]] = {}  # with their indices, by type and text
-        self.singles = [self._single(event) for event in [*events, END]]
-        self.pairs = [self._pair(event) for event in [*events, END]]
+        # The last event is looked at closely: see `Follower._end_reached`.
+        self.singles = [*[self._single(event) for event in events[:-1]], _NO_SINGLE, _NO_SINGLE]
+        self.pairs = [*[self._pair(event) for event in events[:-1]], _NO_PAIR, _NO_PAIR]
         self.blank += [value for value, _ in self._numbers.values()][::-1]
         self.no_singles = [_NO_SINGLE] * len(self.singles)
         self.no_pairs = [_NO_PAIR] * len(self.pairs)
