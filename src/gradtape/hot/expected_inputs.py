@@ -67,7 +67,7 @@ class ExpectedInputs(PendingValues):
         array = array_of(x)
         if tuple(array.shape) != spec.shape or array.dtype != spec.dtype or (x._key and x._key in self._keys):
             return False
-        for slot in self._trace.outside:  # it may be one that is expected in another place
+        for slot in [*self._trace.outside]:  # it may be one that is expected in another place
             if slot > spec.slot:
                 self._seen[slot] = None
         self._seen[spec.slot] = x

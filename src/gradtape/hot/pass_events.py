@@ -164,7 +164,7 @@ def specs_of(event: Event) -> tuple[Spec, ...]:
 
 def outs_of(event: Event) -> tuple[Out, ...]:
     """The results of an event."""
-    return tuple(out for out in getattr(event, "outs", ()) if out is not None)
+    return tuple([out for out in getattr(event, "outs", ()) if out is not None])
 
 
 END = Exit(-1)  # stands after the last event, and is no event's equal

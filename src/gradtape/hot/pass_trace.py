@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -52,7 +53,11 @@ class Trace:
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
         self.runs = 0  # of its programs
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
-        self.outside: dict[int, weakref.ref[Tensor]] = {}  # the tensors from outside of the last pass, by slot
+        # Tensors from outside that passes were given last, by slot; never one of them twice.
+        self.outside: dict[int, weakref.ref[Tensor]] = {}
+        self._slots_outside: dict[int, int] = {}  # of them, by their id,
+        self._ids_outside: dict[int, int] = {}  # and the other way round
+        self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
         self.specs = [specs_of(event) for event in self.with_end]
@@ -110,6 +115,17 @@ class Trace:
         """The slots of what the first `end` events take from outside."""
         self.inputs(end)
         return self._inputs[end][1]
+
+    def came_from_outside(self, slot: int, tensor: Tensor) -> None:
+        """Note a tensor from outside, which the next pass is likely to be given as well."""
+        with self._lock:
+            other = self._slots_outside.get(id(tensor))
+            if other is not None:
+                self.outside.pop(other, None)
+            self._slots_outside.pop(self._ids_outside.get(slot, 0), None)
+            self._slots_outside[id(tensor)] = slot
+            self._ids_outside[slot] = id(tensor)
+            self.outside[slot] = weakref.ref(tensor)
 
     def held(self, position: int, seen: list[Any]) -> list[int]:
         """The slots of results of the first events that something else than `seen` holds; all if that cannot be told."""

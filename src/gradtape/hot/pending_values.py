@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled.buffers import on_device
+from ..compiled.buffers import on_device, writing
 from ..core.primitive import listeners, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
@@ -61,7 +61,7 @@ class PendingValues:
         self._position = 0
         # By slot, with the tensors from outside of the last pass; after the last slot, the numbers: see `QuickEvents`.
         self._seen: list[Any] = trace.quick.blank[:]
-        for slot, reference in trace.outside.items():
+        for slot, reference in [*trace.outside.items()]:  # another thread may change them
             self._seen[slot] = reference()
         self._before: dict[int, Tensor] = {}  # the values of variables before the pass, by slot
         self._early: dict[int, Tensor] = {}  # the same, where a program needed them before the pass read them
@@ -190,7 +190,7 @@ class PendingValues:
         last = self._trace.outside.get(slot)
         if last is not None and last() is tensor:
             return on_device(tensor)
-        self._trace.outside[slot] = weakref.ref(tensor)
+        self._trace.came_from_outside(slot, tensor)
         return tensor._array
 
     def _let_go(self, held: list[int]) -> None:
@@ -342,14 +342,24 @@ def computed_copy(tensor: Tensor) -> None:
 def value_on_device(variable: Variable) -> Tensor:
     """A variable's tensor, moved to JAX's device: eager code may write into NumPy's array."""
     tensor = variable._tensor
+    if _has_device(tensor):
+        return tensor
+    with writing:
+        if not _has_device(tensor):  # else another thread has moved it meanwhile
+            on_device(tensor)
+            del tensor._both
+            _drop_array(tensor)
+            variable._tensor = tensor  # an optimizer's state gives a copy, and holds this one from now on
+    return tensor
+
+
+def _has_device(tensor: Tensor) -> bool:
+    """Return whether a tensor has an array on JAX's device."""
     try:
         device_of(tensor)
     except AttributeError:
-        on_device(tensor)
-        del tensor._both
-        _drop_array(tensor)
-        variable._tensor = tensor  # an optimizer's state gives a copy, and holds this one from now on
-    return tensor
+        return False
+    return True
 
 
 def fill(tensor: Tensor, array: Any) -> None:

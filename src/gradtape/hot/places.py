@@ -6,6 +6,7 @@ All counts are of passes, events and elements, never of time: two runs of a prog
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
 from collections import Counter
 from types import CodeType
@@ -28,21 +29,18 @@ MOST_FAILURES = 3  # passes that no trace can be made of
 
 
 class Policy:
-    """When a place is learned and followed.
-
-    Compiling takes as long as some hundreds of passes of small operations, or some ten of large ones.
-    """
+    """When a place is learned and followed."""
 
     def __init__(self) -> None:
         self.learn_from = 20  # passes
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
-        self.least, self.most = 25, 200  # the first pass to follow, if its arrays are large, or small
+        self.least, self.most = 25, 2000  # the first pass to follow
         self.least_saved = gains.LEAST  # microseconds: below, a place is left alone
 
     def follow_from(self, trace: Trace) -> int:
-        """The first pass to follow."""
-        return self.least + (self.most - self.least) * 4096 // (4096 + trace.elements)
+        """The first pass to follow: when following so far would have saved what it takes to compile."""
+        return int(min(self.most, max(self.least, gains.COMPILE / max(gains.saved(trace), 1.0))))
 
     def pays(self, trace: Trace, runs: float = 1.0) -> bool:
         """Return whether following takes less time than computing operation by operation; programs run so often."""
@@ -84,13 +82,19 @@ class Place:
         if self.traces and not self.relearn:
             for trace in self.traces:
                 if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
-                    return self.passes >= self.start and self._follower(trace).open(tape)
+                    return self.passes >= self.start and self._follow(trace, tape)
         ask_passes()
         self._learner().open(tape)
         return True
 
-    def _follower(self, trace: Trace) -> Follower:
-        return _followers()(trace, self.traces, self._followed, self._learner, entered, policy.patience)
+    def _follow(self, trace: Trace, tape: GradientTape) -> bool:
+        follower = _followers()
+        if follower is None:
+            self.reasons["JAX cannot be used"] += 1
+            self.is_cold = True
+            return False
+        ask_passes()
+        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(tape)
 
     def _learner(self) -> Learner:
         return Learner(self._learned, entered)
@@ -163,8 +167,12 @@ class Place:
 
 
 @functools.cache
-def _followers() -> type[Follower]:
-    """The class, which needs JAX."""
+def _followers() -> type[Follower] | None:
+    """The class; None where JAX, which is imported now, cannot be used."""
+    from ..compiled.function_warnings import can_compile
+
+    if importlib.util.find_spec("jax") is None or not can_compile():
+        return None
     from .following import Follower
 
     return Follower
