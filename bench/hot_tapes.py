@@ -231,7 +231,14 @@ def torch_recurrent(torch: Any) -> Step:
 
 LOOPS = [small_operations, regression, pendulum, recurrent, mlp, large]
 PEERS = {
-    "torch": [torch_small_operations, torch_regression, torch_pendulum, torch_recurrent, torch_mlp, torch_large],
+    "torch": [
+        torch_small_operations,
+        torch_regression,
+        torch_pendulum,
+        torch_recurrent,
+        torch_mlp,
+        torch_large,
+    ],
     "jax": [None, None, None, None, None, jax_large],
 }
 

@@ -50,7 +50,7 @@ assert tf.config.experimental.hot_tapes()["passes"] == 15
 import sys
 assert "jax" not in sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

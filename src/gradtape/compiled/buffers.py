@@ -37,10 +37,10 @@ def _create_view(self: Tensor, name: str) -> Any:
         except AttributeError:
             promise = getattr(self, "_both", None)
             if type(promise) is tuple:  # a result in the pass of a hot tape
-                self._array = array = PendingArray(*promise)
-                self._both = (*promise, array)
-                promise[0]._arrays.append(array)
-                return array
+                self._array = pending = PendingArray(*promise)
+                self._both = (*promise, pending)
+                promise[0]._arrays.append(pending)
+                return pending
             if type(promise) is Text:  # an argument of a function that is being traced
                 self._array = array = promise.read()
                 return array

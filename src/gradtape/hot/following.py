@@ -21,9 +21,6 @@ from .pass_events import (
     Assign,
     Enter,
     Exit,
-    NewNumber,
-    NewVariable,
-    Number,
     Operation,
     Out,
     Update,
@@ -352,7 +349,9 @@ class Follower(ExpectedInputs):
 
         def fits(event: Ask) -> bool:
             same = event.method == method and event.options == options and self._is(tape, event.tape)
-            return same and len(event.targets) == len(targets) and (event.weights is None) is (weights is None)
+            return (
+                same and len(event.targets) == len(targets) and (event.weights is None) is (weights is None)
+            )
 
         if self._here.tapes is not self._listening or not self._expects(Ask, fits, ends):
             self._leave(f"{method} was not expected", learn=True)
@@ -418,7 +417,9 @@ class Follower(ExpectedInputs):
             return
         held = trace.held(self._position, self._seen)
         others = [slot for slot in held if slot not in trace.outputs and is_pending(self._seen[slot])]
-        if not others or (trace.input_elements > _MUCH and all(trace.sizes[slot] <= _SMALL for slot in others)):
+        if not others or (
+            trace.input_elements > _MUCH and all(trace.sizes[slot] <= _SMALL for slot in others)
+        ):
             self._complete(held)
 
     def _complete(self, held: list[int]) -> bool:

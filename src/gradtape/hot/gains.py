@@ -1,7 +1,7 @@
 """How much time following saves: an estimate from the events of a trace, never from a clock.
 
-Microseconds on one core of 2024, from the loops of bench/hot_tapes.py: what is right there within a factor of two decides
-everywhere in the same way, and two runs of a program alike.
+Microseconds, fitted to the loops of bench/hot_tapes.py on one machine. On another they differ, but decide alike in all
+runs of a program.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ class Learner:
         self._done = done
         self._begin = begin
         self._events: list[Event] = []
-        self._seen: list[Any] = []  # by slot: weak references to variables and tensors, None for variables' values
+        self._seen: list[
+            Any
+        ] = []  # by slot: weak references to variables and tensors, None for variables' values
         self._slots: dict[int, int] = {}  # of the tensors that are alive, by their id
         self._read: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()  # by key
         self._variables: dict[int, int] = {}  # slots of variables by key

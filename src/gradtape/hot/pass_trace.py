@@ -16,7 +16,6 @@ from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
-    Assign,
     Enter,
     Event,
     Exit,
@@ -128,7 +127,7 @@ class Trace:
             self.outside[slot] = weakref.ref(tensor)
 
     def held(self, position: int, seen: list[Any]) -> list[int]:
-        """The slots of results of the first events that something else than `seen` holds; all if that cannot be told."""
+        """The slots of results of the first events that something else holds than `seen`; all if nobody can tell."""
         slots = self._results.get(position)
         if slots is None:
             slots = [out.slot for event in self.events[:position] for out in outs_of(event)]

@@ -243,7 +243,9 @@ class PendingValues:
         """
         here = local.here
         before, here.tapes = here.tapes, []
-        tapes = [tape if self._answers_for(tape) else None for tape in [reference() for reference in self._tapes]]
+        tapes = [
+            tape if self._answers_for(tape) else None for tape in [reference() for reference in self._tapes]
+        ]
         for tape in tapes:
             if tape is not None:
                 tape._pass = None

@@ -94,7 +94,9 @@ class Place:
             self.is_cold = True
             return False
         ask_passes()
-        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(tape)
+        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
+            tape
+        )
 
     def _learner(self) -> Learner:
         return Learner(self._learned, entered)

@@ -31,7 +31,7 @@ class QuickEvents:
         self.no_singles = [_NO_SINGLE] * len(self.singles)
         self.no_pairs = [_NO_PAIR] * len(self.pairs)
 
-    def _single(self, event: Event) -> tuple[Any, ...]:
+    def _single(self, event: Any) -> tuple[Any, ...]:
         if not _is_quick(event, 1):
             return _NO_SINGLE
         types = event.exactly or None
@@ -40,7 +40,7 @@ class QuickEvents:
         out = event.outs[0]
         return event.primitive, self._index(event.specs[0]), event.attributes, types, out.slot, out
 
-    def _pair(self, event: Event) -> tuple[Any, ...]:
+    def _pair(self, event: Any) -> tuple[Any, ...]:
         if not _is_quick(event, 2) or event.attributes:
             return _NO_PAIR
         out = event.outs[0]
