@@ -1,8 +1,8 @@
 """The door while passes of hot tapes are learned or followed: `apply`, `apply1` and `apply2` ask the pass first.
 
-Functions import the door by name, so it is exchanged by its code. Until a pass is learned, an operation pays nothing for
-hot tapes; a test of `here.hot` in each of the three took 2 to 3 % of small operations. Python's reference has `__code__`
-as writable; tests/hot/test_door.py tells whether an interpreter agrees.
+Functions import the door by name, so it is exchanged by its code. Until a pass is learned, an operation pays nothing
+for hot tapes; a test of `here.hot` in each of the three took 2 to 3 % of small operations. Python's reference has
+`__code__` as writable; tests/hot/test_door.py tells whether an interpreter agrees.
 """
 
 from __future__ import annotations

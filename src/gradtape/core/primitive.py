@@ -32,7 +32,18 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("any_length", "draw", "hot", "in_function", "replica", "run", "scope", "tapes", "trace")
+    __slots__ = (
+        "any_length",
+        "draw",
+        "hot",
+        "in_function",
+        "is_inside",
+        "replica",
+        "run",
+        "scope",
+        "tapes",
+        "trace",
+    )
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -42,6 +53,7 @@ class Here:
         self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
         self.scope = ""  # the prefix of the names of new variables
         self.hot: Any = None  # notes or answers what goes through the door: see `hot`
+        self.is_inside = False  # whether Python code of the user runs inside an operation or a sweep: see `inside`
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
@@ -118,6 +130,20 @@ def no_recording() -> listeners:
 def outside() -> listeners:
     """A block outside of any @function that is being traced, which no tape records."""
     return listeners([], None)
+
+
+class inside:
+    """A block inside an operation or a sweep: a tape that is entered in it begins no pass of a hot tape."""
+
+    __slots__ = ("_before", "_here")
+
+    def __enter__(self) -> None:
+        self._here = here = local.here
+        self._before = here.is_inside
+        here.is_inside = True
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.is_inside = self._before
 
 
 def leave_hot(reason: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
-from ..core.primitive import Primitive, apply, as_tensors
+from ..core.primitive import Primitive, apply, as_tensors, inside
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
@@ -386,7 +386,8 @@ class Follower(ExpectedInputs):
     def _computed(self, function: Callable[..., Any], *arguments: Any) -> Any:
         self._here.hot = None
         try:
-            return function(*arguments)
+            with inside():
+                return function(*arguments)
         finally:
             if not self._over:
                 self._here.hot = self

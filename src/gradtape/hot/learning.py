@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..core import nest
-from ..core.primitive import Primitive, apply, as_tensors, local
+from ..core.primitive import Primitive, apply, as_tensors, inside, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
@@ -209,7 +209,8 @@ class Learner:
             return NotImplemented
         here.hot = None
         try:
-            answer = _without_pass(tape, method, target, sources, *options)
+            with inside():
+                answer = _without_pass(tape, method, target, sources, *options)
         finally:
             here.hot = self
             self._listening = here.tapes
@@ -254,7 +255,8 @@ class Learner:
         here = self._here
         here.hot = None
         try:
-            return function(*arguments)
+            with inside():
+                return function(*arguments)
         finally:
             if self._here_is_mine():
                 here.hot = self

@@ -185,6 +185,8 @@ places: dict[Any, Place] = {}
 
 def entered(tape: GradientTape) -> bool:
     """Begin a pass with an outermost tape."""
+    if local.here.is_inside:
+        return False
     frame: Any = sys._getframe(1)
     while frame.f_globals.get("__name__", "").startswith("gradtape."):
         frame = frame.f_back
@@ -231,6 +233,7 @@ def counts() -> dict[str, Any]:
         place.name: {
             **{name: getattr(place, name) for name in names},
             "traces": len(place.traces),
+            "start": place.start,
             "cold": place.is_cold,
             "reasons": dict(place.reasons),
         }
