@@ -1,6 +1,8 @@
-"""Loops with hot tapes and without, and with PyTorch where it is installed: microseconds a step, the best of many.
+"""Loops with hot tapes and without, with PyTorch and with jax.jit where they are installed: microseconds a step.
 
-    python bench/hot_tapes.py [--picture steps.svg]
+    python bench/hot_tapes.py [--seconds 2] [--picture steps.svg]
+
+All columns of a row are measured in turns, in one process; each figure is the best of many.
 
 The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, compiling, hot.
 """
@@ -127,7 +129,7 @@ def large() -> Step:
     def step() -> Any:
         with tf.GradientTape() as tape:
             y = tf.tanh(b * b + b) * tf.exp(-b)
-        return tape.gradient(y, b).numpy()
+        return np.asarray(tape.gradient(y, b))
 
     return step
 
@@ -263,6 +265,18 @@ def measure(steps: dict[str, Step], seconds: float, rounds: int = 4) -> dict[str
     return times
 
 
+def warm_up(step: Step) -> None:
+    """Run a loop until its passes are followed, or left alone."""
+    tf.config.experimental.set_hot_tapes(True)
+    before = tf.config.experimental.hot_tapes()["followed"]
+    for i in range(2100):
+        step()
+        if i % 50 == 0:
+            counts = tf.config.experimental.hot_tapes()
+            if counts["followed"] > before + 20 or list(counts["places"].values())[-1]["cold"]:
+                return
+
+
 def table(seconds: float) -> None:
     """Print a row for each loop."""
     found = {name: importlib.import_module(name) for name in PEERS if importlib.util.find_spec(name)}
@@ -271,9 +285,7 @@ def table(seconds: float) -> None:
     for i, loop in enumerate(LOOPS):
         steps = {"eager": loop(), "hot": loop()}
         steps |= {name: make(module) for name, module in found.items() if (make := PEERS[name][i])}
-        tf.config.experimental.set_hot_tapes(True)
-        for _ in range(250):
-            steps["hot"]()
+        warm_up(steps["hot"])
         times = measure(steps, seconds)
         row = "".join(f"{times[c]:10.1f}" if c in times else " " * 10 for c in columns)
         ratio = f"{times['torch'] / times['hot']:11.2f}" if "torch" in times else ""
@@ -301,14 +313,15 @@ def picture(path: str, steps: int = 2000) -> None:
 
 
 def main() -> None:
-    """Print the table, and draw the picture if asked."""
+    """Print the table, or draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", help="the file for the picture")
+    parser.add_argument("--picture", help="draw the picture into this file, instead of the table")
     parser.add_argument("--seconds", type=float, default=2.0, help="the time for each figure")
     options = parser.parse_args()
-    table(options.seconds)
     if options.picture:
         picture(options.picture)
+    else:
+        table(options.seconds)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ class Here:
         self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
         self.scope = ""  # the prefix of the names of new variables
         self.hot: Any = None  # notes or answers what goes through the door: see `hot`
-        self.is_inside = False  # whether Python code of the user runs inside an operation or a sweep: see `inside`
+        self.is_inside = (
+            False  # whether Python code of the user runs inside an operation or a sweep: see `inside`
+        )
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled.buffers import on_device, writing
+from ..compiled.buffers import on_device
 from ..core.primitive import listeners, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from ..engine.pending import PendingArray
+from ..engine.pending import PendingArray, computed
 from ..engine.reference_counts import RELIABLE
 from .pass_events import Event
 from .pass_replay import Replay
@@ -25,6 +25,7 @@ from .pass_trace import Trace
 from .programs import Program
 
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
+_moving = threading.Lock()  # held while a variable's value is moved to JAX's device
 _array_of = Tensor.__dict__["_array"].__get__
 _both_of = Tensor.__dict__["_both"].__get__
 _drop_array = Tensor.__dict__["_array"].__delete__
@@ -212,7 +213,7 @@ class PendingValues:
         del seen
         if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
             self._seen = []
-            self._before, self._early, self._variables, self._reads = {}, {}, {}, []
+            self._before, self._early, self._values, self._variables, self._reads = {}, {}, {}, {}, []
         self._arrays = []
 
     def _answers_for(self, tape: GradientTape | None) -> bool:
@@ -346,8 +347,9 @@ def value_on_device(variable: Variable) -> Tensor:
     tensor = variable._tensor
     if _has_device(tensor):
         return tensor
-    with writing:
-        if not _has_device(tensor):  # else another thread has moved it meanwhile
+    computed(tensor._array)  # if it is pending, before the lock: that may take a while, and other locks
+    with _moving:
+        if not _has_device(tensor):  # else it was computed on the device, or another thread has moved it
             on_device(tensor)
             del tensor._both
             _drop_array(tensor)
