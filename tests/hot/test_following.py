@@ -376,3 +376,16 @@ def test_a_tape_inside_a_custom_gradient_begins_no_pass(hot):
         of_x, of_rows = tape.gradient(loss, [x, rows])
         assert of_x is None
         assert of_rows.numpy().tolist() == [[2.0, -1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("pack", [lambda v, w: [], lambda v, w: [[v, w], v], lambda v, w: {"a": (w,), "b": v}])
+def test_gradients_have_the_structure_of_the_sources(hot, pack):
+    hot()
+    v, w = tf.Variable(2.0), tf.Variable(3.0)
+    sources = pack(v, w)
+    expected = tf.nest.map_structure(lambda source: 3.0 if source is v else 2.0, sources)
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            y = v * w
+        assert tf.nest.map_structure(float, tape.gradient(y, sources)) == expected
+    assert hot.counts["followed"] >= 2

@@ -363,7 +363,7 @@ class Follower(ExpectedInputs):
         self._asked.add(event.tape)
         results = [None if out is None else self._pending(out) for out in event.outs]
         self._end_reached()
-        return results[0] if sources is wanted[0] else nest.pack_sequence_as(sources, results)
+        return results[0] if wanted and sources is wanted[0] else nest.pack_sequence_as(sources, results)
 
     def _is(self, tape: GradientTape, number: int) -> bool:
         return number < len(self._tapes) and self._tapes[number]() is tape
@@ -473,11 +473,10 @@ class Follower(ExpectedInputs):
     def _give_up(self, reason: str, learn: bool = False) -> None:
         self._close()
         here, tapes = self._here, [tape for tape in map(_referent, self._tapes) if self._answers_for(tape)]
-        inside = here.tapes is self._listening
-        self._listening[:] = (
-            self._replayed()
-        )  # in place: blocks with other listeners give the list back when they end
-        learn = learn and inside and len(tapes) == len(self._tapes)
+        is_heard = here.tapes is self._listening
+        # In place: blocks with other listeners give the list back when they end.
+        self._listening[:] = self._replayed()
+        learn = learn and is_heard and len(tapes) == len(self._tapes)
         self._done((reason, learn))
         if learn:
             events = self._trace.events[: self._position]

@@ -187,7 +187,7 @@ def entered(tape: GradientTape) -> bool:
     """Begin a pass with an outermost tape."""
     if local.here.is_inside:
         return False
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe(2)  # the caller of `__enter__`, or of what called it inside a pass
     while frame.f_globals.get("__name__", "").startswith("gradtape."):
         frame = frame.f_back
     code = frame.f_code
