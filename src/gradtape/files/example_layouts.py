@@ -266,4 +266,4 @@ def _made(described: tuple[Any, ...]) -> Layouts | None:
         if not fixed or kind is None or type(name) is not str or type(default) not in _DEFAULTS[kind]:
             return None
         shapes[name] = kind, shape
-    return Layouts(shapes)
+    return Layouts(shapes) if shapes else None
