@@ -229,7 +229,8 @@ def _cut(part: bytes, lengths: dict[bytes, int], crc: Any) -> tuple[list[bytes],
     Args:
         lengths: the lengths by headers whose checksums fit; most records of a file have one of few.
     """
-    records, ends = [], []
+    records: list[bytes] = []
+    ends: list[int] = []
     at, size = 0, len(part)
     while True:
         header = part[at : at + _HEADER.size]
