@@ -21,7 +21,11 @@ from ..core.shapes import TensorShape
 # are small, since constants of their length are computed; other axes are long, since windows shrink them.
 _BATCHES = 24, 35, 54
 _AXES = 240, 333, 490
-_STEPS = 6, 7, 11  # from one length to the next: no length is a multiple of another, plus a number, at all samples
+_STEPS = (
+    6,
+    7,
+    11,
+)  # from one length to the next: no length is a multiple of another, plus a number, at all samples
 SAMPLES = len(_BATCHES)
 
 
