@@ -507,6 +507,12 @@ class Dataset:
             NotFoundError: if there is no saved dataset.
             DataLossError: if it is damaged.
             InvalidArgumentError: if its elements do not fit `element_spec`.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> Dataset.from_tensor_slices(["a", "b"]).save(folder)
+        >>> [x.numpy() for x in Dataset.load(folder)]
+        [b'a', b'b']
         """
         from . import saved_dataset
 

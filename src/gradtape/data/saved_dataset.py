@@ -29,7 +29,7 @@ def folder_of(operation: str, path: Any) -> Path:
 
 def check_compression(operation: str, compression: Any) -> None:
     """Raise unless this is a compression that is accepted."""
-    if compression not in COMPRESSIONS:
+    if not isinstance(compression, (str, type(None))) or compression not in COMPRESSIONS:
         raise InvalidArgumentError(f"{operation}: compression must be None or 'GZIP', not {compression!r}")
 
 

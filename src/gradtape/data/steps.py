@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.types import IntLike
+from . import checks
 from .dataset import Dataset
 
 Step = Callable[[Dataset], Dataset]
@@ -217,6 +218,7 @@ def save(
     >>> [int(x) for x in load(folder)]
     [0, 1]
     """
+    checks.stage("save: dataset must be", dataset)
     dataset.save(path, compression, shard_func, checkpoint_args)
 
 
@@ -226,7 +228,14 @@ def load(
     compression: str | None = None,
     reader_func: Callable[[Dataset], Dataset] | None = None,
 ) -> Dataset:
-    """`Dataset.load` from the folder `path`; `element_spec`, `compression` and `reader_func` are its own."""
+    """`Dataset.load` from the folder `path`; `element_spec`, `compression` and `reader_func` are its own.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> save(Dataset.range(2), folder)
+    >>> [int(x) for x in load(folder)]
+    [0, 1]
+    """
     return Dataset.load(path, element_spec, compression, reader_func)
 
 
