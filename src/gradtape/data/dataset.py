@@ -520,7 +520,7 @@ class Dataset:
         stage = saved_dataset.Saved(saved_dataset.folder_of("load", path), element_spec)
         if reader_func is None:
             return Dataset(saved_dataset.of_all_shards(stage))
-        made = reader_func(saved_dataset.shards(stage, Dataset))
+        made = arguments.function("load: reader_func", reader_func)(saved_dataset.shards(stage, Dataset))
         arguments.stage("load: reader_func must return", made)
         return made
 
@@ -551,7 +551,7 @@ class Dataset:
         kept = self.cache(str(saved_dataset.folder_of("snapshot", path) / "snapshot"))
         if reader_func is None:
             return kept
-        made = reader_func(Dataset.from_tensors(kept))
+        made = arguments.function("snapshot: reader_func", reader_func)(Dataset.from_tensors(kept))
         arguments.stage("snapshot: reader_func must return", made)
         return made
 
