@@ -179,6 +179,14 @@ class CompositeTensor(ABC):
     def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
 
+    def _gradient_tensor(self) -> Any:
+        """The tensor by which gradients are taken, if the value is a source or a target; None if it can be neither."""
+        return None
+
+    def _with_gradient(self, gradient: Any) -> Any:
+        """The gradient by the value, from that by its `_gradient_tensor`."""
+        return gradient
+
     def _text(self, summarize: int) -> str:
         """The value as `tf.print` shows it, with so many elements at either end of an axis."""
         return repr(self)

@@ -187,6 +187,12 @@ class RaggedTensor(RaggedConstructors):
             inner.with_flat_values(new_values) if isinstance(inner, RaggedTensor) else new_values
         )
 
+    def _gradient_tensor(self) -> Any:
+        return self.flat_values
+
+    def _with_gradient(self, gradient: Any) -> RaggedTensor:
+        return self.with_flat_values(gradient)
+
     def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
         """The same with splits in int32 or int64.
 

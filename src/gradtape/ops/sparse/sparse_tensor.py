@@ -123,6 +123,12 @@ class SparseTensor(CompositeTensor):
         parts = [as_text(part._array, summarize) for part in (self._indices, self._values, self.dense_shape)]
         return "'SparseTensor(indices={}, values={}, shape={})'".format(*parts)
 
+    def _gradient_tensor(self) -> Tensor:
+        return self._values
+
+    def _with_gradient(self, gradient: Any) -> SparseTensor:
+        return self.with_values(gradient)
+
     @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
