@@ -389,7 +389,11 @@ class SavedCursor(Cursor):
 
 def _opened(saved: _Saved, chunk: dict[str, Any]) -> Cursor:
     """Cursor over the elements of a chunk."""
-    path, kind = saved.file.with_name(chunk["file"]), _kind(saved.file)
+    kind = _kind(saved.file)
+    try:
+        path = saved.file.with_name(chunk["file"])  # a name, not a path
+    except (TypeError, ValueError) as error:
+        raise kind.damaged(saved.file, f"it names {chunk['file']!r}, which is no file beside it") from error
     try:
         contents, tensors, digest = storage.read(path, kind)
     except FileNotFoundError:
