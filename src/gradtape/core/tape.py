@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes, nest
+from .composite import CompositeTensor
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
@@ -236,6 +237,7 @@ class GradientTape(Listener):
 
         Args:
             tensor: a tensor, a variable, or any structure of them. Those of integer dtypes are skipped, with a warning.
+                Of a sparse or ragged tensor the values are watched.
 
         Raises:
             RuntimeError: if the tape's block was not entered.
@@ -355,7 +357,7 @@ class GradientTape(Listener):
 
         Returns:
             The structure of `sources`, with a tensor (`IndexedSlices` for a variable only gathered from) or None for
-            each.
+            each; for a sparse or ragged tensor, one of the same places and rows.
 
         Raises:
             RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
@@ -376,10 +378,13 @@ class GradientTape(Listener):
                 return answer
         flat_sources = nest.flatten(sources)
         targets = [target] if type(target) is Tensor else nest.flatten(target)
+        composites: dict[int, CompositeTensor] = {}
         try:
             for i, source in enumerate(flat_sources):
                 if type(source) is not Variable and type(source) is not Tensor:
                     flat_sources[i] = _source(source, "gradient")
+                    if isinstance(source, CompositeTensor):
+                        composites[i] = source
             for i, t in enumerate(targets):
                 if type(t) is not Tensor:
                     targets[i] = _target(t)
@@ -398,7 +403,9 @@ class GradientTape(Listener):
             plain = type(g) is ndarray and g.dtype.kind == "f"
             results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
         if observers:
-            self._tell_gradients(targets, nest.flatten(sources), results)
+            self._tell_gradients(targets, flat_sources if composites else nest.flatten(sources), results)
+        for i, composite in composites.items():
+            results[i] = None if results[i] is None else composite._with_gradient(results[i])
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(
@@ -757,22 +764,27 @@ def _value(thing: Any) -> Any:
     return thing._array
 
 
-def _source(source: Any, method: str) -> Tensor | Variable:
-    source = original(source)
+def _original(thing: Any) -> Any:
+    """What stands behind a stand-in; of a sparse or ragged tensor, the values."""
+    return thing._gradient_tensor() if isinstance(thing, CompositeTensor) else original(thing)
+
+
+def _source(given: Any, method: str) -> Tensor | Variable:
+    source = _original(given)
     if type(source) is not Tensor and not isinstance(source, Variable):
         raise TypeError(
-            f"{method}: a source must be a Tensor or a Variable, not {source!r} of type {type(source).__name__}. "
+            f"{method}: a source must be a Tensor or a Variable, not {given!r} of type {type(given).__name__}. "
             "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
         )
     return source
 
 
-def _target(target: Any) -> Tensor | Variable:
-    target = original(target)
+def _target(given: Any) -> Tensor | Variable:
+    target = _original(given)
     if type(target) is not Tensor and not isinstance(target, Variable):
         raise TypeError(
-            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type "
-            f"{type(target).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
+            f"gradient: the target must be made of Tensors or Variables, not {given!r} of type "
+            f"{type(given).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
             "to the tape"
         )
     return target
@@ -838,7 +850,7 @@ def _ones(array: Any) -> Any:
 
 
 def _weight(weight: Any, array: Any) -> Any:
-    tensor = convert(weight, None, array.dtype)
+    tensor = convert(_original(weight), None, array.dtype)
     given = tensor._array
     if given.dtype != array.dtype:
         raise InvalidArgumentError(
