@@ -378,7 +378,9 @@ def test_a_tape_inside_a_custom_gradient_begins_no_pass(hot):
         assert of_rows.numpy().tolist() == [[2.0, -1.0], [0.0, 0.0]]
 
 
-@pytest.mark.parametrize("pack", [lambda v, w: [], lambda v, w: [[v, w], v], lambda v, w: {"a": (w,), "b": v}])
+@pytest.mark.parametrize(
+    "pack", [lambda v, w: [], lambda v, w: [[v, w], v], lambda v, w: {"a": (w,), "b": v}]
+)
 def test_gradients_have_the_structure_of_the_sources(hot, pack):
     hot()
     v, w = tf.Variable(2.0), tf.Variable(3.0)
