@@ -21,7 +21,7 @@ from ..core.trace_errors import no_value
 from ..core.variable import Variable
 from ..engine import heap
 from ..engine.arrays import is_traced
-from ..engine.pending import computed
+from ..engine.pending import PendingArray, computed
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
@@ -38,9 +38,14 @@ def _create_view(self: Tensor, name: str) -> Any:
         try:
             device = device_of(self)
         except AttributeError:
-            text = getattr(self, "_both", None)
-            if type(text) is Text:  # an argument of a function that is being traced
-                self._array = array = text.read()
+            promise = getattr(self, "_both", None)
+            if type(promise) is tuple:  # a result in the pass of a hot tape
+                self._array = pending = PendingArray(*promise)
+                self._both = (*promise, pending)
+                promise[0]._arrays.append(pending)
+                return pending
+            if type(promise) is Text:  # an argument of a function that is being traced
+                self._array = array = promise.read()
                 return array
             device = self._device
         if not device.is_fully_addressable and not device.is_fully_replicated:

@@ -146,6 +146,12 @@ def experimental_connect_to_host(
     Raises:
         ValueError: without a `remote_host`.
         UnimplementedError: with one.
+
+    >>> try:
+    ...     experimental_connect_to_host("localhost:8470")
+    ... except UnimplementedError as error:
+    ...     print(error)
+    config.experimental_connect_to_host: gradtape runs in one process, and cannot reach 'localhost:8470'
     """
     if not isinstance(remote_host, (str, list, tuple)) or not remote_host:
         raise ValueError("config.experimental_connect_to_host: give at least one remote_host")

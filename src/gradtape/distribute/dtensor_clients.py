@@ -105,17 +105,34 @@ def local_devices(device_type: str, for_client_id: int | None = None) -> list[st
     Args:
         device_type: the kind.
         for_client_id: accepted; no effect.
+
+    >>> local_devices("CPU")[0]
+    '/job:localhost/replica:0/task:0/device:CPU:0'
     """
     return [full_name(d.name) for d in list_logical_devices(device_type.upper())]
 
 
 def num_local_devices(device_type: str) -> int:
-    """The number of this process's devices of a kind."""
+    """The number of this process's devices of a kind.
+
+    Args:
+        device_type: the kind.
+
+    >>> num_local_devices("CPU") == len(local_devices("CPU"))
+    True
+    """
     return len(local_devices(device_type))
 
 
 def num_global_devices(device_type: str) -> int:
-    """The number of all processes' devices of a kind. Each has as many."""
+    """The number of all processes' devices of a kind. Each has as many.
+
+    Args:
+        device_type: the kind.
+
+    >>> num_global_devices("CPU") == num_clients() * num_local_devices("CPU")
+    True
+    """
     return num_local_devices(device_type) * num_clients()
 
 
@@ -188,6 +205,8 @@ def barrier(mesh: Mesh, barrier_name: str | None = None, timeout_in_ms: int | No
 
     Raises:
         UnavailableError: if one of them is gone.
+
+    >>> barrier(Mesh(["batch"], [0], [0], ["CPU:0"]))
     """
     if mesh.num_local_devices() < mesh.size:
         of_each(np.zeros((), np.int32))

@@ -100,6 +100,12 @@ def relayout_like(tensor: TensorLike, layout_tensor: Any, name: str | None = Non
     Args:
         tensor: a tensor.
         layout_tensor: the other one.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> divided = dtensor.relayout([1.0, 2.0], layout)
+    >>> dtensor.fetch_layout(relayout_like([3.0, 4.0], divided)) == layout
+    True
     """
     return relayout(tensor, fetch_layout(layout_tensor))
 
@@ -111,6 +117,11 @@ def copy_to_mesh(tensor: TensorLike, layout: Layout, source_layout: Layout | Non
         tensor: a tensor.
         layout: how each axis is divided.
         source_layout: accepted; no effect.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> copy_to_mesh([1.0, 2.0], layout).numpy()
+    array([1., 2.], dtype=float32)
     """
     return relayout(tensor, layout)
 
@@ -120,6 +131,11 @@ def fetch_layout(tensor: Any) -> Layout:
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> fetch_layout(dtensor.relayout([1.0, 2.0], layout)).sharding_specs
+    ['x']
     """
     found = _layout(tensor)
     if found is None:
@@ -153,6 +169,10 @@ def check_layout(tensor: Any, layout: Layout) -> None:
 
     Raises:
         ValueError: if it is divided otherwise.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> check_layout(dtensor.relayout([1.0, 2.0], layout), layout)
     """
     if fetch_layout(tensor) != layout:
         raise ValueError(f"the layout is {fetch_layout(tensor)}, not {layout}")
@@ -223,6 +243,11 @@ def unpack(tensor: Any) -> list[Tensor]:
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> [part.numpy() for part in unpack(dtensor.relayout([1.0, 2.0], layout))]
+    [array([1., 2.], dtype=float32)]
     """
     layout = fetch_layout(tensor)
     held = tensor._tensor if isinstance(tensor, Variable) else tensor
@@ -374,7 +399,15 @@ class DTensorDataset:
 
 @contextlib.contextmanager
 def default_mesh(mesh: Mesh) -> Iterator[None]:
-    """A block whose variables lie on a mesh, on all devices, where nothing else is said."""
+    """A block whose variables lie on a mesh, on all devices, where nothing else is said.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> with default_mesh(layout.mesh):
+    ...     v = dtensor.DVariable([1.0, 2.0])
+    >>> v.layout.mesh == layout.mesh
+    True
+    """
     _default.append(mesh)
     try:
         yield

@@ -12,7 +12,12 @@ from .per_replica import DistributedValues
 
 
 class Mirrored(DistributedValues):
-    """A value that is the same in every replica."""
+    """A value that is the same in every replica.
+
+    >>> import gradtape as tf
+    >>> issubclass(tf.types.experimental.distributed.Mirrored, tf.distribute.DistributedValues)
+    True
+    """
 
     __slots__ = ()
 

@@ -24,7 +24,14 @@ from ..engine.arrays import is_traced
 
 
 class DistributedValues:
-    """Values of which each replica has its own. A strategy with one replica has that one's value instead."""
+    """Values of which each replica has its own. A strategy with one replica has that one's value instead.
+
+    >>> import gradtape as tf
+    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    >>> value = strategy.run(lambda: tf.constant(1.0))  # of one replica: its value
+    >>> float(strategy.reduce("SUM", value, axis=None))
+    1.0
+    """
 
     __slots__ = ()
     values: Any

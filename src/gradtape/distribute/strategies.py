@@ -110,7 +110,11 @@ class MirroredStrategy(Strategy):
 
 
 class CommunicationImplementation(enum.Enum):
-    """How several machines exchange values."""
+    """How several machines exchange values.
+
+    >>> CommunicationImplementation("NCCL")
+    <CommunicationImplementation.NCCL: 'NCCL'>
+    """
 
     AUTO = "AUTO"
     RING = "RING"
@@ -230,6 +234,13 @@ class TPUStrategy(Strategy):
 
     Raises:
         UnimplementedError: always.
+
+    >>> from gradtape.errors import UnimplementedError
+    >>> try:
+    ...     TPUStrategy()
+    ... except UnimplementedError as error:
+    ...     print("TPUStrategy" in str(error))
+    True
     """
 
     def __init__(
@@ -250,6 +261,13 @@ class ParameterServerStrategy(Strategy):
 
     Raises:
         UnimplementedError: always.
+
+    >>> from gradtape.errors import UnimplementedError
+    >>> try:
+    ...     ParameterServerStrategy(None)
+    ... except UnimplementedError as error:
+    ...     print("ParameterServerStrategy" in str(error))
+    True
     """
 
     def __init__(self, cluster_resolver: Any, variable_partitioner: Any = None) -> None:

@@ -13,21 +13,33 @@ from typing import Any, NamedTuple
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of the machine."""
+    """A device of the machine.
+
+    >>> list_physical_devices("CPU")
+    [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+    """
 
     name: str
     device_type: str
 
 
 class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
+    """A device as programs name it.
+
+    >>> list_logical_devices("CPU")[0]
+    LogicalDevice(name='/device:CPU:0', device_type='CPU')
+    """
 
     name: str
     device_type: str
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """The part of a physical device that a logical one gets."""
+    """The part of a physical device that a logical one gets.
+
+    >>> LogicalDeviceConfiguration(memory_limit=1024).memory_limit
+    1024
+    """
 
     memory_limit: Any = None
     experimental_priority: Any = None

@@ -20,9 +20,8 @@ from . import memory
 # The names of mallopt's settings, in <malloc.h>
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
 _NEVER = -1  # larger than any size
-_LARGE = (
-    1 << 27
-)  # bytes of intermediate values: the block of a smaller program is one that glibc keeps, or nearly
+_PLENTY = 4  # times the values that a program computes
+_LARGE = 1 << 27  # bytes: the block of a program that computes less is one that glibc keeps, or nearly
 
 _kept = [0]
 
