@@ -1,7 +1,7 @@
 """The API reference: a page for each public name, from its signature and docstring, for `make_site.py`.
 
-Words for arguments that docstrings leave to their names are in data/arguments.txt, docstrings for what has none of its own
-in data/docstrings.txt.
+Words for arguments that docstrings leave to their names are in data/arguments.txt, docstrings for what has none of its
+own in data/docstrings.txt.
 """
 
 from __future__ import annotations
