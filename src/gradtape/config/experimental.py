@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 from ..core.settings import settings
@@ -69,10 +70,9 @@ def set_hot_tapes(enabled: bool) -> None:
     >>> set_hot_tapes(True)
     >>> set_hot_tapes(False)
     """
-    from ..compiled.function_warnings import can_compile
     from ..hot.places import switch
 
-    if enabled and not can_compile():
+    if enabled and importlib.util.find_spec("jax") is None:
         raise ValueError("config.experimental.set_hot_tapes: needs JAX: pip install 'gradtape[xla]'")
     switch(bool(enabled))
 

@@ -34,6 +34,7 @@ class DistributedValues:
     """
 
     __slots__ = ()
+    values: Any
 
 
 class PerReplica(DistributedValues, CompositeTensor):
@@ -119,7 +120,7 @@ class PerReplica(DistributedValues, CompositeTensor):
         return PerReplicaSpec(array.shape[1:], self._stacked.dtype, array.shape[0])
 
     def __repr__(self) -> str:
-        if self._stacked is not None and is_traced(self._stacked._array):
+        if self._stacked is not None and is_traced(array_of(self._stacked)):
             return f"PerReplica({self._stacked!r})"
         return (
             "PerReplica:{\n" + ",\n".join(f"  {i}: {value!r}" for i, value in enumerate(self.values)) + "\n}"

@@ -1,4 +1,4 @@
-"""The strategies that programs name. All of them compute on one device so far; several are refused, not ignored."""
+"""The strategies that programs name: which devices of which processes they run on."""
 
 from __future__ import annotations
 
@@ -122,12 +122,13 @@ class CommunicationImplementation(enum.Enum):
 
 
 class CommunicationOptions:
-    """How values are exchanged between devices and machines. Stored, without an effect on one device.
+    """How values are exchanged between devices and machines.
 
     Args:
-        bytes_per_pack: how much is sent at once; 0 for a choice of the library's.
-        timeout_seconds: how long to wait; None for as long as it takes.
-        implementation: by which means.
+        bytes_per_pack: how much is sent at once; accepted: XLA decides.
+        timeout_seconds: how long to wait for a process that does not answer; by default as GRADTAPE_TIMEOUT, in the
+            environment, says.
+        implementation: by which means; accepted: JAX decides.
 
     >>> CommunicationOptions().implementation
     <CommunicationImplementation.AUTO: 'AUTO'>

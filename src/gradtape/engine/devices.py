@@ -91,6 +91,17 @@ def place(name: str) -> Any:
     return of_kind[number] if number < len(of_kind) else None
 
 
+def is_there(name: str) -> bool:
+    """Return whether there is a logical device of a name such as '/device:GPU:0'.
+
+    >>> is_there("/cpu:0")
+    True
+    """
+    match = re.search(r"([a-z_]+)(?::(\d+|\*))?/?$", name, re.IGNORECASE)
+    number = 0 if match is None or match[2] in (None, "*") else int(match[2])
+    return match is not None and number < len(list_logical_devices(match[1].upper()))
+
+
 def _tell_jax(count: int) -> None:
     """Let JAX start with so many CPUs, at least."""
     import jax
@@ -201,7 +212,12 @@ def set_logical_device_configuration(
     """Split a physical device into logical ones.
 
     Args:
+        device: the physical one.
         logical_devices: what to divide the device into.
+
+    Raises:
+        ValueError: if there is no such device, or a setting that it does not take.
+        RuntimeError: if JAX has started with fewer CPUs: it cannot be told afterwards.
 
     >>> set_logical_device_configuration(list_physical_devices()[0], [LogicalDeviceConfiguration()])
     """
@@ -217,7 +233,9 @@ def set_logical_device_configuration(
             raise ValueError(
                 "config.set_logical_device_configuration: a CPU takes no memory_limit or priority"
             )
-    _configurations[device] = list(logical_devices)
     if device == _CPU and len(logical_devices) > 1 and find_spec("jax") is not None:
-        with contextlib.suppress(RuntimeError):  # JAX has started: a mesh of so many will be refused
+        try:
             _tell_jax(len(logical_devices))
+        except RuntimeError:  # it has started
+            cpu_devices(len(logical_devices))
+    _configurations[device] = list(logical_devices)
