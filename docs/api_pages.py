@@ -143,7 +143,7 @@ def name_page(name: str, value: Any, same: list[str], differences: list[str]) ->
 def _docstrings() -> dict[int, str]:
     """Docstrings for classes that are NumPy's or protobuf's own, by the id of the class."""
     text = (DOCS / "data" / "docstrings.txt").read_text(encoding="utf-8")
-    found = re.findall(r"^\[([\w.]+)\]\n(.*?)(?=^\[[\w.]+\]$|\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^\[([a-z][\w.]+)\]\n(.*?)(?=^\[[a-z][\w.]+\]$|\Z)", text, re.MULTILINE | re.DOTALL)
     return {id(_object(name)): doc.strip() for name, doc in found}
 
 
