@@ -21,28 +21,31 @@ def load(name):
     return module
 
 
-make_site, check_links = load("make_site"), load("check_links")
+api_pages, check_links = load("api_pages"), load("check_links")
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """The folder with the pages of the API reference."""
-    build, make_site.BUILD = make_site.BUILD, tmp_path_factory.mktemp("site")
-    try:
-        make_site.write_reference()
-        return make_site.BUILD / "api"
-    finally:
-        make_site.BUILD = build
+    folder = tmp_path_factory.mktemp("site")
+    api_pages.write_reference(folder)
+    return folder
 
 
-NAMES = {name: make_site._object(name) for name in dotted_names() if name not in ("keras", "compat")}
+NAMES = api_pages.public_objects()
 MODULES = {name for name, value in NAMES.items() if isinstance(value, type(tf))}
 CALLED = {
-    name: value for name, value in NAMES.items() if not make_site._is_plain(value) and name not in MODULES
+    name: value for name, value in NAMES.items() if not api_pages._is_plain(value) and name not in MODULES
 }
 
 
 def test_every_public_name_has_a_page(pages):
+    assert {*dotted_names()} - {"keras"} <= NAMES.keys()
+    assert {
+        "compat.v1.logging.info",
+        "compat.v1.losses.huber_loss",
+        "compat.as_text",
+    } <= NAMES.keys()
     written = {path.stem for path in pages.glob("*.md")}
     assert NAMES.keys() - MODULES <= written
     assert {f"namespace-{name}" for name in MODULES} <= written
@@ -68,7 +71,7 @@ def test_the_page_of_a_function_or_class_has_signature_arguments_example_and_dif
         listed = re.findall(
             r"^- `(\w+)`(?: \(.*?\))?:(.*)$", texts[name].partition("**Arguments**")[2], re.MULTILINE
         )
-        given = make_site.parameters(value, make_site.divided(make_site.text_of(value))[1])
+        given = api_pages.parameters(value, api_pages.divided(api_pages.text_of(value))[1])
         assert [one.name for one in given] == [argument for argument, _ in listed[: len(given)]], name
         assert [argument for argument, words in listed[: len(given)] if not words.strip()] == [], name
 
@@ -76,16 +79,16 @@ def test_the_page_of_a_function_or_class_has_signature_arguments_example_and_dif
 def test_words_for_arguments_are_used_each():
     used = set()
     for name, value in CALLED.items():
-        text, args, _, _ = make_site.divided(make_site.text_of(value))
-        for one in make_site.parameters(value, args):
-            used.add(make_site.key_of(name, one.name, args, text))
-    assert make_site._glossary().keys() - used == set()
+        text, args, _, _ = api_pages.divided(api_pages.text_of(value))
+        for one in api_pages.parameters(value, args):
+            used.add(api_pages.key_of(name, one.name, args, text))
+    assert api_pages._glossary().keys() - used == set()
 
 
 def test_examples_of_classes_from_elsewhere_run():
     runner, said = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
     scope = {"tf": tf, "np": np}
-    for number, text in enumerate(make_site._docstrings().values()):
+    for number, text in enumerate(api_pages._docstrings().values()):
         runner.run(
             doctest.DocTestParser().get_doctest(text, scope, text.partition("\n")[0], None, number),
             out=said.append,
@@ -111,18 +114,18 @@ def test_examples_of_classes_from_elsewhere_run():
     ],
 )
 def test_examples_name_the_namespace(name, example, shown):
-    assert make_site.qualified(example, name) == shown
+    assert api_pages.qualified(example, name) == shown
 
 
 def test_a_page_says_how_a_name_differs_from_tensorflow():
-    found = make_site.differences_by_name((DOCS / "differences.md").read_text(encoding="utf-8"))
+    found = api_pages.differences_by_name((DOCS / "differences.md").read_text(encoding="utf-8"))
     assert any("TensorFlow: nan; gradtape: 0" in text for text in found["norm"])
     assert any("third order" in text for text in found["vectorized_map"])
     assert "differs" not in found
 
 
 def test_a_docstring_as_markdown():
-    text = make_site.docstring(
+    text = api_pages.docstring(
         "Do it for <b>x_1</b>.\n\nArgs:\n    x: a `tensor`,\n        or two.\n\n"
         "Returns:\n    A tensor.\n\n>>> f(1)\n2\n"
     )

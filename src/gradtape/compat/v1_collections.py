@@ -14,7 +14,11 @@ from .v1_variables import reusing_variables
 
 
 class GraphKeys:
-    """The names of TensorFlow 1's collections. In eager mode variables are in none of them."""
+    """The names of TensorFlow 1's collections. In eager mode variables are in none of them.
+
+    >>> GraphKeys.TRAINABLE_VARIABLES
+    'trainable_variables'
+    """
 
     ACTIVATIONS = "activations"
     ASSET_FILEPATHS = "asset_filepaths"
@@ -52,7 +56,11 @@ class GraphKeys:
 
 
 class AggregationMethod:
-    """TensorFlow 1's ways to add gradients; all are accepted, and have no effect."""
+    """TensorFlow 1's ways to add gradients; all are accepted, and have no effect.
+
+    >>> AggregationMethod.ADD_N == AggregationMethod.DEFAULT
+    True
+    """
 
     ADD_N = 0
     DEFAULT = 0
@@ -64,12 +72,25 @@ _collections: dict[Any, list[Any]] = {}
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Add a value to a collection."""
+    """Add a value to a collection.
+
+    >>> add_to_collection("my numbers", 3)
+    >>> get_collection("my numbers")
+    [3]
+    >>> get_collection_ref("my numbers").clear()
+    """
     _collections.setdefault(name, []).append(value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Add a value to several collections, or to the one that is named."""
+    """Add a value to several collections, or to the one that is named.
+
+    >>> add_to_collections(["first", "second"], 3)
+    >>> get_collection("first"), get_collection("second")
+    ([3], [3])
+    >>> get_collection_ref("first").clear(), get_collection_ref("second").clear()
+    (None, None)
+    """
     for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
         add_to_collection(name, value)
 
@@ -87,12 +108,24 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection itself, to which can be added."""
+    """A collection itself, to which can be added.
+
+    >>> get_collection_ref("others").append(3)
+    >>> get_collection("others")
+    [3]
+    >>> get_collection_ref("others").clear()
+    """
     return _collections.setdefault(key, [])
 
 
 def reset_default_graph() -> None:
-    """Forget all collections, and with them the global step."""
+    """Forget all collections, and with them the global step.
+
+    >>> add_to_collection("my numbers", 3)
+    >>> reset_default_graph()
+    >>> get_collection("my numbers")
+    []
+    """
     _collections.clear()
 
 
@@ -108,7 +141,11 @@ def _of(key: str, name: str) -> Callable[..., list[Any]]:
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
-    """No-op: a variable has its value from the start."""
+    """No-op: a variable has its value from the start.
+
+    >>> import gradtape as tf
+    >>> tf.compat.v1.global_variables_initializer()
+    """
 
 
 def make_template(
@@ -149,7 +186,12 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Print `message` and the tensors `data` to the standard error, and return `input_`; `first_n` is accepted."""
+    """Print `message` and the tensors `data` to the standard error, and return `input_`; `first_n` is accepted.
+
+    >>> import gradtape as tf
+    >>> float(Print(tf.constant(2.0), []))
+    2.0
+    """
     tf.print(message or "", *[[each] for each in data], summarize=summarize or 3, sep="")
     return tf.identity(input_)
 

@@ -19,6 +19,13 @@ def create_global_step(graph: Any = None) -> Variable:
 
     Raises:
         ValueError: if there is one already.
+
+    >>> import gradtape as tf
+    >>> tf.compat.v1.reset_default_graph()
+    >>> made = create_global_step()
+    >>> int(made), get_global_step() is made
+    (0, True)
+    >>> tf.compat.v1.reset_default_graph()
     """
     if get_global_step() is not None:
         raise ValueError("create_global_step: there is a global step already: use get_global_step")
@@ -29,7 +36,15 @@ def create_global_step(graph: Any = None) -> Variable:
 
 
 def get_global_step(graph: Any = None) -> Variable | None:
-    """The variable that counts the steps; None if there is none."""
+    """The variable that counts the steps; None if there is none.
+
+    >>> import gradtape as tf
+    >>> tf.compat.v1.reset_default_graph()
+    >>> made = create_global_step()
+    >>> int(made), get_global_step() is made
+    (0, True)
+    >>> tf.compat.v1.reset_default_graph()
+    """
     found = get_collection(GraphKeys.GLOBAL_STEP)
     return found[0] if found else None
 
@@ -44,7 +59,11 @@ def get_or_create_global_step(graph: Any = None) -> Variable:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Raise a TypeError unless this is one integer."""
+    """Raise a TypeError unless this is one integer.
+
+    >>> import gradtape as tf
+    >>> assert_global_step(tf.Variable(0, dtype=tf.int64))
+    """
     tensor = tf.convert_to_tensor(global_step_tensor)
     if tensor.shape.rank != 0 or not tensor.dtype.is_integer:
         raise TypeError(
@@ -53,7 +72,12 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of the global step, as a number of Python's; `sess` is accepted."""
+    """The value of the global step, as a number of Python's; `sess` is accepted.
+
+    >>> import gradtape as tf
+    >>> global_step(None, tf.Variable(3, dtype=tf.int64))
+    3
+    """
     return int(global_step_tensor)
 
 
@@ -88,7 +112,11 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate * exp(-decay_rate * global_step / decay_steps), for whole periods only if `staircase`."""
+    """learning_rate * exp(-decay_rate * global_step / decay_steps), for whole periods only if `staircase`.
+
+    >>> round(float(natural_exp_decay(0.1, 5, 10, 0.5)()), 4)
+    0.0779
+    """
     return exponential_decay(
         learning_rate, global_step, decay_steps, tf.exp(-tf.cast(decay_rate, "float32")), staircase
     )
@@ -102,7 +130,11 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """learning_rate / (1 + decay_rate * global_step / decay_steps), for whole periods only if `staircase`."""
+    """learning_rate / (1 + decay_rate * global_step / decay_steps), for whole periods only if `staircase`.
+
+    >>> round(float(inverse_time_decay(0.1, 5, 10, 0.5)()), 4)
+    0.08
+    """
     return _decay(
         tf.optimizers.schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase),
         global_step,
@@ -146,7 +178,11 @@ def piecewise_constant(
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Rate:
-    """Half a cosine from learning_rate to alpha * learning_rate in decay_steps."""
+    """Half a cosine from learning_rate to alpha * learning_rate in decay_steps.
+
+    >>> round(float(cosine_decay(0.1, 5, 10)()), 4)
+    0.05
+    """
     return _decay(tf.optimizers.schedules.CosineDecay(learning_rate, decay_steps, alpha), global_step)
 
 
@@ -159,7 +195,11 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Rate:
-    """Half cosines one after the other, each t_mul times as long, from m_mul times as high."""
+    """Half cosines one after the other, each t_mul times as long, from m_mul times as high.
+
+    >>> round(float(cosine_decay_restarts(0.1, 5, 10)()), 4)
+    0.05
+    """
     schedule = tf.optimizers.schedules.CosineDecayRestarts(
         learning_rate, first_decay_steps, t_mul, m_mul, alpha
     )
@@ -175,7 +215,11 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """A line to alpha that waves by a cosine of so many periods, and beta."""
+    """A line to alpha that waves by a cosine of so many periods, and beta.
+
+    >>> round(float(linear_cosine_decay(0.1, 5, 10)()), 4)
+    0.0251
+    """
 
     def schedule(step: Any) -> Any:
         done = tf.minimum(tf.cast(step, "float32"), float(decay_steps)) / float(decay_steps)

@@ -19,6 +19,10 @@ class Optimizer:
     Args:
         use_locking: accepted.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> isinstance(tf.compat.v1.train.GradientDescentOptimizer(0.1), Optimizer)
+    True
     """
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
@@ -186,6 +190,12 @@ class GradientDescentOptimizer(Optimizer):
         learning_rate: a number, a tensor, or a function that gives one.
         use_locking: accepted.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> GradientDescentOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
@@ -204,6 +214,12 @@ class MomentumOptimizer(Optimizer):
         use_locking: accepted.
         name: of the optimizer.
         use_nesterov: look ahead: v -= learning_rate * (gradient + momentum * a).
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> MomentumOptimizer(0.1, momentum=0.9).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     _slots = (("momentum", 0.0),)
@@ -233,6 +249,12 @@ class AdagradOptimizer(Optimizer):
         initial_accumulator_value: a at first.
         use_locking: accepted.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> AdagradOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     def __init__(
@@ -262,6 +284,12 @@ class AdadeltaOptimizer(Optimizer):
         epsilon: added to both averages.
         use_locking: accepted.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> AdadeltaOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     _slots = (("accum", 0.0), ("accum_update", 0.0))
@@ -295,6 +323,12 @@ class RMSPropOptimizer(Optimizer):
         use_locking: accepted.
         centered: subtract the square of the average gradient.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> RMSPropOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     def __init__(
@@ -330,6 +364,12 @@ class AdamOptimizer(Optimizer):
         epsilon: added to the root.
         use_locking: accepted.
         name: of the optimizer.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> AdamOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     _slots = (("m", 0.0), ("v", 0.0))
@@ -384,6 +424,12 @@ class FtrlOptimizer(Optimizer):
         name: of the optimizer.
         l2_shrinkage_regularization_strength: pulls towards 0 where there is a gradient.
         beta: added to the root of the sums.
+
+    >>> import gradtape as tf
+    >>> v = tf.Variable(3.0)
+    >>> FtrlOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> bool(v < 3.0)
+    True
     """
 
     def __init__(
