@@ -1,6 +1,8 @@
-"""Loops with hot tapes and without, and with PyTorch where it is installed: microseconds a step, the best of many.
+"""Loops with hot tapes and without, with PyTorch and with jax.jit where they are installed: microseconds a step.
 
-    python bench/hot_tapes.py [--picture steps.svg]
+    python bench/hot_tapes.py [--seconds 2] [--picture steps.svg]
+
+All columns of a row are measured in turns, in one process; each figure is the best of many.
 
 The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, compiling, hot.
 """
@@ -8,6 +10,7 @@ The picture shows the time of each of the first 2,000 steps of one loop: operati
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -35,25 +38,44 @@ def small_operations() -> Step:
     return step
 
 
-def pendulum() -> Step:
-    """The gradient of a pendulum's angle after 25 steps of Runge and Kutta's method."""
-    start = tf.Variable(0.5)
-
-    def slope(q: Any, v: Any) -> Any:
-        return v, -9.81 * tf.sin(q) - 0.1 * v
+def regression() -> Step:
+    """Two scalars fitted to four points by hand: five operations, two updates."""
+    w, b = tf.Variable(0.5), tf.Variable(0.0)
+    x, y = tf.constant([1.0, 2.0, 3.0, 4.0]), tf.constant([3.0, 5.0, 7.0, 9.0])
 
     def step() -> Any:
-        h = 0.01
         with tf.GradientTape() as tape:
-            q, v = start * 1.0, tf.constant(0.0)
-            for _ in range(25):
-                a = slope(q, v)
-                b = slope(q + h / 2 * a[0], v + h / 2 * a[1])
-                c = slope(q + h / 2 * b[0], v + h / 2 * b[1])
-                d = slope(q + h * c[0], v + h * c[1])
-                q = q + h / 6 * (a[0] + 2.0 * b[0] + 2.0 * c[0] + d[0])
-                v = v + h / 6 * (a[1] + 2.0 * b[1] + 2.0 * c[1] + d[1])
-            loss = q * q
+            loss = tf.reduce_mean(tf.square(w * x + b - y))
+        dw, db = tape.gradient(loss, [w, b])
+        w.assign_sub(0.01 * dw)
+        b.assign_sub(0.01 * db)
+
+    return step
+
+
+def swing(sin: Any, q: Any, v: Any, h: float = 0.01) -> Any:
+    """The square of a pendulum's angle after 25 steps of Runge and Kutta's method."""
+
+    def slope(q: Any, v: Any) -> Any:
+        return v, -9.81 * sin(q) - 0.1 * v
+
+    for _ in range(25):
+        a = slope(q, v)
+        b = slope(q + h / 2 * a[0], v + h / 2 * a[1])
+        c = slope(q + h / 2 * b[0], v + h / 2 * b[1])
+        d = slope(q + h * c[0], v + h * c[1])
+        q = q + h / 6 * (a[0] + 2.0 * b[0] + 2.0 * c[0] + d[0])
+        v = v + h / 6 * (a[1] + 2.0 * b[1] + 2.0 * c[1] + d[1])
+    return q * q
+
+
+def pendulum() -> Step:
+    """The gradient of a pendulum's angle."""
+    start = tf.Variable(0.5)
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = swing(tf.sin, start * 1.0, tf.constant(0.0))
         return tape.gradient(loss, start).numpy()
 
     return step
@@ -107,15 +129,13 @@ def large() -> Step:
     def step() -> Any:
         with tf.GradientTape() as tape:
             y = tf.tanh(b * b + b) * tf.exp(-b)
-        return tape.gradient(y, b).numpy()
+        return np.asarray(tape.gradient(y, b))
 
     return step
 
 
-def torch_small_operations() -> Step:
+def torch_small_operations(torch: Any) -> Step:
     """The same 40 operations in PyTorch."""
-    import torch
-
     x = torch.linspace(0.1, 0.4, 4, requires_grad=True)
 
     def step() -> Any:
@@ -128,10 +148,72 @@ def torch_small_operations() -> Step:
     return step
 
 
-def torch_recurrent() -> Step:
-    """The same recurrent network in PyTorch."""
-    import torch
+def torch_regression(torch: Any) -> Step:
+    """The same regression in PyTorch."""
+    w, b = torch.tensor(0.5, requires_grad=True), torch.tensor(0.0, requires_grad=True)
+    x, y = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([3.0, 5.0, 7.0, 9.0])
 
+    def step() -> Any:
+        loss = torch.mean(torch.square(w * x + b - y))
+        dw, db = torch.autograd.grad(loss, [w, b])
+        with torch.no_grad():
+            w.sub_(0.01 * dw)
+            b.sub_(0.01 * db)
+
+    return step
+
+
+def torch_pendulum(torch: Any) -> Step:
+    """The same pendulum in PyTorch."""
+    start = torch.tensor(0.5, requires_grad=True)
+
+    def step() -> Any:
+        (g,) = torch.autograd.grad(swing(torch.sin, start * 1.0, torch.tensor(0.0)), start)
+        return g.numpy()
+
+    return step
+
+
+def torch_mlp(torch: Any) -> Step:
+    """The same network in PyTorch."""
+    shapes = ((784, 128), (128,), (128, 10), (10,))
+    weights = [(torch.randn(*shape) * 0.05).requires_grad_() for shape in shapes]
+    x, labels = torch.randn(32, 784), torch.randint(0, 10, (32,))
+    optimizer = torch.optim.SGD(weights, 0.01)
+
+    def step() -> Any:
+        hidden = torch.relu(x @ weights[0] + weights[1])
+        logits = hidden @ weights[2] + weights[3]
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return step
+
+
+def torch_large(torch: Any) -> Step:
+    """The same million elements in PyTorch."""
+    b = torch.linspace(-1, 1, 10**6, requires_grad=True)
+
+    def step() -> Any:
+        (g,) = torch.autograd.grad((torch.tanh(b * b + b) * torch.exp(-b)).sum(), b)
+        return g.numpy()
+
+    return step
+
+
+def jax_large(jax: Any) -> Step:
+    """The same million elements, by jax.jit of the gradient."""
+    jnp = jax.numpy
+    gradient = jax.jit(jax.grad(lambda b: (jnp.tanh(b * b + b) * jnp.exp(-b)).sum()))
+    b = jnp.linspace(-1, 1, 10**6, dtype="float32")
+    return lambda: np.asarray(gradient(b))
+
+
+def torch_recurrent(torch: Any) -> Step:
+    """The same recurrent network in PyTorch."""
     inputs = torch.randn(8, 20, 4)
     weights = [(torch.randn(*s) * 0.2).requires_grad_() for s in ((4, 16), (16, 16), (16, 1))]
     wx, wh, wo = weights
@@ -149,11 +231,21 @@ def torch_recurrent() -> Step:
     return step
 
 
-LOOPS = [small_operations, pendulum, recurrent, mlp, large]
-TORCH = {"small_operations": torch_small_operations, "recurrent": torch_recurrent}
+LOOPS = [small_operations, regression, pendulum, recurrent, mlp, large]
+PEERS = {
+    "torch": [
+        torch_small_operations,
+        torch_regression,
+        torch_pendulum,
+        torch_recurrent,
+        torch_mlp,
+        torch_large,
+    ],
+    "jax": [None, None, None, None, None, jax_large],
+}
 
 
-def best(step: Step, seconds: float = 2.0) -> float:
+def best(step: Step, seconds: float) -> float:
     """The least time of one step, in microseconds."""
     end, least = time.perf_counter() + seconds, float("inf")
     while (start := time.perf_counter()) < end:
@@ -162,22 +254,42 @@ def best(step: Step, seconds: float = 2.0) -> float:
     return least * 1e6
 
 
-def table() -> None:
-    """Print a row for each loop."""
-    has_torch = importlib.util.find_spec("torch") is not None
-    print(f"{'loop':18}{'eager':>10}{'hot':>10}{'ratio':>8}{'PyTorch':>10}")
-    for loop in LOOPS:
-        step = loop()
+def measure(steps: dict[str, Step], seconds: float, rounds: int = 4) -> dict[str, float]:
+    """The least time of a step of each column, taken in turns."""
+    times = dict.fromkeys(steps, float("inf"))
+    for _ in range(rounds):
+        for column, step in steps.items():
+            tf.config.experimental.set_hot_tapes(column == "hot")
+            times[column] = min(times[column], best(step, seconds / rounds))
+    tf.config.experimental.set_hot_tapes(False)
+    return times
+
+
+def warm_up(step: Step) -> None:
+    """Run a loop until its passes are followed, or left alone."""
+    tf.config.experimental.set_hot_tapes(True)
+    before = tf.config.experimental.hot_tapes()["followed"]
+    for i in range(2100):
         step()
-        cold = best(step)
-        tf.config.experimental.set_hot_tapes(True)
-        for _ in range(250):
-            step()
-        hot = best(step)
-        tf.config.experimental.set_hot_tapes(False)
-        peer = TORCH.get(loop.__name__) if has_torch else None
-        other = f"{best(peer()):10.1f}" if peer else ""
-        print(f"{loop.__name__:18}{cold:10.1f}{hot:10.1f}{cold / hot:8.2f}{other}", flush=True)
+        if i % 50 == 0:
+            counts = tf.config.experimental.hot_tapes()
+            if counts["followed"] > before + 20 or list(counts["places"].values())[-1]["cold"]:
+                return
+
+
+def table(seconds: float) -> None:
+    """Print a row for each loop."""
+    found = {name: importlib.import_module(name) for name in PEERS if importlib.util.find_spec(name)}
+    columns = ["eager", "hot", *found]
+    print(f"{'loop':18}" + "".join(f"{column:>10}" for column in columns) + f"{'torch/hot':>11}")
+    for i, loop in enumerate(LOOPS):
+        steps = {"eager": loop(), "hot": loop()}
+        steps |= {name: make(module) for name, module in found.items() if (make := PEERS[name][i])}
+        warm_up(steps["hot"])
+        times = measure(steps, seconds)
+        row = "".join(f"{times[c]:10.1f}" if c in times else " " * 10 for c in columns)
+        ratio = f"{times['torch'] / times['hot']:11.2f}" if "torch" in times else ""
+        print(f"{loop.__name__:18}{row}{ratio}", flush=True)
 
 
 def picture(path: str, steps: int = 2000) -> None:
@@ -201,13 +313,15 @@ def picture(path: str, steps: int = 2000) -> None:
 
 
 def main() -> None:
-    """Print the table, and draw the picture if asked."""
+    """Print the table, or draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", help="the file for the picture")
+    parser.add_argument("--picture", help="draw the picture into this file, instead of the table")
+    parser.add_argument("--seconds", type=float, default=2.0, help="the time for each figure")
     options = parser.parse_args()
-    table()
     if options.picture:
         picture(options.picture)
+    else:
+        table(options.seconds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """It scales in its own small way. Counted, not timed: operations, arrays, objects, calls."""
 
 import gc
+import os
 import sys
 import threading
 import tracemalloc
@@ -204,6 +205,10 @@ def test_a_sweep_frees_what_it_has_used(memory):
     assert memory() < 3 * LARGE
 
 
+@pytest.mark.skipif(
+    os.environ.get("GRADTAPE_HOT") == "always",
+    reason="a pass that is followed allocates none of NumPy's memory",
+)
 def test_a_jacobian_in_pieces_needs_less_memory_than_at_once(memory):
     x = tf.Variable(np.ones(256, np.float32))
 

@@ -306,3 +306,88 @@ def test_hot_tapes_are_a_choice(hot):
     tf.config.experimental.set_hot_tapes(False)
     steps(tf.Variable(1.0), 3)
     assert tf.config.experimental.hot_tapes()["passes"] == 3
+
+
+def test_a_profile_says_what_ran_hot_what_left_and_why(hot):
+    from gradtape.explain import session
+
+    hot()
+    v = tf.Variable(1.0)
+    with session(profile=True) as s:
+        for step in range(6):
+            with tf.GradientTape() as tape:
+                y = v * v
+                if step == 4:
+                    y = tf.exp(y)
+            tape.gradient(y, v)
+    report = s.report()
+    (place,) = report.json["hot"]["places"].values()
+    assert place["passes"] == 6
+    assert place["left"] == 1
+    assert "exp was not expected" in report.text
+    assert f"{place['followed']} of 6 passes ran hot" in report.text
+
+
+def test_a_pass_is_freed_with_its_last_event(hot):
+    hot()
+    v = tf.Variable(tf.ones(100_000))
+    gone = []
+    gc.disable()
+    try:
+        for _ in range(5):
+            x = tf.constant(np.ones(100_000, "float32"))
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(v * x - 2.0))
+            step = 0.1 * tape.gradient(loss, v)  # is in use when the next pass begins
+            v.assign_sub(step)
+            gone.append(weakref.ref(x))
+            del x, tape
+            assert [reference() for reference in gone] == [None] * len(gone)
+        assert hot.counts["followed"] >= 3
+    finally:
+        gc.enable()
+    assert float(loss) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_pass_that_is_learned_keeps_no_result(hot):
+    hot()
+    v = tf.Variable(tf.ones(1000))
+    with tf.GradientTape() as tape:
+        y = v + 1.0
+        gone = weakref.ref(y)
+        z = tf.reduce_sum(y * 2.0)
+        del y
+        assert gone() is None
+    assert tape.gradient(z, v).numpy()[0] == 2.0
+
+
+def test_a_tape_inside_a_custom_gradient_begins_no_pass(hot):
+    @tf.recompute_grad
+    def second(a, b):
+        return b
+
+    hot()
+    x, rows = tf.constant([1.0, 2.0]), tf.constant([[1.0, -0.5], [0.25, 2.0]])
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch([x, rows])
+            y = second(x + rows[0], rows[0])
+            loss = tf.reduce_sum(y * y)
+        of_x, of_rows = tape.gradient(loss, [x, rows])
+        assert of_x is None
+        assert of_rows.numpy().tolist() == [[2.0, -1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "pack", [lambda v, w: [], lambda v, w: [[v, w], v], lambda v, w: {"a": (w,), "b": v}]
+)
+def test_gradients_have_the_structure_of_the_sources(hot, pack):
+    hot()
+    v, w = tf.Variable(2.0), tf.Variable(3.0)
+    sources = pack(v, w)
+    expected = tf.nest.map_structure(lambda source: 3.0 if source is v else 2.0, sources)
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            y = v * w
+        assert tf.nest.map_structure(float, tape.gradient(y, sources)) == expected
+    assert hot.counts["followed"] >= 2

@@ -39,16 +39,18 @@ def test_a_step_of_each_optimizer_is_followed(hot, name):
 
 
 def test_a_loop_is_followed_from_a_pass_that_its_size_decides(hot, monkeypatch):
-    from gradtape.hot import places
+    from gradtape.hot import gains, places
 
     monkeypatch.setattr(places, "policy", places.Policy())
     hot()
-    rnn(230)
-    (place,) = hot.counts["places"].values()
+    monkeypatch.setattr(gains, "COMPILE", 3000.0)  # microseconds, that is 50 passes or so
+    rnn(60)
+    (place,) = places.places.values()
     hot(False)
-    assert place["learned"] == 2
-    assert 50 <= place["followed"] <= 60
-    assert place["left"] <= 1
+    assert place.learned == 2
+    assert 25 < place.start < 60
+    assert place.followed == 61 - place.start
+    assert place.left == 0
 
 
 def test_a_pass_that_is_too_short_to_gain_is_left_alone(hot, monkeypatch):

@@ -31,6 +31,7 @@ class ReplayedProgram:
         self.trace, self.end, self.outputs = trace, end, outputs
         self.covered = set(outputs)
         self.slots = [spec.slot for spec in trace.inputs(end)]
+        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
         self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
 
     def __call__(self, arrays):
@@ -41,7 +42,7 @@ class ReplayedProgram:
                 inputs = {slot: wrap(np.asarray(a)) for slot, a in zip(self.slots, arrays, strict=True)}
                 replay = Replay(self.trace, self.variables, inputs)
                 replay.run(self.end)
-                return [wrap(np.array(replay.tensors[slot]._array)) for slot in self.outputs]
+                return [np.array(replay.tensors[slot]._array) for slot in self.outputs]
         finally:
             local.here.hot = hot
             for slot, v in self.variables.items():

@@ -15,14 +15,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core.errors import FailedPreconditionError
+from ..core.errors import FailedPreconditionError, UnimplementedError
 from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
+from ..engine import heap
 from ..engine.arrays import is_traced
-from ..engine.pending import computed
+from ..engine.pending import PendingArray, computed
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
+
+heap.share_heap()  # JAX starts its threads when the first array is put on a device
 
 blank = object.__new__
 x64 = jax.enable_x64
@@ -35,11 +38,22 @@ def _create_view(self: Tensor, name: str) -> Any:
         try:
             device = device_of(self)
         except AttributeError:
-            text = getattr(self, "_both", None)
-            if type(text) is Text:  # an argument of a function that is being traced
-                self._array = array = text.read()
+            promise = getattr(self, "_both", None)
+            if type(promise) is tuple:  # a result in the pass of a hot tape
+                self._array = pending = PendingArray(*promise)
+                self._both = (*promise, pending)
+                promise[0]._arrays.append(pending)
+                return pending
+            if type(promise) is Text:  # an argument of a function that is being traced
+                self._array = array = promise.read()
                 return array
             device = self._device
+        if not device.is_fully_addressable and not device.is_fully_replicated:
+            raise UnimplementedError(
+                f"a tensor of shape {list(device.shape)} is divided among several processes, and this one has a part "
+                "of it: read it in a @tf.function, or first relayout(tensor, Layout.replicated(mesh, rank)) by "
+                "tf.experimental.dtensor, which all processes must call"
+            )
         self._both = device
         self._array = array = np.asarray(device)
         return array
@@ -125,8 +139,19 @@ def on_device_tensor(variable: Variable) -> Tensor:
     try:
         device_of(tensor)
     except AttributeError:
-        tensor = variable._tensor = from_device(_put(tensor._array), variable._key)
+        layout = getattr(variable, "layout", None)  # of a variable that is divided among devices
+        array = _put(tensor._array) if layout is None else spread(tensor._array, layout.sharding)
+        tensor = variable._tensor = from_device(array, variable._key)
     return tensor
+
+
+def spread(array: Any, sharding: Any) -> Any:
+    """An array on the devices of a sharding. With several processes, each has all of it, and no one asks another."""
+    with x64(True):
+        if sharding.is_fully_addressable:
+            return jax.device_put(array, sharding)
+        host = np.asarray(array)
+        return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
 
 
 def specialize(

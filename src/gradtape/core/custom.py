@@ -14,7 +14,7 @@ from . import dtypes, nest
 from .composite import CompositeTensor
 from .draws import Draws
 from .indexed_slices import IndexedSlices
-from .primitive import Listener, apply1, leave_hot, local, no_recording, primitive
+from .primitive import Listener, apply1, inside, leave_hot, local, no_recording, primitive
 from .pullback_plan import PullbackPlan
 from .stand_in import StandIn
 from .structural import conj, identity_, reshape_, stack_
@@ -89,7 +89,8 @@ class CustomPlan(PullbackPlan):
             wrap(np.zeros(shape, dtype)) if g is None else conj(g) if dtype.kind == "c" else g
             for g, (shape, dtype) in zip(gradients, self.like, strict=True)
         ]
-        pulled = self._pull(*given)
+        with inside():
+            pulled = self._pull(*given)
         watched = [pulled[i] for i in self.watched]
         return [conj(g) if isinstance(g, Tensor) and g.dtype.is_complex else g for g in watched]
 

@@ -32,7 +32,19 @@ class Here:
     in a context of its own, in which NumPy's error state says ignore, costs 0.05 us.
     """
 
-    __slots__ = ("any_length", "draw", "hot", "in_function", "replica", "run", "scope", "tapes", "trace")
+    __slots__ = (
+        "across",
+        "any_length",
+        "draw",
+        "hot",
+        "in_function",
+        "is_inside",
+        "replica",
+        "run",
+        "scope",
+        "tapes",
+        "trace",
+    )
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -42,9 +54,13 @@ class Here:
         self.draw: Any = None  # replaces how random operations find their numbers: see `draws`
         self.scope = ""  # the prefix of the names of new variables
         self.hot: Any = None  # notes or answers what goes through the door: see `hot`
+        self.is_inside = (
+            False  # whether Python code of the user runs inside an operation or a sweep: see `inside`
+        )
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
+        self.across = False  # whether code of a strategy's scope runs, outside of its replicas
         self.any_length = (
             False  # whether what is traced is for other lengths as well: one program for small and large
         )
@@ -118,6 +134,20 @@ def no_recording() -> listeners:
 def outside() -> listeners:
     """A block outside of any @function that is being traced, which no tape records."""
     return listeners([], None)
+
+
+class inside:
+    """A block inside an operation or a sweep: a tape that is entered in it begins no pass of a hot tape."""
+
+    __slots__ = ("_before", "_here")
+
+    def __enter__(self) -> None:
+        self._here = here = local.here
+        self._before = here.is_inside
+        here.is_inside = True
+
+    def __exit__(self, *exception: object) -> None:
+        self._here.is_inside = self._before
 
 
 def leave_hot(reason: str) -> None:
@@ -374,8 +404,6 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
     among the inputs.
     """
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, inputs, attributes)
     for x in inputs:
         if type(x) is not Tensor:
             inputs = as_tensors(primitive, inputs)
@@ -412,8 +440,6 @@ def apply(primitive: Primitive, inputs: tuple[Any, ...], attributes: dict[str, A
 def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = None) -> Tensor:
     """`apply(primitive, (x,), attributes)` for one output, unrolled: half of the overhead."""
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, (x,), attributes)
     if type(x) is not Tensor:
         x = convert(x)
     array = x._array
@@ -442,8 +468,6 @@ def apply1(primitive: Primitive, x: Any, attributes: dict[str, Any] | None = Non
 def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`apply(primitive, (x, y))`, unrolled in the same way."""
     here = local.here
-    if here.hot is not None:
-        return here.hot.operation(primitive, (x, y), None)
     if type(x) is not Tensor or type(y) is not Tensor:
         x, y = _as_tensors2(primitive, x, y)
     a = x._array

@@ -38,7 +38,7 @@ class Index:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self._frozen() == other._frozen()
+        return isinstance(other, Index) and self.items == other.items
 
     def __repr__(self) -> str:
         def show(item: Any) -> str:

@@ -105,7 +105,9 @@ class Tensor(Operators):
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
     # _device: the value as compiled code has it. A result of a @function has _device alone, and `_array`, a view of it,
     # is created on first access (see `create_missing_by`); an argument of one has both; all else has _array alone.
-    # _both: a second reference to _device where there is also _array, so that its reference count differs.
+    # _both: a second reference to _device where there is also _array, so that its reference count differs. Of a result
+    # that has no value yet, because the pass of a hot tape will compute it: the pass, which of its results it is, and
+    # `_array` once somebody has asked for it.
     # __dict__: for attributes of others, as Keras keeps a mask on a tensor.
     __slots__ = ("__dict__", "__weakref__", "_array", "_both", "_device", "_key", "_origin")
     __array_priority__ = 100  # NumPy's operators defer to ours
@@ -261,15 +263,17 @@ class Tensor(Operators):
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self) -> str:
-        if is_traced(self._array):
-            return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, traced>"
+        what = _no_values(self)
+        if what:
+            return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, {what}>"
         return (
             f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
         )
 
     def __str__(self) -> str:
-        if is_traced(self._array):
-            return f"tf.Tensor(traced, shape={self.shape}, dtype={self.dtype.name})"
+        what = _no_values(self)
+        if what:
+            return f"tf.Tensor({what}, shape={self.shape}, dtype={self.dtype.name})"
         return f"tf.Tensor({array_text(self._array, str)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
@@ -328,6 +332,15 @@ def wrap(array: Any) -> Tensor:
     tensor._array = array
     tensor._key = 0
     return tensor
+
+
+def _no_values(tensor: Tensor) -> str:
+    """Why the values of a tensor cannot be shown; an empty text if they can."""
+    array = array_of(tensor)
+    if is_traced(array):
+        return "traced"
+    addressable = type(array) is ndarray or getattr(array, "is_fully_addressable", True)
+    return "" if addressable or array.is_fully_replicated else "divided among processes"
 
 
 def array_of(tensor: Tensor) -> Any:

@@ -14,15 +14,19 @@ import numpy as np
 
 
 class PendingArray:
-    """Stands for one NumPy array: the result `slot` of `source`, whose `value_of(slot)` computes it."""
+    """Stands for one NumPy array: the result `slot` of `source`, whose `value_of(slot)` computes it.
+
+    Args:
+        source: computes the value.
+        result: the slot, the shape and the dtype.
+    """
 
     __slots__ = ("dtype", "shape", "slot", "source")
     __array_priority__ = 50
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    slot: int
-    source: Any
+    def __init__(self, source: Any, result: tuple[int, tuple[int, ...], np.dtype[Any]]) -> None:
+        self.source = source
+        self.slot, self.shape, self.dtype = result
 
     @property
     def ndim(self) -> int:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.settings import settings
+from ..hot import places as hot
 from .evidence import Evidence, Trail
+from .hot_passes import hot_passes
 from .judge import explain_call
 from .listening import Tracing
 from .nan import NanReport, backward_report, forward_report
@@ -32,7 +34,7 @@ class Session:
         explain: note gradients that are None, and why.
         nan: note the first NaN or infinity. @functions run operation by operation, as compiled code shows its results
             alone.
-        profile: measure times and memory.
+        profile: measure times and memory; if hot tapes are on, and nothing else is asked for, say what ran hot instead.
         view: note the tapes for a page, with values. @functions run operation by operation, as for `nan`.
     """
 
@@ -42,9 +44,13 @@ class Session:
         self._explain, self._nan, self._profile, self._view = explain, nan, profile, view
         self._tracing: Tracing | None = None
         self._viewer: Viewer | None = None
+        self._counts_hot = False
         self._ran_eagerly = settings.run_functions_eagerly
 
     def __enter__(self) -> Session:
+        self._counts_hot = self._profile and not (self._explain or self._nan or self._view) and hot.is_on()
+        if self._counts_hot:  # which observers would turn off
+            return self
         if self._explain or self._nan or self._profile or self._view:
             self._tracing = Tracing(profile=self._profile, values=self._view)
         if self._view:
@@ -63,6 +69,9 @@ class Session:
 
     def report(self, error: BaseException | None = None) -> SessionReport:
         """The findings, after a program that ended normally or with this error."""
+        if self._counts_hot:
+            counts = hot.counts()
+            return SessionReport(hot_passes(counts), {"hot": counts})
         if self._tracing is None:
             return SessionReport()
         witness = self._tracing.witness

@@ -60,6 +60,9 @@ class TFRecordOptions:
         compression_level: from 0 to 9; zlib's default if None.
         flush_mode, input_buffer_size, output_buffer_size, window_bits, compression_method, mem_level,
             compression_strategy: accepted; zlib's defaults are used.
+
+    >>> TFRecordOptions(compression_type="GZIP").compression_type
+    'GZIP'
     """
 
     def __init__(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from sys import getrefcount
+from functools import partial
 from typing import Any
 
 from ..core import nest
-from ..core.primitive import Primitive, apply, as_tensors, local
+from ..core.primitive import Primitive, apply, as_tensors, inside, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
-from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     Ask,
     Assign,
@@ -29,14 +28,13 @@ from .pass_events import (
     Watch,
     exactly,
     number,
+    outs_of,
 )
 from .pass_trace import Trace
 from .safety import is_checked
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000
-MOST_BYTES = 1 << 29  # of results, which are kept until the pass ends
-UNSHARED = next(map(getrefcount, [object()]))  # the count of an object that only one list holds
 
 
 class Unfit(Exception):
@@ -55,13 +53,14 @@ class Learner:
         self._done = done
         self._begin = begin
         self._events: list[Event] = []
-        self._seen: list[Any] = []  # by slot
-        self._slots: dict[int, int] = {}  # of tensors by their id
-        self._read: dict[int, Variable] = {}  # all variables by key
+        self._seen: list[
+            Any
+        ] = []  # by slot: weak references to variables and tensors, None for variables' values
+        self._slots: dict[int, int] = {}  # of the tensors that are alive, by their id
+        self._read: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()  # by key
         self._variables: dict[int, int] = {}  # slots of variables by key
-        self._tapes: list[GradientTape] = []
+        self._tapes: list[weakref.ref[GradientTape]] = []
         self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
-        self._bytes = 0
         self._here = local.here
         self._here.hot = self
         self._listening = self._here.tapes
@@ -81,26 +80,36 @@ class Learner:
         for slot, x in enumerate(seen):
             if slot in written:
                 self._seen[slot] = None  # the value is the variable's
-            elif type(x) is Tensor:
-                self._slots[id(x)] = slot
+            else:
+                self._seen[slot] = self._alive(x, slot) if type(x) is Tensor else weakref.ref(x)
         for slot, variable in variables.items():
             self._variables[variable._key] = slot
-        self._read = {**read, **{variable._key: variable for variable in variables.values()}}
+        self._read.update(read)
+        self._read.update({variable._key: variable for variable in variables.values()})
         for event in events:
             if isinstance(event, Assign):
                 self._written[self._key(event.specs[0])] = event.outs[0].slot
             elif isinstance(event, Update):
                 for spec, out in zip(event.touched, event.outs):
                     self._written[self._key(spec)] = out.slot
-        self._tapes = list(tapes)
+        self._tapes = [weakref.ref(tape) for tape in tapes]
         for tape in tapes:
             tape._pass = self
 
     def _key(self, spec: Any) -> int:
-        key: int = self._seen[spec if isinstance(spec, int) else spec.slot]._key
+        variable = self._seen[spec if isinstance(spec, int) else spec.slot]()
+        key: int = variable._key
         return key
 
     # -- events -------------------------------------------------------------------------------------------------------
+
+    def operation1(self, primitive: Primitive, x: Any, attributes: Any) -> Any:
+        """Compute an operation on one input and note it."""
+        return self.operation(primitive, (x,), attributes)
+
+    def operation2(self, primitive: Primitive, x: Any, y: Any) -> Any:
+        """Compute an operation on two inputs and note it."""
+        return self.operation(primitive, (x, y), None)
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """Compute an operation and note it."""
@@ -126,8 +135,9 @@ class Learner:
         """Note whose value a tensor is that will be used."""
         self._read[variable._key] = variable
 
-    def assign(self, variable: Variable, method: str, value: Tensor) -> None:
+    def assign(self, variable: Variable, method: str, value: Any) -> None:
         """Assign a value to a variable and note it."""
+        value = variable._fitting(value, method)
         self._computed(getattr(variable, method), value)
         if self._here.hot is self:
             self._note(self._assign, variable, method, value)
@@ -158,7 +168,7 @@ class Learner:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
         if self._here.tapes is not self._listening:
             return False
-        if not any(t._recording for t in self._tapes):
+        if not any(t._recording for t in self._alive_tapes()):
             self.finish()
             return self._begin(tape)
         self.open(tape)
@@ -168,7 +178,7 @@ class Learner:
         """Begin a tape's block inside this pass."""
         tape._enter()
         tape._pass = self
-        self._tapes.append(tape)
+        self._tapes.append(weakref.ref(tape))
         self._listening = self._here.tapes
         self._note(lambda: Enter(tape._persistent, tape._watch_accessed_variables))
 
@@ -199,7 +209,8 @@ class Learner:
             return NotImplemented
         here.hot = None
         try:
-            answer = _without_pass(tape, method, target, sources, *options)
+            with inside():
+                answer = _without_pass(tape, method, target, sources, *options)
         finally:
             here.hot = self
             self._listening = here.tapes
@@ -244,7 +255,8 @@ class Learner:
         here = self._here
         here.hot = None
         try:
-            return function(*arguments)
+            with inside():
+                return function(*arguments)
         finally:
             if self._here_is_mine():
                 here.hot = self
@@ -257,14 +269,14 @@ class Learner:
             return
         try:
             self._events.append(make(*arguments))
-            if len(self._events) > MOST_EVENTS or self._bytes > MOST_BYTES:
-                raise Unfit("a pass is too long, or its results too large")
+            if len(self._events) > MOST_EVENTS:
+                raise Unfit("a pass is too long")
         except Unfit as reason:
             self.interrupt(str(reason))
 
     def _number(self, tape: GradientTape) -> int:
         for i, own in enumerate(self._tapes):
-            if own is tape:
+            if own() is tape:
                 return i
         raise Unfit("a tape of another pass")
 
@@ -294,14 +306,20 @@ class Learner:
         if slot is not None:
             return slot
         slot = self._variables[variable._key] = len(self._seen)
-        self._seen.append(variable)
+        self._seen.append(weakref.ref(variable))
         array = array_of(variable._tensor)
-        return NewVariable(slot, variable._key, tuple(array.shape), array.dtype)
+        is_fixed = variable.shape.is_fully_defined()
+        return NewVariable(slot, variable._key, tuple(array.shape), array.dtype, is_fixed)
 
     def _add(self, tensor: Tensor) -> int:
-        slot = self._slots[id(tensor)] = len(self._seen)
-        self._seen.append(tensor)
+        slot = len(self._seen)
+        self._seen.append(self._alive(tensor, slot))
         return slot
+
+    def _alive(self, tensor: Tensor, slot: int) -> weakref.ref[Tensor]:
+        """Know a tensor by its id, which is another's once the tensor is gone."""
+        self._slots[id(tensor)] = slot
+        return weakref.ref(tensor, partial(self._slots.pop, id(tensor)))
 
     def _out(self, result: Any) -> Out:
         if type(result) is not Tensor:
@@ -309,7 +327,6 @@ class Learner:
         array = array_of(result)
         if array.dtype.kind not in "fciub":
             raise Unfit("a tensor of strings is computed")
-        self._bytes += array.nbytes
         return Out(self._add(result), tuple(array.shape), array.dtype)
 
     def _out_of(self, variable: Variable) -> Out:
@@ -324,13 +341,13 @@ class Learner:
     def finish(self) -> None:
         """End the pass: its events are a trace."""
         done = self._close()
-        variables = {slot: self._read[key] for key, slot in self._variables.items()}
-        results = {
-            out.slot for event in self._events for out in getattr(event, "outs", ()) if out is not None
-        }
-        counts = map(getrefcount, self._seen)
-        alive = {slot for slot, count in enumerate(counts) if count > UNSHARED or not RELIABLE}
-        outputs = {slot for slot in alive & results if self._seen[slot] is not None}
+        variables = {slot: self._seen[slot]() for slot in self._variables.values()}
+        if any(variable is None for variable in variables.values()):
+            done("a variable of the pass is gone")
+            return
+        results = [out.slot for event in self._events for out in outs_of(event)]
+        alive = set(self._slots.values())
+        outputs = {slot for slot in results if slot in alive}
         done(Trace(self._events, variables, outputs | set(self._written.values())))
 
     def interrupt(self, reason: str) -> None:
@@ -338,10 +355,13 @@ class Learner:
         if self._here_is_mine():
             self._close()(reason)
 
+    def _alive_tapes(self) -> list[GradientTape]:
+        return [tape for reference in self._tapes if (tape := reference()) is not None]
+
     def _close(self) -> Callable[[Any], None]:
         here = self._here
         here.hot = None
-        for tape in self._tapes:
+        for tape in self._alive_tapes():
             tape._pass = None
         done, self._done = self._done, _nothing
         return done

@@ -48,6 +48,7 @@ class NewVariable(NamedTuple):
     key: int
     shape: tuple[int, ...]
     dtype: Any
+    is_fixed: bool  # whether the variable cannot have another shape
 
 
 Spec = int | Number | NewNumber | NewTensor | NewVariable
@@ -124,11 +125,6 @@ class Ask(NamedTuple):
     outs: tuple[Out | None, ...]
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        """The numbers of targets, sources and weights; -1 if no weights are given."""
-        return len(self.targets), len(self.sources), -1 if self.weights is None else len(self.weights)
-
-    @property
     def specs(self) -> tuple[Spec, ...]:
         """All inputs, in the order in which they get their slots."""
         return (*self.targets, *self.sources, *(self.weights or ()))
@@ -168,19 +164,7 @@ def specs_of(event: Event) -> tuple[Spec, ...]:
 
 def outs_of(event: Event) -> tuple[Out, ...]:
     """The results of an event."""
-    return tuple(out for out in getattr(event, "outs", ()) if out is not None)
+    return tuple([out for out in getattr(event, "outs", ()) if out is not None])
 
 
 END = Exit(-1)  # stands after the last event, and is no event's equal
-
-
-def quick(event: Event) -> tuple[Any, ...]:
-    """An operation as the common case of `Follower.operation` takes it; one that is never met for all else."""
-    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
-        return (None,) * 7
-    if any(not isinstance(spec, (int, Number)) for spec in event.specs) or event.primitive.variadic:
-        return (None,) * 7
-    types = event.exactly or []
-    if any(isinstance(kind, str) for kind in types):
-        return (None,) * 7
-    return event.primitive, event.specs, event.attributes, types, *event.outs[0]

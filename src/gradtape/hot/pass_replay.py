@@ -21,7 +21,7 @@ class Replay:
         trace: the events.
         variables: by slot.
         tensors: by slot: the tensors from outside, and the values of variables before the first event.
-        tapes: the tapes to use, in order; others are made.
+        tapes: the tapes to use, in order; others are made in the place of None.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Replay:
         trace: Trace,
         variables: dict[int, Variable],
         tensors: dict[int, Tensor],
-        tapes: list[GradientTape] | None = None,
+        tapes: list[GradientTape | None] | None = None,
     ) -> None:
         self.trace = trace
         self.variables = variables
@@ -84,10 +84,9 @@ class Replay:
             self.result(known.slot, result)
 
     def _enter(self, event: Enter) -> None:
-        if self._given is None:
+        tape = self._given[len(self.tapes)] if self._given else None
+        if tape is None:
             tape = GradientTape(event.persistent, event.watches)
-        else:
-            tape = self._given[len(self.tapes)]
         self.tapes.append(tape)
         tape._enter()
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import prod
+from sys import getrefcount
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..core.variable import Variable
+from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
-    Assign,
     Enter,
     Event,
     Exit,
@@ -23,9 +27,11 @@ from .pass_events import (
     Out,
     Update,
     outs_of,
-    quick,
     specs_of,
 )
+from .quick_events import QuickEvents
+
+_UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
 
 
 class Trace:
@@ -44,16 +50,26 @@ class Trace:
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
-        self.writers = _writers(events)
+        self.runs = 0  # of its programs
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
-        self.last_inputs: dict[int, int] = {}  # ids of the last tensors from outside, by slot
+        # Tensors from outside that passes were given last, by slot; never one of them twice.
+        self.outside: dict[int, weakref.ref[Tensor]] = {}
+        self._slots_outside: dict[int, int] = {}  # of them, by their id,
+        self._ids_outside: dict[int, int] = {}  # and the other way round
+        self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
-        self.quick = [quick(event) for event in self.with_end]
+        self.specs = [specs_of(event) for event in self.with_end]
+        self.quick = QuickEvents(events, self.starts[-1])
+        self._held: dict[int, tuple[list[int], list[int]]] = {}
+        self._results: dict[int, list[int]] = {}
         self._reach: dict[int, int] = {}
-        self._inputs: dict[int, Any] = {}
+        self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
-        self.elements = sum(_size(out) for event in events for out in outs_of(event))
+        self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
+        self.elements = sum(self.sizes.values())
+        self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
+        self.is_prefix = False  # whether another trace of its place goes on where this one ends
 
     def shared_with(self, other: Trace) -> int:
         """The number of events that two traces begin with in common."""
@@ -61,6 +77,10 @@ class Trace:
             if mine is not others and mine != others:
                 return i
         return min(len(self.events), len(other.events))
+
+    def is_prefix_of(self, other: Trace) -> bool:
+        """Return whether another trace begins with all events of this one, and goes on."""
+        return len(other.events) > len(self.events) == self.shared_with(other)
 
     def share(self, other: Trace, count: int) -> None:
         """Take over the first events of another trace, equal to these: what is one is quick to compare."""
@@ -86,16 +106,46 @@ class Trace:
         """What the first `end` events take from outside."""
         if end not in self._inputs:
             specs = [spec for event in self.events[:end] for spec in specs_of(event)]
-            self._inputs[end] = [
-                spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))
-            ]
-        found: list[Any] = self._inputs[end]
+            found = [spec for spec in specs if isinstance(spec, (NewNumber, NewTensor, NewVariable))]
+            self._inputs[end] = found, [spec.slot for spec in found]
+        return self._inputs[end][0]
+
+    def input_slots(self, end: int) -> list[int]:
+        """The slots of what the first `end` events take from outside."""
+        self.inputs(end)
+        return self._inputs[end][1]
+
+    def came_from_outside(self, slot: int, tensor: Tensor) -> None:
+        """Note a tensor from outside, which the next pass is likely to be given as well."""
+        with self._lock:
+            other = self._slots_outside.get(id(tensor))
+            if other is not None:
+                self.outside.pop(other, None)
+            self._slots_outside.pop(self._ids_outside.get(slot, 0), None)
+            self._slots_outside[id(tensor)] = slot
+            self._ids_outside[slot] = id(tensor)
+            self.outside[slot] = weakref.ref(tensor)
+
+    def held(self, position: int, seen: list[Any]) -> list[int]:
+        """The slots of results of the first events that something else holds than `seen`; all if nobody can tell."""
+        slots = self._results.get(position)
+        if slots is None:
+            slots = [out.slot for event in self.events[:position] for out in outs_of(event)]
+            self._results[position] = slots
+        if not RELIABLE:
+            return slots
+        counts = [*map(getrefcount, map(seen.__getitem__, slots))]
+        last = self._held.get(position)
+        if last is not None and last[0] == counts:  # as in most passes
+            return last[1]
+        found = [slot for slot, count in zip(slots, counts) if count > _UNSHARED]
+        self._held[position] = counts, found
         return found
 
-    def wants(self, slots: set[int]) -> None:
+    def wants(self, slots: Iterable[int]) -> None:
         """Add results to those that passes like this one need."""
-        if not slots <= self.outputs:
-            self.outputs |= slots
+        if not self.outputs.issuperset(slots):
+            self.outputs.update(slots)
             self.current = {}
 
     def read_in(self, number: int, end: int) -> list[int]:
@@ -219,18 +269,6 @@ def _slots_before(events: list[Event]) -> Iterator[int]:
     yield count
 
 
-def _writers(events: list[Event]) -> dict[int, int]:
-    """The slots of values that variables are given, and the position of the event."""
-    return {
-        out.slot: i
-        for i, event in enumerate(events)
-        if isinstance(event, (Assign, Update))
-        for out in outs_of(event)
-    }
-
-
-def _size(out: Out) -> int:
-    size = 1
-    for length in out.shape:
-        size *= length
-    return size
+def size(out: Out) -> int:
+    """The number of elements of a result."""
+    return prod(out.shape)

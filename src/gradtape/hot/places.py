@@ -5,47 +5,52 @@ All counts are of passes, events and elements, never of time: two runs of a prog
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import sys
 from collections import Counter
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core.hot_door import ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
+from . import gains
 from .learning import Learner
-from .pass_events import Enter
 from .pass_trace import Trace, merged
 
+if TYPE_CHECKING:
+    from .following import Follower
+
 MOST_TRACES = 6  # of one place
+SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
 MOST_FAILURES = 3  # passes that no trace can be made of
 
 
 class Policy:
-    """When a place is learned and followed.
-
-    Compiling takes as long as some hundreds of passes of small operations, or some ten of large ones.
-    """
+    """When a place is learned and followed."""
 
     def __init__(self) -> None:
         self.learn_from = 20  # passes
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
-        self.least, self.most = 25, 200  # the first pass to follow, if its arrays are large, or small
-        self.smallest = 30  # events, and thousands of elements: below, calling a program takes longer
+        self.least, self.most = 25, 2000  # the first pass to follow
+        self.least_saved = gains.LEAST  # microseconds: below, a place is left alone
 
     def follow_from(self, trace: Trace) -> int:
-        """The first pass to follow."""
-        return self.least + (self.most - self.least) * 4096 // (4096 + trace.elements)
+        """The first pass to follow: when following so far would have saved what it takes to compile."""
+        return int(min(self.most, max(self.least, gains.COMPILE / max(gains.saved(trace), 1.0))))
 
-    def pays(self, trace: Trace) -> bool:
-        """Return whether a pass is followed in less time than it takes operation by operation."""
-        return len(trace.events) + trace.elements // 1024 >= self.smallest
+    def pays(self, trace: Trace, runs: float = 1.0) -> bool:
+        """Return whether following takes less time than computing operation by operation; programs run so often."""
+        return gains.saved(trace, runs) >= self.least_saved
 
     def always(self) -> None:
         """For tests: learn the first pass, follow the second."""
         self.learn_from = self.equal = self.patience = 1
-        self.least = self.most = self.smallest = 0
+        self.least = self.most = 0
+        self.least_saved = -float("inf")
 
 
 policy = Policy()
@@ -74,19 +79,24 @@ class Place:
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
-        first = Enter(tape._persistent, tape._watch_accessed_variables)
-        fitting = [] if self.relearn else [trace for trace in self.traces if trace.events[0] == first]
-        if fitting:
-            if self.passes < self.start:
-                return False
-            from .following import Follower
-
-            trace = fitting[0]
-            return Follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
-                tape
-            )
+        if self.traces and not self.relearn:
+            for trace in self.traces:
+                if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
+                    return self.passes >= self.start and self._follow(trace, tape)
+        ask_passes()
         self._learner().open(tape)
         return True
+
+    def _follow(self, trace: Trace, tape: GradientTape) -> bool:
+        follower = _followers()
+        if follower is None:
+            self.reasons["JAX cannot be used"] += 1
+            self.is_cold = True
+            return False
+        ask_passes()
+        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
+            tape
+        )
 
     def _learner(self) -> Learner:
         return Learner(self._learned, entered)
@@ -102,7 +112,7 @@ class Place:
         for i, known in enumerate(self.traces):
             one = merged(known, result)
             if one is not None:
-                self.traces[i] = self._shared(one)
+                self._set_traces([*self.traces[:i], self._shared(one), *self.traces[i + 1 :]])
                 return
         if policy.equal > 1:
             for i, once in enumerate(self.candidates):
@@ -118,8 +128,23 @@ class Place:
             self.reasons["a pass is too short to gain"] += 1
             self.is_cold = not self.traces
             return
-        self.traces = [t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES]
+        self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
         self.start = max(self.start, policy.follow_from(result))
+
+    def _set_traces(self, traces: list[Trace]) -> None:
+        """Replace the traces; a pass that is followed now goes on with those it knows."""
+        self.traces = traces
+        for trace in traces:
+            trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
+
+    def _check_runs(self) -> None:
+        """Leave the place alone if looks in the middle of passes have programs run so often that nothing is gained."""
+        runs = sum(trace.runs for trace in self.traces) / SAMPLE
+        for trace in self.traces:
+            trace.runs = 0
+        if not any(policy.pays(trace, max(runs, 1.0)) for trace in self.traces):
+            self.reasons["values are looked at too often to gain"] += 1
+            self.is_cold = True
 
     def _shared(self, trace: Trace) -> Trace:
         """A trace with the very events that others have in common with it, which are quick to compare."""
@@ -132,13 +157,27 @@ class Place:
         """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
         if left is None:
             self.followed += 1
+            if self.followed % SAMPLE == 0:
+                self._check_runs()
             return
         reason, is_learned = left
         self.reasons[reason] += 1
         self.left += 1
         self.relearn = not is_learned
-        self.traces = [trace for trace in self.traces if not trace.is_broken]
+        self._set_traces([trace for trace in self.traces if not trace.is_broken])
         self.is_cold = self.left > 8 + self.followed // 4
+
+
+@functools.cache
+def _followers() -> type[Follower] | None:
+    """The class; None where JAX, which is imported now, cannot be used."""
+    from ..compiled.function_warnings import can_compile
+
+    if importlib.util.find_spec("jax") is None or not can_compile():
+        return None
+    from .following import Follower
+
+    return Follower
 
 
 places: dict[Any, Place] = {}
@@ -146,7 +185,9 @@ places: dict[Any, Place] = {}
 
 def entered(tape: GradientTape) -> bool:
     """Begin a pass with an outermost tape."""
-    frame: Any = sys._getframe(1)
+    if local.here.is_inside:
+        return False
+    frame: Any = sys._getframe(2)  # the caller of `__enter__`, or of what called it inside a pass
     while frame.f_globals.get("__name__", "").startswith("gradtape."):
         frame = frame.f_back
     code = frame.f_code
@@ -192,6 +233,7 @@ def counts() -> dict[str, Any]:
         place.name: {
             **{name: getattr(place, name) for name in names},
             "traces": len(place.traces),
+            "start": place.start,
             "cold": place.is_cold,
             "reasons": dict(place.reasons),
         }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..compiled.buffers import tensors
 from ..compiled.executable import Executable
 from ..compiled.function_graph import FunctionGraph
 from ..core.primitive import listeners, local
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from .pass_replay import Replay
 from .pass_trace import Trace
@@ -25,6 +26,7 @@ class Program:
         inputs: list[Tensor],
     ) -> None:
         self.slots = [spec.slot for spec in trace.inputs(end)]
+        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
         self.outputs = outputs
         self.covered = set(outputs)
         used = {slot: variables[slot] for slot in self.slots if slot in variables}
@@ -41,11 +43,16 @@ class Program:
                 graph = FunctionGraph("hot tape", run, inputs, may_create=False)
                 if graph.reads:
                     raise ValueError("a variable is read that is no input of the trace")
-                self.executable = Executable(graph, pure=True)
+                executable = Executable(graph, pure=True)
         finally:
             here.hot = hot
+        is_plain = executable.is_plain and not executable.aliases and graph.packer() is tensors
+        self._compiled = executable.compiled if is_plain else None
+        self._execute = executable.execute
 
-    def __call__(self, arrays: list[Any]) -> list[Tensor]:
-        """The results for the arrays of the inputs."""
-        results: list[Tensor] = self.executable.execute(arrays)
-        return results
+    def __call__(self, arrays: list[Any]) -> list[Any]:
+        """The arrays of the results for the arrays of the inputs: JAX's, and NumPy's of constants."""
+        if self._compiled is not None:
+            results: list[Any] = self._compiled(*arrays)
+            return results
+        return [array_of(tensor) for tensor in self._execute(arrays)]

@@ -1,0 +1,119 @@
+"""ExpectedInputs: whether the inputs of an event are those that a trace expects, and which slots new ones get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor, array_of, wrap
+from ..core.variable import Variable
+from .pass_events import NewNumber, NewVariable, Number
+from .pass_trace import Trace
+from .pending_values import PendingValues, computed_copy, is_pending, value_on_device
+
+MISS: Any = object()  # in place of a result: the event was not the expected one
+
+
+class ExpectedInputs(PendingValues):
+    """The objects of a pass, and what is known of those that come from outside."""
+
+    __slots__ = ("_counted", "_ids", "_keys", "_read")
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self._read: dict[int, Variable] = {}  # by key
+        self._ids: set[int] = set()  # of the first `_counted` objects in `_seen`
+        self._keys: set[int] = set()  # of those among them that are tensors with values
+        self._counted = 0
+
+    def _all_fit(self, specs: tuple[Any, ...], inputs: Any) -> bool:
+        """Return whether the inputs are the expected ones. New ones get their slots."""
+        if len(specs) != len(inputs):
+            return False
+        seen = self._seen
+        for spec, x in zip(specs, inputs):
+            if type(spec) is int and seen[spec] is x:
+                continue
+            if not self._fits(spec, x):
+                return False
+        return True
+
+    def _fits(self, spec: Any, x: Any) -> bool:
+        kind = type(spec)
+        if kind is int:
+            known = self._seen[spec]
+            if known is x:
+                return True
+            return isinstance(known, Variable) and type(x) is Tensor and x is known._tensor
+        if kind is NewVariable:
+            return self._fits_variable(spec, x)
+        if kind is Number:
+            return spec.fits(x)
+        if kind is NewNumber:
+            if type(x) is not float:
+                return False
+            self._seen[spec.slot] = wrap(np.asarray(x, spec.dtype))
+            return True
+        if self._seen[spec.slot] is x:  # as in the last pass
+            return True
+        return self._fits_tensor(spec, x)
+
+    def _fits_tensor(self, spec: Any, x: Any) -> bool:
+        """Return whether another tensor than that of the last pass may come from outside."""
+        if type(x) is not Tensor or x._key in self._read or self._is_seen(x, spec.slot):
+            return False
+        computed_copy(x)
+        array = array_of(x)
+        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype or (x._key and x._key in self._keys):
+            return False
+        for slot in [*self._trace.outside]:  # it may be one that is expected in another place
+            if slot > spec.slot:
+                self._seen[slot] = None
+        self._seen[spec.slot] = x
+        return True
+
+    def _is_seen(self, tensor: Tensor, count: int) -> bool:
+        """Return whether a tensor has one of the first `count` slots."""
+        if self._counted < count:
+            new = self._seen[self._counted : count]
+            self._ids.update(map(id, new))
+            self._keys.update([x._key for x in new if type(x) is Tensor and not is_pending(x)])
+            self._counted = count
+        return id(tensor) in self._ids
+
+    def _fits_variable(self, spec: NewVariable, x: Any) -> bool:
+        if type(x) is Tensor:
+            variable: Any = self._read.get(x._key)
+            if variable is None or variable._tensor is not x:
+                return False
+            x = variable
+        if not isinstance(x, Variable) or x._key != spec.key:
+            return False
+        value = value_on_device(x)
+        if not spec.is_fixed:
+            array = array_of(value)
+            if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
+                return False
+        slot = spec.slot
+        if slot in self._early and self._early[slot] is not value:
+            return False
+        self._read[x._key] = x
+        self._before[slot] = value
+        self._variables[slot] = x
+        self._seen[slot] = x
+        return True
+
+    def _forget(self) -> Any:
+        """Take back the slots of an event that did not fit."""
+        start, end = self._trace.starts[self._position], self._trace.starts[-1]
+        self._seen[start:end] = [None] * (end - start)
+        self._ids, self._keys, self._counted = set(), set(), 0
+        for slot in [slot for slot in self._variables if slot >= start]:
+            del self._variables[slot], self._before[slot]
+        return MISS
+
+    def read(self, variable: Variable) -> None:
+        """Note whose value a tensor is that will be used."""
+        self._read[variable._key] = variable
+        self._reads.append((self._position, variable))

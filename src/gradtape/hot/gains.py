@@ -1,0 +1,56 @@
+"""How much time following saves: an estimate from the events of a trace, never from a clock.
+
+Microseconds, fitted to the loops of bench/hot_tapes.py on one machine. On another they differ, but decide alike in all
+runs of a program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .pass_events import Assign, NewTensor, NewVariable, Operation, Update, outs_of, specs_of
+from .pass_trace import Trace, size
+
+_PASS = 31.0  # to begin a pass, call its program and end it
+_OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it
+_ASSIGN = 2.0
+_UPDATE, _VARIABLE = 10.0, 10.0  # an optimizer's step, and each variable in it
+_ELEMENT = 0.0006  # of an elementwise operation: NumPy goes through memory for each, XLA once for many
+_PRODUCT = 2.5  # lost for each product of small matrices,
+_MULTIPLY = 1.7e-5  # and for each multiplication in it, forward and back: XLA has half of the speed of BLAS
+_CHECKED = 15.0  # lost for an operation that computes at once: all before it is computed for it
+_RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
+_RERUN_EVENT = 0.2
+
+_PRODUCTS = frozenset(("matmul", "gram", "einsum"))
+LEAST = 10.0  # below, a pass is not worth following
+COMPILE = 200_000.0  # to compile the program of a pass
+
+
+def saved(trace: Trace, runs: float = 1.0) -> float:
+    """The microseconds that following saves in a pass whose programs run so often."""
+    total = -_PASS - (runs - 1) * (_RERUN + _RERUN_EVENT * len(trace.events))
+    shapes: dict[int, tuple[int, ...]] = {}
+    for event in trace.events:
+        new = [spec for spec in specs_of(event) if isinstance(spec, (NewTensor, NewVariable))]
+        shapes |= {part.slot: part.shape for part in (*new, *outs_of(event))}
+        if isinstance(event, Operation):
+            total += _saved_by_operation(event, shapes)
+        elif isinstance(event, Assign):
+            total += _ASSIGN
+        elif isinstance(event, Update):
+            total += _UPDATE + _VARIABLE * len(event.variables)
+    return total
+
+
+def _saved_by_operation(event: Operation, shapes: dict[int, tuple[int, ...]]) -> float:
+    """The same for one operation, of inputs with these shapes by slot."""
+    if event.checked:
+        return -_CHECKED
+    elements = sum(map(size, event.outs))
+    if event.primitive.name not in _PRODUCTS:
+        return _OPERATION + (_ELEMENT * elements if event.primitive.elementwise else 0.0)
+    first: Any = event.specs[0]
+    shape = shapes.get(getattr(first, "slot", first), ())
+    inner = shape[-1] if shape else 1
+    return _OPERATION - _PRODUCT - _MULTIPLY * elements * inner

@@ -1,0 +1,66 @@
+"""The door is exchanged by its code: operations ask a pass only once there has been one."""
+
+import subprocess
+import sys
+
+import gradtape as tf
+from gradtape.core import hot_door, primitive
+
+
+def codes():
+    return [function.__code__.co_name for function in (primitive.apply, primitive.apply1, primitive.apply2)]
+
+
+def test_the_door_is_exchanged_and_gives_what_it_gave():
+    before = codes()
+    x = tf.constant([1.0, 2.0])
+
+    def results():
+        return [
+            (x * x).numpy().tolist(),
+            tf.sqrt(x).numpy().tolist(),
+            [part.numpy().tolist() for part in tf.split(x, 2)],
+            tf.reduce_sum(x, axis=0, keepdims=True).numpy().tolist(),
+        ]
+
+    try:
+        hot_door.ask_nobody()
+        assert codes() == ["apply", "apply1", "apply2"]
+        eager = results()
+        hot_door.ask_passes()
+        assert codes() == ["_apply", "_apply1", "_apply2"]
+        assert results() == eager
+    finally:
+        if before[0] == "apply":
+            hot_door.ask_nobody()
+
+
+def test_a_program_of_few_passes_does_not_exchange_it():
+    program = """
+import gradtape as tf
+from gradtape.core import primitive
+tf.config.experimental.set_hot_tapes(True)
+v = tf.Variable(1.0)
+for step in range(15):
+    with tf.GradientTape() as tape:
+        y = v * v
+    tape.gradient(y, v)
+assert primitive.apply2.__code__.co_name == "apply2", primitive.apply2.__code__
+assert tf.config.experimental.hot_tapes()["passes"] == 15
+import sys
+assert "jax" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_tensor_from_outside_in_two_places_is_not_taken_for_two(hot):
+    hot()
+    first, second, other = (tf.constant(value) for value in (2.0, 3.0, 5.0))
+    _ = (tf.function(lambda t: t + 1.0)(other)).numpy()  # `other` has an array of JAX's
+    for x, y in [(first, second)] * 3 + [(other, first), (first, first), (first, second)]:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = x * y
+        expected = 2 * float(x) if x is y else float(y)
+        assert float(tape.gradient(z, x)) == expected
