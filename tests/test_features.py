@@ -356,3 +356,62 @@ def test_a_single_string_is_a_tensor_like_any_other():
     )
     assert parsed["name"].numpy() == b"cat"
     assert tf.strings.length(parsed["name"]).numpy() == 3
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Feature columns
+
+
+def test_feature_columns_describe_what_is_parsed():
+    """The descriptions are TensorFlow's."""
+    column = tf.feature_column
+    words = column.categorical_column_with_hash_bucket("word", 10)
+    columns = [
+        column.numeric_column("pos", shape=[2, 3], default_value=1.5),
+        column.bucketized_column(column.numeric_column("age"), [18.0, 65.0]),
+        column.weighted_categorical_column(words, "weight"),
+        column.indicator_column(column.categorical_column_with_vocabulary_list("k", [3, 4])),
+        column.embedding_column(column.categorical_column_with_identity("day", 7), 3),
+    ]
+    assert [one.name for one in columns] == [
+        "pos",
+        "age_bucketized",
+        "word_weighted_by_weight",
+        "k_indicator",
+        "day_embedding",
+    ]
+    assert column.make_parse_example_spec(columns) == {
+        "pos": tf.io.FixedLenFeature((2, 3), tf.float32, ((1.5,) * 3,) * 2),
+        "age": tf.io.FixedLenFeature((1,), tf.float32),
+        "word": tf.io.VarLenFeature(tf.string),
+        "weight": tf.io.VarLenFeature(tf.float32),
+        "k": tf.io.VarLenFeature(tf.int64),
+        "day": tf.io.VarLenFeature(tf.int64),
+    }
+    example = tf.train.Example()
+    example.features.feature["age"].float_list.value.append(30.0)
+    parsed = tf.io.parse_example([example.SerializeToString()], column.make_parse_example_spec(columns))
+    assert parsed["age"].numpy().tolist() == [[30.0]]
+    assert parsed["pos"].shape == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda c: c.make_parse_example_spec([1]),
+        lambda c: c.make_parse_example_spec([c.numeric_column("a"), c.numeric_column("a", shape=(2,))]),
+        lambda c: c.numeric_column("a", dtype=tf.string),
+        lambda c: c.numeric_column(3),
+        lambda c: c.numeric_column("a", shape=(0,)),
+        lambda c: c.categorical_column_with_hash_bucket("a", 0),
+        lambda c: c.categorical_column_with_hash_bucket("a", 3, tf.float32),
+        lambda c: c.categorical_column_with_vocabulary_list("a", ["x", "x"]),
+        lambda c: c.categorical_column_with_vocabulary_list("a", ["x"], tf.int64),
+        lambda c: c.indicator_column(c.numeric_column("a")),
+        lambda c: c.bucketized_column(c.numeric_column("b"), [2.0, 1.0]),
+        lambda c: c.bucketized_column(3, [1.0]),
+    ],
+)
+def test_feature_columns_that_do_not_fit_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"."):
+        wrong(tf.feature_column)

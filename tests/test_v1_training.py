@@ -135,3 +135,9 @@ def test_flags_and_app_are_those_of_absl(tmp_path):
         [sys.executable, "program.py", "--steps=7"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "steps 7" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_small_names():
+    shape = tf.TensorShape([2, 3])
+    assert v1.dimension_value(shape[1]) == v1.dimension_at_index(shape, 1).value == 3
+    assert v1.is_variable_initialized(tf.Variable(1.0))

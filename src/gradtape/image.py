@@ -26,6 +26,7 @@ from .ops.image.augment import (
     stateless_random_flip_up_down,
     transpose,
 )
+from .ops.image.box_batches import combined_non_max_suppression
 from .ops.image.boxes import (
     non_max_suppression,
     non_max_suppression_overlaps,
@@ -84,6 +85,7 @@ __all__ = [
     "adjust_hue",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",

@@ -28,7 +28,7 @@ NAMESPACES = [
     "", "audio", "autodiff", "autograph", "autograph.experimental", "bitwise", "config", "config.experimental",
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "distribute",
     "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy",
-    "experimental.numpy.random", "image",
+    "experimental.numpy.random", "feature_column", "image",
     "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",

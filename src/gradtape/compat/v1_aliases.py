@@ -51,6 +51,7 @@ ALIASES: dict[str, str] = {
     "dtypes.as_string": "strings.as_string",
     "is_numeric_tensor": "debugging.is_numeric_tensor",
     "linalg.transpose": "linalg.matrix_transpose",
+    "matrix_square_root": "linalg.sqrtm",
     "manip.batch_to_space_nd": "batch_to_space",
     "manip.gather_nd": "gather_nd",
     "manip.reshape": "reshape",

@@ -85,7 +85,6 @@ ADVICE = {
     "enable_eager_execution": "everything runs eagerly already: leave it out",
     "enable_v2_behavior": "everything behaves as in TensorFlow 2 already: leave it out",
     "estimator": "it ended with TensorFlow 2.15; write the loop with tf.GradientTape",
-    "feature_column": "make the columns with NumPy or pandas",
     "flags": "use argparse",
     "get_default_graph": _NO_GRAPH,
     "get_default_session": _NO_SESSION,

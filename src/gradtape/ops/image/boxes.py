@@ -16,7 +16,7 @@ from ..known import shape_known
 from ..scalars import integer, number
 
 
-def _overlap_with(boxes: Any) -> Callable[[int], Any]:
+def overlap_with(boxes: Any) -> Callable[[int], Any]:
     """The function from a box to its intersection over union with each, 0 without area.
 
     A box is given by any two opposite corners.
@@ -32,7 +32,7 @@ def _overlap_with(boxes: Any) -> Callable[[int], Any]:
     return overlap
 
 
-def _suppress(
+def suppress(
     overlap: Callable[[int], Any],
     scores: Any,
     most: int,
@@ -76,7 +76,8 @@ def _boxes(name: str, boxes: TensorLike) -> Any:
     return corners
 
 
-def _threshold(name: str, value: float) -> float:
+def threshold_in_unit(name: str, value: float) -> float:
+    """A threshold between 0 and 1."""
     threshold = number(name, "iou_threshold", value)
     if not 0 <= threshold <= 1:
         raise InvalidArgumentError(f"{name}: iou_threshold must lie in [0, 1], not {threshold}")
@@ -130,11 +131,11 @@ def non_max_suppression_with_scores(
     """
     corners = _boxes("non_max_suppression", boxes)
     values = _scores("non_max_suppression", scores, len(corners))
-    chosen, left = _suppress(
-        _overlap_with(corners),
+    chosen, left = suppress(
+        overlap_with(corners),
         values,
         integer("non_max_suppression", "max_output_size", max_output_size),
-        _threshold("non_max_suppression", iou_threshold),
+        threshold_in_unit("non_max_suppression", iou_threshold),
         number("non_max_suppression", "score_threshold", score_threshold),
         number("non_max_suppression", "soft_nms_sigma", soft_nms_sigma),
     )
@@ -170,4 +171,4 @@ def non_max_suppression_overlaps(
     threshold = number(name, "overlap_threshold", overlap_threshold)
     least = number(name, "score_threshold", score_threshold)
     most = integer(name, "max_output_size", max_output_size)
-    return wrap(_suppress(lambda i: matrix[i], values, most, threshold, least, 0.0)[0])
+    return wrap(suppress(lambda i: matrix[i], values, most, threshold, least, 0.0)[0])
