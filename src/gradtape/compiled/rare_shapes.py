@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 _COMPILE = 6000  # us to compile an operation;
-_CALL = 3  # us that it loses in a call of its own,
+_CALL = 5  # us that it loses in a call of its own,
 _ELEMENT = 5e-4  # and for each element of the result, which compiled code does not store
 _ITERATIONS = 32  # of a loop whose length is not known
 _LEAST, _MOST = 8, 512  # calls
