@@ -66,14 +66,14 @@ def test_the_page_of_a_function_or_class_has_signature_arguments_example_and_dif
     missing = [
         (name, part) for name, text in texts.items() for part in parts if part.format(name) not in text
     ]
-    assert missing == []
     for name, value in CALLED.items():
         listed = re.findall(
             r"^- `(\w+)`(?: \(.*?\))?:(.*)$", texts[name].partition("**Arguments**")[2], re.MULTILINE
         )
         given = api_pages.parameters(value, api_pages.divided(api_pages.text_of(value))[1])
         assert [one.name for one in given] == [argument for argument, _ in listed[: len(given)]], name
-        assert [argument for argument, words in listed[: len(given)] if not words.strip()] == [], name
+        missing += [(name, argument) for argument, words in listed[: len(given)] if not words.strip()]
+    assert missing == [], missing
 
 
 def test_words_for_arguments_are_used_each():

@@ -50,6 +50,44 @@ class Dimension:
         return f"Dimension({self.value})"
 
 
+def dimension_at_index(shape: Any, index: int) -> Dimension:
+    """The length of an axis.
+
+    Args:
+        shape: a TensorShape.
+        index: the axis.
+
+    >>> int(dimension_at_index(gradtape.TensorShape([2, 3]), 1))
+    3
+    """
+    return Dimension(shape[index])
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The length that a Dimension holds.
+
+    Args:
+        dimension: a Dimension, a number, or None.
+
+    >>> dimension_value(Dimension(3)), dimension_value(3)
+    (3, 3)
+    """
+    value: int | None = getattr(dimension, "value", dimension)
+    return value
+
+
+def is_variable_initialized(variable: Any) -> Any:
+    """Return whether a variable has a value, as a tensor.
+
+    Args:
+        variable: the variable.
+
+    >>> bool(is_variable_initialized(gradtape.Variable(1.0)))
+    True
+    """
+    return variable.is_initialized()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Variables
 

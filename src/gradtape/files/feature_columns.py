@@ -92,7 +92,11 @@ def numeric_column(
 
 
 def bucketized_column(source_column: FeatureColumn, boundaries: Sequence[float]) -> FeatureColumn:
-    """The interval that a number lies in, by boundaries that increase.
+    """The interval that a number lies in.
+
+    Args:
+        source_column: the number, as a numeric_column.
+        boundaries: where intervals begin, in ascending order.
 
     >>> bucketized_column(numeric_column("age"), [18.0, 65.0]).name
     'age_bucketized'
@@ -234,6 +238,9 @@ def weighted_categorical_column(
 def indicator_column(categorical_column: FeatureColumn) -> FeatureColumn:
     """Vectors of zeros and ones for classes.
 
+    Args:
+        categorical_column: the classes.
+
     >>> indicator_column(categorical_column_with_identity("day", 7)).name
     'day_indicator'
     """
@@ -263,6 +270,9 @@ def embedding_column(
 
 def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[str, Any]:
     """The descriptions of features that `tf.io.parse_example` takes, for some columns.
+
+    Args:
+        feature_columns: the columns.
 
     Raises:
         ValueError: if one is no column, or two describe a feature in different ways.
