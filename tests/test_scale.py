@@ -206,7 +206,8 @@ def test_a_sweep_frees_what_it_has_used(memory):
 
 
 @pytest.mark.skipif(
-    os.environ.get("GRADTAPE_HOT") == "always", reason="a pass that is followed allocates none of NumPy's memory"
+    os.environ.get("GRADTAPE_HOT") == "always",
+    reason="a pass that is followed allocates none of NumPy's memory",
 )
 def test_a_jacobian_in_pieces_needs_less_memory_than_at_once(memory):
     x = tf.Variable(np.ones(256, np.float32))
