@@ -1,4 +1,4 @@
-"""Check the links of the built site: every file and anchor that a page names on this site exists."""
+"""Check the built site: files and anchors that its pages name exist, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Page(HTMLParser):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: set[str] = set()
+        self.loads: set[str] = set()
         self.anchors: set[str] = set()
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -21,6 +22,8 @@ class Page(HTMLParser):
         for name, value in attrs:
             if name in ("href", "src") and value:
                 self.links.add(value)
+                if tag != "a" and dict(attrs).get("rel") != "canonical":
+                    self.loads.add(value)
             elif name in ("id", "name") and value:
                 self.anchors.add(value)
 
@@ -33,6 +36,8 @@ def dead_links(site: Path) -> list[str]:
         for link in sorted(page.links):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc or path.name == "404.html":
+                if link in page.loads and parts.netloc:
+                    dead.append(f"{path.relative_to(site.resolve())}: {link} is not on this site")
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = unquote(parts.fragment)

@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import contextlib
+import doctest
+import enum
+import functools
 import importlib
 import inspect
 import io
@@ -27,6 +32,7 @@ BUILD = ROOT / "build" / "docs"
 SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes):\s*$")
+DATA = ROOT / "docs" / "data"
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pages that are written by hand
@@ -44,7 +50,8 @@ def copy_pages() -> None:
         led = partial(_led, page=page, target=target, pages=pages)
         target.write_text(LINK.sub(led, page.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "pictures", BUILD / "pictures", dirs_exist_ok=True)
-    shutil.copy(ROOT / "docs" / "site.css", BUILD)
+    for name in ("site.css", "iframe-worker.js"):
+        shutil.copy(ROOT / "docs" / name, BUILD)
 
 
 def _led(match: re.Match[str], page: Path, target: Path, pages: dict[Path, Path]) -> str:
@@ -131,12 +138,18 @@ def _object(name: str) -> Any:
 def _write_namespace(space: str, names: list[str], objects: dict[str, Any]) -> None:
     title = f"tf.{space}" if space else "tf"
     rows = [f"| [`{n.rpartition('.')[2]}`]({n}.md) | {_first_line(objects[n])} |" for n in sorted(names)]
-    text = f"# {title}\n\n{_first_line(_object(space))}\n\n| name | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    head = f"{_boost(0.2)}# {title}\n\n[API reference](index.md)\n\n{_first_line(_object(space))}\n\n"
+    text = head + "| name | |\n|---|---|\n" + "\n".join(rows) + "\n"
     (BUILD / "api" / f"namespace-{space or 'tf'}.md").write_text(text, encoding="utf-8")
 
 
+def _boost(by: float) -> str:
+    """The head of a page that search puts higher or lower than others."""
+    return f"---\nsearch:\n  boost: {by}\n---\n\n"
+
+
 def _first_line(value: Any) -> str:
-    doc = "" if _is_plain(value) else inspect.getdoc(value) or ""
+    doc = "" if _is_plain(value) else text_of(value)
     line = " ".join(doc.partition("\n\n")[0].split())
     return line.replace("|", "\\|").replace("<", "&lt;")
 
@@ -147,12 +160,21 @@ def _is_plain(value: Any) -> bool:
 
 
 def name_page(name: str, value: Any, same: list[str], differences: list[str]) -> str:
-    """The page of a public name: signature, arguments, example, other names, differences from TensorFlow."""
-    parts = [f"# tf.{name}"]
+    """The page of a public name: signature, text, arguments, example, other names, differences from TensorFlow."""
+    space = name.rpartition(".")[0]
+    usual = not name.startswith(("raw_ops.", "experimental."))
+    parts = [f"{_boost(3 if usual else 1)}# tf.{name}"]
+    parts.append(
+        f"[API reference](index.md) / [`tf{'.' * bool(space)}{space}`](namespace-{space or 'tf'}.md)"
+    )
     if _is_plain(value):
-        parts.append(f"`{type(value).__name__}`: `{_short(repr(value))}`")
+        parts.append(
+            f"A value: `{type(value).__name__}`.\n\n**Example**\n\n```pycon\n>>> tf.{name}\n{_short(repr(value))}\n```"
+        )
     else:
-        parts += [_signature(f"tf.{name}", value), docstring(inspect.getdoc(value) or "")]
+        text, args, rest, example = divided(text_of(value))
+        parts += [_signature(f"tf.{name}", value, args), docstring(text), arguments(name, value, args, text)]
+        parts += [docstring(rest), docstring(qualified(example, name))]
     if inspect.isclass(value):
         parts += _members(value)
     if same:
@@ -163,15 +185,141 @@ def name_page(name: str, value: Any, same: list[str], differences: list[str]) ->
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _signature(name: str, value: Any) -> str:
+@functools.cache
+def _docstrings() -> dict[int, str]:
+    """Docstrings for classes that are NumPy's or protobuf's own, by the id of the class."""
+    text = (DATA / "docstrings.txt").read_text(encoding="utf-8")
+    found = re.findall(r"^\[([\w.]+)\]\n(.*?)(?=^\[[\w.]+\]$|\Z)", text, re.MULTILINE | re.DOTALL)
+    return {id(_object(name)): doc.strip() for name, doc in found}
+
+
+def text_of(value: Any) -> str:
+    """The docstring of a function or class."""
+    return _docstrings().get(id(value)) or inspect.getdoc(value) or ""
+
+
+def divided(text: str) -> tuple[str, dict[str, str], str, str]:
+    """The parts of a docstring: its text, its arguments with what is said of each, other sections, and its example."""
+    lines, args = text.splitlines(), {}
+    said: tuple[list[str], list[str]] = ([], [])
+    i = 0
+    while i < len(lines) and not lines[i].startswith(">>>"):
+        section = SECTION.match(lines[i])
+        if section and section[1] == "Args":
+            block, i = _indented(lines, i + 1)
+            for names, words in _named_entries(block):
+                args |= {one.strip().lstrip("*"): words for one in names.split(",") if one}
+        elif section:
+            end = _indented(lines, i + 1)[1]
+            said[1].extend(lines[i:end])
+            i = end
+        else:
+            said[0].append(lines[i])
+            i += 1
+    return "\n".join(said[0]), args, "\n".join(said[1]), "\n".join(lines[i:])
+
+
+@functools.cache
+def _glossary() -> dict[str, str]:
+    """Words for arguments that docstrings leave to their names."""
+    lines = (DATA / "arguments.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(": ", 1) for line in lines if not line.startswith("#"))
+
+
+def key_of(name: str, parameter: str, args: dict[str, str], text: str) -> str | None:
+    """Where the glossary has words for an argument; None if the docstring has them, or nothing has."""
+    is_described = parameter in args or re.search(rf"`[^`]*\b{parameter}\b[^`]*`", text)
+    space, _, last = name.rpartition(".")
+    keys = (f"{last}.{parameter}", f"{space}.{parameter}", parameter)
+    return None if is_described else next((key for key in keys if key in _glossary()), None)
+
+
+def words_for(name: str, parameter: str, args: dict[str, str], text: str) -> str:
+    """What is said of an argument: by its entry in the docstring, in the docstring's text, or in the glossary."""
+    key = key_of(name, parameter, args, text)
+    if key is not None:
+        return _glossary()[key]
+    return args.get(parameter) or ("see above." if re.search(rf"`[^`]*\b{parameter}\b", text) else "")
+
+
+def parameters(value: Any, args: dict[str, str]) -> list[inspect.Parameter]:
+    """The parameters of a function or class; those that a docstring names where Python knows none."""
+    if inspect.isclass(value) and issubclass(value, enum.Enum):
+        return []
+    try:
+        found = list(inspect.signature(value).parameters.values())
+    except (ValueError, TypeError):
+        found = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=None) for one in args]
+    return [one for one in found if not one.name.startswith("_")]
+
+
+def arguments(name: str, value: Any, args: dict[str, str], text: str) -> str:
+    """The list of arguments, in the order of the signature."""
+    rows = []
+    for one in parameters(value, args):
+        kind = "" if one.annotation is one.empty else _annotation(str(one.annotation))
+        default = "" if one.default is one.empty else f"default `{_short(repr(one.default))}`"
+        facts = ", ".join(filter(None, (f"`{kind}`" if kind else "", default)))
+        rows.append(
+            f"- `{one.name}`{f' ({facts})' if facts else ''}: {_escaped(words_for(name, one.name, args, text))}"
+        )
+    return "\n".join(["**Arguments**", "", *rows]) if rows else ""
+
+
+def qualified(text: str, name: str) -> str:
+    """Examples with `tf.` before the names of their namespace, which docstrings use as they are."""
+    space, _, own = name.rpartition(".")
+    siblings = {n.rpartition(".")[2] for n in dotted_names() if n.rpartition(".")[0] == space}
+    parts = doctest.DocTestParser().parse(text)
+    trees = {id(part): ast.parse(part.source) for part in parts if isinstance(part, doctest.Example)}
+    meant = {one for one in siblings if not hasattr(builtins, one)} - set().union(
+        *map(_bound, trees.values())
+    ) | {own}
+    out = []
+    for part in parts:
+        if isinstance(part, str):
+            out.append(part)
+            continue
+        lines = part.source.splitlines()
+        names = [
+            node for node in ast.walk(trees[id(part)]) if isinstance(node, ast.Name) and node.id in meant
+        ]
+        for node in sorted(names, key=lambda node: -node.col_offset):
+            line, start = lines[node.lineno - 1], node.col_offset
+            if line.startswith(node.id, start):  # elsewhere inside of an f-string
+                lines[node.lineno - 1] = f"{line[:start]}tf.{space}{'.' * bool(space)}{line[start:]}"
+        out.append("\n".join([f">>> {lines[0]}", *[f"... {line}" for line in lines[1:]], part.want]))
+    return "".join(out)
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """The names that a statement binds."""
+    names = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return names | {node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias)}
+
+
+def _annotation(text: str) -> str:
+    """An annotation without quotes and the paths of modules."""
+    text = re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)
+    text = re.sub(r"gradtape\.(?:[\w]+\.)+", "", text)
+    text = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", text)
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _signature(name: str, value: Any, args: dict[str, str]) -> str:
+    if inspect.isclass(value) and issubclass(value, enum.Enum):
+        return "```python\n" + "\n".join(f"{name}.{one.name}" for one in value) + "\n```"
     try:
         text = str(inspect.signature(value))
     except (ValueError, TypeError):
-        text = "(...)"
-    text = re.sub(r"gradtape\.(?:[\w]+\.)+", "", text)
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)
-    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations are strings
-    if len(name + text) > 90 and "," in text:
+        text = f"({', '.join(f'{one}=None' for one in args) or '*args'})"
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", _annotation(text))  # annotations are strings
+    if inspect.isclass(value):
+        text = text.removesuffix(" -> None")
+    if len(name + text) > 84 and "," in text:
         inner, _, after = text[1:].rpartition(")")
         text = "(\n    " + ",\n    ".join(_split(inner)) + ",\n)" + after
     return f"```python\n{name}{text}\n```"
@@ -202,7 +350,7 @@ def _members(value: type) -> list[str]:
         function = getattr(member, "__func__", member)
         if inspect.isfunction(function):
             parts.append(
-                f"### {name}\n\n{_signature(name, function)}\n\n{docstring(inspect.getdoc(function) or '')}"
+                f"### {name}\n\n{_signature(name, function, {})}\n\n{docstring(inspect.getdoc(function) or '')}"
             )
         elif isinstance(member, property):
             parts.append(f"### {name}\n\n{docstring(inspect.getdoc(member) or '')}")
@@ -257,19 +405,20 @@ def _indented(lines: list[str], start: int) -> tuple[list[str], int]:
 
 
 def _entries(lines: list[str]) -> list[str]:
-    """The entries of a section as a list: `name: text`, with further lines indented."""
-    out: list[str] = []
-    for line in lines:
-        if not line.strip():
-            continue
-        named = re.match(r"([\w*, .]+): (.*)", line)
-        if line.startswith(" ") and out:
-            out[-1] += f" {_escaped(line.strip())}"
-        elif named:
-            out.append(f"- `{named[1]}`: {_escaped(named[2])}")
+    """The entries of a section as a list."""
+    return [f"- {f'`{names}`: ' * bool(names)}{_escaped(said)}" for names, said in _named_entries(lines)]
+
+
+def _named_entries(lines: list[str]) -> list[tuple[str, str]]:
+    """The entries of a section: `name: text`, with further lines indented; '' where there is no name."""
+    joined: list[str] = []
+    for line in filter(str.strip, lines):
+        if line.startswith(" ") and joined:
+            joined[-1] += f" {line.strip()}"
         else:
-            out.append(f"- {_escaped(line)}")
-    return out
+            joined.append(line)
+    matches = [(re.match(r"([\w*, .]+): (.*)", entry), entry) for entry in joined]
+    return [(match[1], match[2]) if match else ("", entry) for match, entry in matches]
 
 
 def differences_by_name(page: str) -> dict[str, list[str]]:

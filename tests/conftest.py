@@ -2,7 +2,12 @@
 
 import os
 
+import hypothesis
 import pytest
+
+# How long an example takes says nothing on a machine that does other things as well.
+hypothesis.settings.register_profile("gradtape", deadline=None)
+hypothesis.settings.load_profile("gradtape")
 
 # What makes the files in tests/data needs other libraries; the program in tests/typing is for type checkers;
 # own_tests.py runs Keras's tests; the programs in distribute/ are for several processes.

@@ -525,3 +525,105 @@ def test_a_cache_leaves_those_with_longer_names_alone(tmp_path):
     for name in ("a.data-1", "a"):
         assert numbers(upstream(5).cache(str(tmp_path / name))) == list(range(5))
     assert numbers(upstream(5).cache(str(tmp_path / "a.data-1"))) == list(range(5))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# save, load, snapshot
+
+
+def as_lists(dataset):
+    return [tf.nest.map_structure(lambda t: np.asarray(t).tolist(), element) for element in dataset]
+
+
+SAVED = {
+    "numbers": lambda: Dataset.range(5),
+    "texts and pairs": lambda: Dataset.from_tensor_slices((["a", "bc", ""], {"x": [1.0, 2.0, 3.0]})),
+    "several shapes": lambda: Dataset.range(1, 5).map(lambda n: tf.ones([n, 2])),
+    "none": lambda: Dataset.range(0),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_dataset_is_loaded(name, tmp_path):
+    dataset = SAVED[name]()
+    dataset.save(str(tmp_path / "saved"))
+    loaded = Dataset.load(str(tmp_path / "saved"))
+    assert as_lists(loaded) == as_lists(dataset)
+    assert loaded.cardinality() == len(as_lists(dataset))
+    if as_lists(dataset):
+        assert loaded.element_spec == dataset.element_spec
+        assert as_lists(Dataset.load(tmp_path / "saved", dataset.element_spec)) == as_lists(dataset)
+
+
+def test_saving_again_replaces_and_a_failure_does_not(tmp_path):
+    Dataset.range(3).save(tmp_path)
+    Dataset.range(5, 7).save(tmp_path)
+    assert as_lists(Dataset.load(tmp_path)) == [5, 6]
+    assert len(list(tmp_path.iterdir())) == 2  # the index and one chunk
+
+    def failing(x):
+        tf.debugging.assert_less(x, tf.constant(2, tf.int64))
+        return x
+
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        Dataset.range(4).map(failing).save(tmp_path)
+    assert as_lists(Dataset.load(tmp_path)) == [5, 6]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_parts_of_a_saved_dataset_are_read_as_asked(tmp_path):
+    Dataset.range(7).save(tmp_path, shard_func=lambda x: x % 3)
+    assert sorted(as_lists(Dataset.load(tmp_path))) == list(range(7))
+    read = Dataset.load(tmp_path, reader_func=lambda parts: parts.flat_map(lambda part: part))
+    assert as_lists(read) == [0, 3, 6, 1, 4, 2, 5]
+    Dataset.from_tensor_slices(([1, 2], ["a", "b"])).save(
+        tmp_path, shard_func=lambda n, text: tf.cast(n, tf.int64)
+    )
+    assert as_lists(Dataset.load(tmp_path)) == [(1, b"a"), (2, b"b")]
+
+
+def test_elements_of_classes_need_their_spec(tmp_path):
+    dataset = Dataset.from_tensors(Point(1, 2.0))
+    dataset.save(tmp_path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="give element_spec"):
+        Dataset.load(tmp_path)
+    (point,) = Dataset.load(tmp_path, dataset.element_spec)
+    assert type(point) is Point
+
+
+def test_what_cannot_be_loaded_says_why(tmp_path):
+    with pytest.raises(tf.errors.NotFoundError, match="no saved dataset"):
+        Dataset.load(tmp_path)
+    Dataset.range(3).save(tmp_path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="and not such as"):
+        Dataset.load(tmp_path, tf.TensorSpec([], tf.string))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="compression"):
+        Dataset.load(tmp_path, compression="ZIP")
+    with pytest.raises(TypeError, match="reader_func must return"):
+        Dataset.load(tmp_path, reader_func=lambda parts: 3)
+    (chunk,) = (path for path in tmp_path.iterdir() if path.suffix != ".index")
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"?")
+    with pytest.raises(tf.errors.DataLossError):
+        list(Dataset.load(tmp_path))
+    (tmp_path / "dataset.index").write_bytes(b"nothing")
+    with pytest.raises(tf.errors.DataLossError):
+        Dataset.load(tmp_path)
+
+
+def test_a_snapshot_is_written_by_the_first_loop(tmp_path):
+    calls = Counted()
+    dataset = upstream(4, calls).snapshot(str(tmp_path / "kept"))
+    assert as_lists(dataset) == as_lists(dataset) == [0, 1, 2, 3]
+    assert calls.calls == 4
+    reading = upstream(4, calls).snapshot(
+        str(tmp_path / "kept"), reader_func=lambda parts: parts.flat_map(lambda x: x)
+    )
+    assert as_lists(reading) == [0, 1, 2, 3]
+    assert calls.calls == 4
+
+
+def test_errors_are_ignored_where_elements_go_on(caplog):
+    numbers = Dataset.from_tensor_slices(["1", "x", "3"]).map(lambda text: tf.strings.to_number(text))
+    assert as_lists(numbers.ignore_errors()) == [1.0, 3.0]
+    assert as_lists(numbers.apply(tf.data.experimental.ignore_errors(log_warning=True))) == [1.0, 3.0]
+    assert "leaves out an element" in caplog.text

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import gradtape as tf
 from gradtape import errors
+from gradtape.files import example_layouts
+from gradtape.files import examples as parsing
 
 from .data.make_features import examples, serialize, tables
 
@@ -110,6 +112,80 @@ def test_a_damaged_example_is_parsed_or_refused(name, at, byte, end, features):
         tf.io.parse_example([bytes(content[: len(content) - end % 40])], features)
     except errors.InvalidArgumentError as error:
         assert "parse_example" in str(error)
+
+
+FIXED = {
+    "x": tf.io.FixedLenFeature([2], tf.float32),
+    "n": tf.io.FixedLenFeature([2, 1], tf.int64, 0),
+    "s": tf.io.FixedLenFeature([], tf.string),
+}
+
+
+@st.composite
+def fixed_example(draw):
+    """An Example with the features of FIXED, or nearly so, and perhaps with others; perhaps damaged."""
+    whole = st.integers(0, 127) | st.integers(-(2**63), 2**63 - 1)
+    example = tf.train.Example()
+    values = example.features.feature
+    names = draw(st.permutations(["x", "n", "s", *draw(st.sampled_from([[], ["other"]]))]))
+    for name in names[: draw(st.sampled_from([4, 4, 4, 4, 3, 2]))]:
+        count = 2 if draw(st.integers(0, 9)) else 3
+        if name == "x":
+            values[name].float_list.value.extend(
+                draw(st.lists(st.floats(width=32), min_size=count, max_size=count))
+            )
+        elif name == "s":
+            values[name].bytes_list.value.extend([draw(st.binary(max_size=2))] * (count - 1))
+        else:
+            values[name].int64_list.value.extend(draw(st.lists(whole, min_size=count, max_size=count)))
+    content = bytearray(example.SerializeToString())
+    if not draw(st.integers(0, 9)):
+        content[draw(st.integers(0, len(content) - 1))] = draw(st.integers(0, 255))
+    return bytes(content)
+
+
+def parsed_or_refused(contents):
+    try:
+        found = tf.io.parse_example(contents, FIXED)
+    except errors.InvalidArgumentError as error:
+        return str(error)
+    return {name: (t.dtype, t.shape, t.numpy().tolist()) for name, t in found.items()}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(fixed_example(), min_size=1, max_size=6), st.integers(0, 5))
+def test_examples_that_are_cut_by_their_layout_are_those_that_protobuf_parses(contents, again):
+    contents = [*contents, contents[again % len(contents)]]
+    layouts = example_layouts.Layouts({"x": (2, (2,)), "n": (3, (2, 1)), "s": (1, ())})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parsing, "layouts_for", lambda features: None)
+        expected = parsed_or_refused(contents)
+        patch.setattr(parsing, "layouts_for", lambda features: layouts)
+        assert repr(parsed_or_refused(contents)) == repr(expected)
+        for content in contents:
+            single = repr(parsed_or_refused([content]))
+            patch.setattr(parsing, "layouts_for", lambda features: None)
+            assert single == repr(parsed_or_refused([content]))
+            patch.setattr(parsing, "layouts_for", lambda features: layouts)
+
+
+def test_most_examples_of_a_file_are_cut_by_a_layout(monkeypatch):
+    def message(number):
+        example = tf.train.Example()
+        example.features.feature["x"].float_list.value.extend([number, 1.0])
+        example.features.feature["n"].int64_list.value.extend([number, -number])
+        example.features.feature["s"].bytes_list.value.append(b"%04d" % number)
+        return example.SerializeToString()
+
+    contents = [message(number) for number in range(1, 1001)]
+    monkeypatch.setattr(parsing, "_parsed", None)  # messages are not parsed
+    found = tf.io.parse_example(contents, FIXED)
+    assert found["n"].numpy()[:, :, 0].tolist() == [[n, -n] for n in range(1, 1001)]
+    assert found["s"].numpy().tolist() == [b"%04d" % n for n in range(1, 1001)]
+    single = tf.io.parse_single_example(contents[299], FIXED)
+    assert single["x"].numpy().tolist() == [300.0, 1.0]
+    assert single["n"].shape == (2, 1)
+    assert single["s"].numpy() == b"0300"
 
 
 @given(at=st.integers(0, 400), byte=st.integers(0, 255), ragged=st.booleans())

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gradtape as tf
+from gradtape.core import storage
 from gradtape.files import encoding, streams
 
 errors = tf.errors
@@ -41,9 +42,10 @@ def picture(kind, **options):
 def damaged(data, draw):
     """These bytes with some changed, and perhaps cut off."""
     made = bytearray(data)
+    place = st.integers(0, 1 << 16)  # whatever the length, which may differ from run to run
     for _ in range(draw(st.integers(0, 4))):
-        made[draw(st.integers(0, len(made) - 1))] ^= draw(st.integers(1, 255))
-    return bytes(made[: draw(st.integers(0, len(made)))])
+        made[draw(place) % len(made)] ^= draw(st.integers(1, 255))
+    return bytes(made[: draw(place) % len(made)] if draw(st.booleans()) else made)
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
@@ -159,6 +161,7 @@ def model(tmp_path_factory):
     module = tf.Module()
     module.w = tf.Variable([1.0, 2.0])
     module.double = tf.function(lambda x: 2.0 * x * module.w, input_signature=[tf.TensorSpec([2])])
+    module.rows = tf.function(lambda x: 2.0 * x, input_signature=[tf.RaggedTensorSpec([None, None])])
     folder = tmp_path_factory.mktemp("model")
     tf.saved_model.save(module, str(folder))
     return folder, {
@@ -196,3 +199,121 @@ def test_words_of_a_vocabulary_that_look_like_paths_are_words(tmp_path, name):
                                       tf.lookup.TextFileIndex.LINE_NUMBER), 1)  # fmt: skip
     assert table.lookup(tf.constant([name.encode(), b"\xff\xfe", b"other"])).numpy().tolist() == [0, 1, 2]
     assert [p.name for p in tmp_path.iterdir()] == ["words.txt"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checkpoints, datasets, event files, URLs
+
+
+def damaged_copy(folder, copy, draw):
+    """The files of a folder in another, one of them damaged; returns whether it is."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    name = files[draw(st.integers(0, 1 << 16)) % len(files)]
+    contents = damaged(name.read_bytes(), draw)
+    for path in files:
+        target = copy / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(contents if path == name else path.read_bytes())
+    return contents != name.read_bytes()
+
+
+@FEW
+@given(st.data())
+def test_a_damaged_checkpoint_is_restored_or_refused(tmp_path_factory, data):
+    folder, outside = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("outside")
+    source = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0]), n=tf.Variable(3))
+    tf.train.CheckpointManager(source, str(folder), max_to_keep=1).save()
+    is_damaged = damaged_copy(folder, outside / "copy", data.draw)
+    target = tf.train.Checkpoint(v=tf.Variable([7.0, 7.0]), n=tf.Variable(7))
+    try:
+        latest = tf.train.latest_checkpoint(str(outside / "copy"))
+        if latest is not None:
+            target.restore(latest)
+            tf.train.list_variables(latest)
+    except (*REFUSED, errors.NotFoundError):
+        assert is_damaged
+    values = target.v.numpy().tolist(), int(target.n)
+    assert values in [([1.0, 2.0], 3), ([7.0, 7.0], 7)]  # all of it or nothing
+    assert [path.name for path in outside.iterdir()] == ["copy"]
+
+
+@FEW
+@given(st.sampled_from(["save", "cache"]), st.data())
+def test_a_damaged_dataset_is_read_or_refused(tmp_path_factory, way, data):
+    folder, outside = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("outside")
+    dataset = tf.data.Dataset.from_tensor_slices(([1, 2, 3], ["a", "b", "c"]))
+    if way == "save":
+        dataset.save(folder)
+    else:
+        list(dataset.cache(str(folder / "kept")))
+    is_damaged = damaged_copy(folder, outside / "copy", data.draw)
+    try:
+        copy = outside / "copy"
+        read = tf.data.Dataset.load(copy) if way == "save" else dataset.cache(str(copy / "kept"))
+        assert [(int(n), text.numpy()) for n, text in read] == [(1, b"a"), (2, b"b"), (3, b"c")]
+    except (*REFUSED, errors.NotFoundError):
+        assert is_damaged
+    assert [path.name for path in outside.iterdir()] == ["copy"]
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/b", "", "."])
+def test_an_index_of_a_dataset_names_files_of_its_folder_only(tmp_path, name):
+    tf.data.Dataset.range(3).save(tmp_path / "saved")
+    index = tmp_path / "saved" / "dataset.index"
+    kind = storage.Kind("cache", "")
+    contents = storage.read(index, kind)[0]
+    contents["chunks"][0]["file"] = name
+    index.write_bytes(storage.packed("cache", contents, {})[0])
+    with pytest.raises(errors.DataLossError):
+        list(tf.data.Dataset.load(tmp_path / "saved"))
+
+
+@FEW
+@given(st.data())
+def test_a_damaged_event_file_gives_its_first_events_or_an_error(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("events")
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        for step in range(3):
+            tf.summary.scalar("loss", 0.5 * step, step=step)
+    (path,) = folder.iterdir()
+    path.write_bytes(damaged(path.read_bytes(), data.draw))
+    steps = []
+    try:
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            steps.append(event.step)
+    except errors.DataLossError as error:
+        assert str(path) in str(error)
+    assert steps == [0, 0, 1, 2][: len(steps)]
+
+
+@FEW
+@given(st.sampled_from(["records", "lines", "picture"]), st.data())
+def test_damaged_files_at_urls_are_read_or_refused(kind, data):
+    url = "memory://hostile/file"
+    if kind == "records":
+        with tf.io.TFRecordWriter(url) as writer:
+            for record in (b"one", b"two" * 50, b""):
+                writer.write(record)
+    else:
+        tf.io.write_file(url, picture("PNG") if kind == "picture" else b"one\ntwo\n")
+    contents = damaged(tf.io.read_file(url).numpy(), data.draw)
+    tf.io.write_file(url, contents)
+    assert tf.io.gfile.stat(url).length == len(contents)
+    try:
+        if kind == "records":
+            read = [record.numpy() for record in tf.data.TFRecordDataset(url)]
+            assert read == [b"one", b"two" * 50, b""][: len(read)]
+        elif kind == "lines":
+            assert b"\n".join(line.numpy() for line in tf.data.TextLineDataset(url)) in contents.replace(
+                b"\r\n", b"\n"
+            )
+        else:
+            tf.io.decode_png(tf.io.read_file(url))
+    except REFUSED:
+        assert kind != "lines"
+
+
+@pytest.mark.parametrize("path", ["nosuch://a/b", "memory://hostile/none", "://", "memory://"])
+def test_urls_that_lead_nowhere_are_errors(path):
+    with pytest.raises(errors.OpError):
+        tf.io.read_file(path)

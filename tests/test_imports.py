@@ -95,6 +95,7 @@ UPWARDS = {
     ("core.tape", "explain.page"): "the same",
     ("core.tape", "explain.plot"): "the same",
     ("core.tape", "explain.summary"): "the same",
+    ("core.shown_code", "explain.listening"): "explain traces the blocks of tapes that are shown",
     ("keras", "compat.keras_entry"): "tf.keras is Keras, which needs gradtape under the name tensorflow",
     ("__main__", "command.cli"): "`python -m gradtape` is the command",
 }

@@ -234,3 +234,27 @@ def test_slices_through_identity_add_up_with_other_gradients():
             square = tf.reduce_sum(tf.gather(tf.identity(table), [1]) ** 2)
         first = tf.reduce_sum(tf.convert_to_tensor(inner.gradient(square, table)))
     assert tf.convert_to_tensor(outer.gradient(first, table)).numpy().tolist() == [[0], [2]]
+
+
+@pytest.mark.parametrize("decorate", [lambda f: f, tf.function], ids=["eager", "compiled"])
+@pytest.mark.parametrize("use_pfor", [True, False])
+def test_the_jacobian_of_slices_is_that_of_the_whole_tensor(decorate, use_pfor):
+    table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def hessian(as_slices):
+        with tf.GradientTape(persistent=True) as outer:
+            with tf.GradientTape() as inner:
+                rows = tf.gather(table, [0, 2, 0])
+                y = tf.reduce_sum(rows**3) + tf.reduce_prod(rows)
+            g = inner.gradient(y, table)
+            assert type(g) is tf.IndexedSlices
+            if not as_slices:
+                g = tf.convert_to_tensor(g)
+        by_example = outer.batch_jacobian(g, table, experimental_use_pfor=use_pfor)
+        return outer.jacobian(g, table, experimental_use_pfor=use_pfor), by_example
+
+    found, expected = decorate(lambda: hessian(True))(), hessian(False)
+    assert float(tf.reduce_sum(tf.abs(expected[0]))) > 100
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5)

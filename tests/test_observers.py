@@ -93,11 +93,11 @@ def test_the_life_of_a_tape(notes):
     assert [event for event in notes.events if event[0] != "_on_import"] == [
         ("_on_start", False),
         ("_on_watch",),
-        ("_on_stop",),
+        ("_on_stop", True),
         ("_on_start", True),
         ("_on_reset",),
         ("_on_watch",),
-        ("_on_stop",),
+        ("_on_stop", False),
         ("_on_gradients",),
     ]
 

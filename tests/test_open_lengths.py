@@ -9,6 +9,7 @@ pytest.importorskip("jax")
 
 LENGTHS = range(1, 13)
 OPEN = [tf.TensorSpec([None])]
+OFTEN = 512  # calls until a few small operations are compiled
 
 
 def counted(**options):
@@ -29,8 +30,10 @@ def test_other_lengths_are_not_compiled_until_they_come_often(options):
     for n in LENGTHS:
         assert float(total(tf.ones(n))) == n
     assert total.experimental_get_tracing_count() == 1
-    for _ in range(8):
+    for _ in range(OFTEN - 1):
         assert float(total(tf.ones(5))) == 5
+    assert total.experimental_get_tracing_count() == 1
+    assert float(total(tf.ones(5))) == 5
     assert total.experimental_get_tracing_count() == 2
     assert float(total(tf.ones(6))) == 6
     assert total.experimental_get_tracing_count() == 2
@@ -38,21 +41,33 @@ def test_other_lengths_are_not_compiled_until_they_come_often(options):
 
 def test_the_more_shapes_are_compiled_the_more_often_another_one_must_come():
     total, _ = counted(reduce_retracing=True)
-    for n in range(1, 18):  # the 17th is compiled after 16 calls
-        for _ in range(9):
-            total(tf.ones((n, n)))
+    for n in range(1, 18):
+        x = tf.ones((n, n))
+        for _ in range(OFTEN + 1):
+            total(x)
     assert total.experimental_get_tracing_count() == 16
-    for _ in range(8):
-        total(tf.ones((17, 17)))
+    for _ in range(OFTEN):
+        total(x)
     assert total.experimental_get_tracing_count() == 17
+
+
+def test_a_long_loop_is_compiled_sooner():
+    @tf.function(reduce_retracing=True)
+    def last(xs):
+        return tf.foldl(lambda state, x: tf.tanh(state + x) * 0.9 - tf.sin(state), xs)
+
+    last(tf.ones(300))
+    for _ in range(30):
+        last(tf.ones(301))
+    assert last.experimental_get_tracing_count() == 2
 
 
 def test_once_compiled_no_python_runs():
     total, calls = counted(input_signature=OPEN)
-    for _ in range(20):
+    for _ in range(OFTEN + 20):
         total(tf.ones(3))
         total(tf.ones(4))
-    assert len(calls) == 1 + 8 + 1  # traced for 3; run for 4 until it is often; traced for 4
+    assert len(calls) == 1 + OFTEN + 1  # traced for 3; run for 4 until it is often; traced for 4
 
 
 @pytest.mark.parametrize("options", [{}, {"input_signature": OPEN, "jit_compile": True}])

@@ -308,3 +308,61 @@ def test_a_generator_of_ragged_tensors():
     assert rows_of(tf.data.Dataset.from_generator(make, output_signature=spec)) == [ROWS[:1], ROWS[1:]]
     with pytest.raises(errors.InvalidArgumentError, match="the signature says"):
         list(tf.data.Dataset.from_generator(lambda: iter([1.0]), output_signature=spec))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# As sources and targets of tapes
+
+
+@pytest.mark.parametrize("function", [lambda f: f, tf.function], ids=["eager", "compiled"])
+def test_a_tape_watches_ragged_and_sparse_tensors_and_gives_such_gradients(function):
+    sources = {
+        "ragged": tf.ragged.constant([[1.0, 2.0], [], [3.0]]),
+        "sparse": tf.sparse.from_dense([[4.0, 0.0], [0.0, 5.0]]),
+        "dense": tf.constant(2.0),
+    }
+
+    @function
+    def loss(x):
+        squares = tf.sparse.map_values(tf.square, x["sparse"])
+        return tf.reduce_sum(x["ragged"] ** 2) * x["dense"] + tf.sparse.reduce_sum(squares)
+
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        y = loss(sources)
+    gradient = tape.gradient(y, sources)
+    assert gradient["ragged"].to_list() == [[4.0, 8.0], [], [12.0]]
+    np.testing.assert_array_equal(tf.sparse.to_dense(gradient["sparse"]), [[8.0, 0.0], [0.0, 10.0]])
+    assert float(gradient["dense"]) == 14.0
+
+
+def test_ragged_targets_are_summed_and_weighted_by_ragged_tensors():
+    x = tf.Variable(2.0)
+    rows = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        y = rows * x * x
+        z = tf.sparse.map_values(lambda values: values * x, tf.sparse.from_dense([[0.0, 3.0]]))
+    assert float(tape.gradient(y, x)) == 24.0
+    assert float(tape.gradient(y, x, tf.ragged.constant([[1.0, 0.0], [10.0]]))) == 124.0
+    assert float(tape.gradient([y, z], x)) == 27.0
+
+
+def test_ragged_sources_in_second_order_and_without_a_path():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x**3)
+        first = tape.gradient(y, x)
+    assert outer.gradient(first, x).to_list() == [[6.0, 12.0], [18.0]]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        z = tf.constant(1.0)
+    assert tape.gradient(z, x) is None
+    assert tape.gradient(z, x, unconnected_gradients="zero").to_list() == [[0.0, 0.0], [0.0]]
+
+
+def test_other_objects_are_no_sources():
+    with tf.GradientTape() as tape, pytest.raises(TypeError, match="a source must be a Tensor or a Variable"):
+        tape.watch(tf.experimental.Optional.from_value(1.0))

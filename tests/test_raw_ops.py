@@ -1,5 +1,6 @@
 """tf.raw_ops: operations that have no other name."""
 
+import doctest
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,29 @@ def test_distinct_slices():
     assert tf.raw_ops.UniqueV2(x=np.zeros((0, 3)), axis=[0]).y.shape == [0, 3]
     with pytest.raises(tf.errors.InvalidArgumentError, match="axis"):
         tf.raw_ops.UniqueV2(x=x, axis=[2])
+
+
+def test_tensors_that_do_not_broadcast_are_unequal_where_that_is_no_error():
+    for operation, unequal in ((tf.raw_ops.Equal, False), (tf.raw_ops.NotEqual, True)):
+        assert operation(x=[1, 2], y=[1, 2, 3], incompatible_shape_error=False).numpy() == unequal
+        assert operation(x=[1, 2], y=[1], incompatible_shape_error=False).numpy().tolist() == [
+            not unequal,
+            unequal,
+        ]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            operation(x=[1, 2], y=[1, 2, 3])
+
+
+def test_the_dtype_of_indices():
+    assert tf.raw_ops.TopKV2(input=[1.0, 3.0], k=1, index_type=tf.int64).indices.dtype == tf.int64
+
+
+def test_examples_have_the_results_of_tensorflow():
+    """The examples in docstrings; tests/data/make_raw_examples.py writes TensorFlow's results."""
+    assert {*tf.raw_ops._EXAMPLES} == {*tf.raw_ops._TABLE}
+    runner, said = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
+    for name, operation in tf.raw_ops._TABLE.items():
+        (test,) = doctest.DocTestFinder(recurse=False).find(operation, name, globs={"tf": tf})
+        assert f"tf.raw_ops.{name}(" in test.docstring
+        runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)

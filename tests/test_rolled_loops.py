@@ -19,6 +19,8 @@ _MATRIX = tf.constant(_RNG.standard_normal((3, 3), dtype="float32") / 3)
 _SERIES = tf.constant(_RNG.standard_normal((40, 4), dtype="float32"))
 _WEIGHTS = tf.Variable(_RNG.standard_normal((7, 3), dtype="float32") / 3)
 _START = tf.constant([0.3, -0.7, 1.1])
+_POINTS = tf.constant(_RNG.standard_normal((7, 3), dtype="float32"))
+_BELOW = [[1, 0], [2, 0], [2, 1]]
 
 
 def matrix_steps(x: Any) -> Any:
@@ -88,7 +90,70 @@ def steps_in_a_loop(x: Any) -> Any:
     return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, several(x)), [0, x])[1]
 
 
+# Programs whose blocks do not wait for each other
+
+
+def components(x: Any) -> Any:
+    means = _SERIES[:, :3] * x
+    factors = tf.exp(0.1 * _SERIES * x[0])
+    scores = []
+    for k in range(40):
+        centered = _POINTS - means[k]
+        factor = tf.scatter_nd(_BELOW, factors[k, :3], (3, 3))
+        whitened = centered * x[1] + tf.matmul(centered, factor, transpose_b=True)
+        scores.append(factors[k, 3] - 0.5 * tf.reduce_sum(tf.square(whitened), axis=1))
+    return tf.reduce_sum(tf.reduce_logsumexp(tf.stack(scores, axis=1), axis=1))
+
+
+def a_sum_with_shared_weights(x: Any) -> Any:
+    weights = tf.tensordot(x, tf.constant([1.0, -0.5]), 0)
+    total = tf.zeros([])
+    for t in range(40):
+        hidden = tf.tanh((_POINTS + 0.1 * t) @ weights)
+        total += tf.reduce_sum(hidden * _SERIES[t, 0])
+    return total * x[2]
+
+
+def two_sums_in_reverse(x: Any) -> Any:
+    rows = x * _SERIES[:, :3]
+    total, weighted = tf.zeros([]), tf.reduce_sum(x)
+    for t in reversed(range(40)):
+        y = tf.sin(rows[t]) * tf.exp(0.1 * rows[t])
+        total += tf.reduce_sum(y)
+        weighted += tf.reduce_sum(y * rows[t] + x) * 0.1
+    return total + weighted**2
+
+
+def parts_of_a_vector(x: Any) -> Any:
+    values = tf.reshape(_SERIES[:, :3] * x, [-1])
+    parts = []
+    for t in range(20):
+        part = values[6 * t : 6 * t + 6]
+        parts.append(tf.sin(part) * tf.reverse(part, [0]) + values[2 * t : 2 * t + 1])
+    return tf.concat(parts, 0) * 0.5 + tf.concat(parts[::-1], 0)
+
+
+def columns(x: Any) -> Any:
+    table = tf.transpose(_SERIES)[:3] * x[:, None]
+    scores = []
+    for t in range(40):
+        column = table[:, t]
+        scores.append(tf.reduce_max(column) * tf.sin(column) + tf.cumsum(column) * float(t))
+    return tf.stack(scores)[3] + tf.reduce_mean(tf.stack(scores[2:]), 0) * scores[7]
+
+
+def windows_that_overlap(x: Any) -> Any:
+    values = tf.reshape(_SERIES[:, :3] * x, [-1])
+    total = tf.zeros([])
+    for t in range(40):
+        total += tf.reduce_sum(tf.sin(values[t : t + 3]) * values[t + 1 : t + 4])
+    return total
+
+
+INDEPENDENT = [components, a_sum_with_shared_weights, two_sums_in_reverse, parts_of_a_vector, columns]
 PROGRAMS = [
+    *INDEPENDENT,
+    windows_that_overlap,
     steps_in_a_loop,
     matrix_steps,
     network_over_rows,
@@ -152,6 +217,31 @@ def test_the_code_does_not_grow_with_the_steps() -> None:
 
     few, many = _operations(steps(40)), _operations(steps(400))
     assert many == few and many.count("scan") == 2 and len(many) < 40
+
+
+@pytest.mark.parametrize("program", INDEPENDENT, ids=lambda program: program.__name__)
+def test_independent_blocks_need_no_loop(program: Callable[[Any], Any]) -> None:
+    operations = _operations(program)
+    assert "scan" not in operations and len(operations) < 320
+
+
+def test_the_first_block_of_a_sum_is_one_of_all() -> None:
+    def components(count: int) -> Callable[[Any], Any]:
+        data = tf.constant(np.linspace(-1.0, 1.0, 3 * count, dtype="float32").reshape(count, 3))
+
+        def run(x: Any) -> Any:
+            means = data * x
+            total = tf.zeros([])
+            for k in range(count):
+                distance = tf.reduce_sum(tf.square(_POINTS - means[k]), axis=1) + tf.sin(means[k, 0])
+                total += tf.reduce_sum(tf.exp(-distance) * tf.tanh(distance))
+            return total
+
+        return run
+
+    few, many = _operations(components(20)), _operations(components(60))
+    assert many == few
+    assert few.count("exp") == 1  # neither in a block of its own nor in the backward pass
 
 
 def test_the_code_of_a_loop_does_not_grow_either() -> None:

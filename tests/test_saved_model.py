@@ -647,7 +647,6 @@ def prints_sometimes(x):
 UNSAVABLE = {
     "strings": (lambda x: x, Spec([], tf.string), "takes strings"),
     "strings returned": (lambda x: (x, tf.constant("a")), Spec([]), "returns strings"),
-    "ragged": (lambda x: x, tf.RaggedTensorSpec([None, None]), "takes RaggedTensorSpec"),
     "python": (prints, Spec([2]), "calls Python"),
     "python in a branch": (prints_sometimes, Spec([2]), "calls Python"),
 }

@@ -181,7 +181,7 @@ def test_sounds(folder):
     heard, rate = tf.audio.decode_wav(written[0, 0])
     assert (int(rate), written[0, 1]) == (8000, b"")
     np.testing.assert_allclose(heard.numpy(), sounds[0], atol=1e-4)
-    assert plugin(folder) == ("audio", 3, b"\x10\x0b")
+    assert plugin(folder) == ("audio", 0, b"\x10\x0b")
 
 
 @pytest.mark.parametrize(
@@ -507,6 +507,9 @@ def test_tensorboard_reads_every_kind(folder):
     width, height, png = tensor_util.make_ndarray(read.Tensors("picture")[0].tensor_proto).tolist()
     assert (width, height, tf.io.decode_png(png).shape) == (b"5", b"4", (4, 5, 3))
     assert tensor_util.make_ndarray(read.Tensors("note")[0].tensor_proto).item() == b"**bold**"
+    pages = pytest.importorskip("tensorboard.backend.event_processing.plugin_event_accumulator")
+    (sounds,) = pages.EventAccumulator(folder).Reload().Tensors("tone")
+    assert tensor_util.make_ndarray(sounds.tensor_proto).shape == (1,)  # without the labels
     run = pytest.importorskip("tensorboard.compat.proto.config_pb2").RunMetadata.FromString(
         tensor_util.make_ndarray(read.Tensors("step")[0].tensor_proto).item()
     )

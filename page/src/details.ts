@@ -82,7 +82,7 @@ export function nodeView(number: number, tape: Tape, recording: Recording, actio
     view.append(el("div", { class: "alert cut" }, el("strong", {}, `✕ ${report.certain ? "" : "probably "}${report.words}`), el("p", {}, report.hint)));
   }
   node.outs.forEach((out, i) => {
-    const pair = el("div", { class: "pair" });
+    const pair = el("div", { class: "pair beside" });
     const suffix = node.outs.length > 1 ? ` ${i}` : "";
     pair.append(valueView(`Value${suffix}`, out.value, "the tape did not keep it"));
     if (node.kind !== "constant") pair.append(valueView(`Gradient${suffix}`, out.gradient, "none: no gradient arrives here"));
@@ -117,7 +117,9 @@ function inputsView(node: Node, number: number, tape: Tape, actions: Actions): H
 }
 
 function short(picture: Picture): string {
-  return isScalar(picture) ? scalarText(picture) : `${shapeText(picture)}${picture.norm === undefined ? "" : ` of norm ${brief(picture.norm)}`}`;
+  if (isScalar(picture)) return scalarText(picture);
+  const bad = [picture.nan ? `${picture.nan} NaN` : "", picture.inf ? `${picture.inf} infinite` : ""].filter(Boolean).join(", ");
+  return `${shapeText(picture)}${bad ? `, ⚠ ${bad}` : picture.norm === undefined ? "" : ` of norm ${brief(picture.norm)}`}`;
 }
 
 /** How the contributions to a gradient add up, where a value is used more than once. */
@@ -227,7 +229,7 @@ function partView(step: Step, part: Part, position: number, tape: Tape, actions:
 export function overview(tape: Tape, recording: Recording, actions: Actions): HTMLElement {
   const operations = tape.nodes.filter((node) => node.op).length;
   const view = el("div", { class: "details overview" }, el("h2", {}, `Gradient of ${tape.target}`));
-  view.append(el("p", {}, `${operations.toLocaleString("en")} operations, ${tape.steps.length.toLocaleString("en")} steps in the sweep. Choose an operation or a line, or step through the sweep.`));
+  view.append(el("p", {}, `${operations.toLocaleString("en")} operations, ${tape.steps.length.toLocaleString("en")} steps in the sweep. Choose an operation or a line, or step through the sweep: → goes on, ← back, ? lists all keys and signs.`));
   const marked = tape.nodes.flatMap((node, i) => (node.marks ?? []).map((mark) => ({ mark, i, node })));
   for (const { mark, i, node } of marked.slice(0, 20)) {
     view.append(el("div", { class: "alert" }, el("strong", {}, `⚠ ${mark.text} `), link(node, i, actions), mark.hint ? el("p", {}, mark.hint) : null));

@@ -34,6 +34,11 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
+/** A name of at most so many characters; of a path such as "model/layer/kernel", the end. */
+export function shortName(text: string, length: number): string {
+  return text.includes("/") && text.length > length ? `…${text.slice(1 - length)}` : shortened(text, length);
+}
+
 export function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }

@@ -170,7 +170,7 @@ export class Folding {
         const given = this.tape.nodes[source]!.outs[out]?.gradient;
         const sent = part && !part.none ? (part.part ?? given) : undefined;
         const scalar = sent?.values?.length === 1 ? Math.abs(Number(sent.values[0])) : undefined;
-        const norm = sent ? Number(sent.norm ?? scalar ?? NaN) : undefined;
+        const norm = !sent ? undefined : sent.nan || sent.inf ? NaN : Number(sent.norm ?? scalar ?? NaN);
         const id = `${from} ${to}`;
         const line = lines.get(id);
         if (!line) lines.set(id, { from, to, norm, cut, steps: sent && step !== undefined ? [step] : [] });

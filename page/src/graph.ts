@@ -2,7 +2,7 @@
 
 import { layout as dagreLayout, Graph as DagreGraph } from "@dagrejs/dagre";
 import type { Node, Picture, Tape } from "./data";
-import { shortened, svg } from "./dom";
+import { shortName, shortened, svg } from "./dom";
 import type { Box, Folding, Line, Visible } from "./fold";
 import { brief, isScalar, scalarText, shapeText, sizeOf, thumbnail } from "./values";
 
@@ -119,7 +119,7 @@ export class GraphView {
   }
 
   private measure(box: Box): { width: number; height: number } {
-    if (box.node < 0) return { width: 190, height: 52 };
+    if (box.node < 0) return { width: 206, height: 52 };
     const node = this.tape.nodes[box.node]!;
     const [title, below] = texts(node);
     const thumbs = pictures(node).filter(Boolean).length;
@@ -159,7 +159,7 @@ export class GraphView {
       const decades = Math.log10(usable(line.norm) / widest);
       path.style.strokeWidth = String(Math.max(1.2, 4.5 + decades));
     }
-    const text = line.cut ? `no gradient passes: ${line.cut}` : line.norm === undefined ? "no gradient" : `gradient of norm ${brief(line.norm)}`;
+    const text = line.cut ? `no gradient passes: ${line.cut}` : line.norm === undefined ? "no gradient" : Number.isNaN(line.norm) ? "a gradient that is not finite" : `gradient of norm ${brief(line.norm)}`;
     path.append(svg("title", {}, text));
     this.paths.set(id, path);
     return path;
@@ -217,7 +217,7 @@ export class GraphView {
       if (picture) right -= 6;
     });
     if (node.marks?.length) group.append(badge(spot.width, node.marks.map((mark) => ICONS[mark.kind]).join(" ")));
-    else if (node.reason) group.append(badge(spot.width, "✕"));
+    else if (node.reason || node.kind === "cut") group.append(badge(spot.width, "✕"));
     const lines = [node.at ? `line ${node.at[1]}` : "", ...(node.marks ?? []).map((mark) => mark.text), node.reason?.words ?? ""];
     group.append(svg("title", {}, [`${title} ${below}`, ...lines].filter(Boolean).join("\n")));
   }
@@ -291,10 +291,11 @@ export class GraphView {
     this.root.setAttribute("height", String(this.height * this.zoom));
   }
 
-  /** Make the whole graph visible, if it stays readable. */
-  fit(least = 0.6): void {
+  /** Make the graph as wide as its area, if it stays readable, and as high if asked for. */
+  fit(least = 0.6, whole = false): void {
     const { area } = this;
-    this.setZoom(Math.max(least, Math.min(1.1, (area.clientWidth - 8) / this.width, (area.clientHeight - 8) / this.height)));
+    const high = whole ? (area.clientHeight - 8) / this.height : Infinity;
+    this.setZoom(Math.max(least, Math.min(1.1, (area.clientWidth - 20) / this.width, high)));
   }
 }
 
@@ -323,7 +324,7 @@ function onEnter(action: () => void): (event: Event) => void {
 export function texts(node: Node): [string, string] {
   const out = node.outs[0];
   const value = out?.value;
-  const name = shortened(out?.name ?? "", 24);
+  const name = shortName(out?.name ?? "", 24);
   const shown = value && isScalar(value) ? scalarText(value) : "";
   const shape = value ? shapeText(value) : "";
   if (!node.op) {

@@ -6,6 +6,7 @@ import { el } from "./dom";
 import { Folding } from "./fold";
 import { GraphView, type Look } from "./graph";
 import { SourceView } from "./source";
+import { isScalar, scalarText } from "./values";
 
 const recording = load();
 document.title = `${recording.title} · gradtape`;
@@ -50,9 +51,9 @@ function build(): void {
         el("label", { class: "check", for: "constants" }, constants, "constants"),
         button("−", "smaller (-)", () => graph.setZoom(graph.zoom / 1.25), "smaller"),
         button("+", "larger (+)", () => graph.setZoom(graph.zoom * 1.25), "larger"),
-        button("⤢", "fit (f)", () => graph.fit(0.15), "fit"),
+        button("⤢", "fit (f)", () => graph.fit(0.15, true), "fit"),
         theme,
-        button("?", "keys (?)", () => help.showModal(), "help"),
+        button("?", "keys (?)", showHelp, "help"),
       ),
     ),
     el("main", {}, el("div", { class: "left" }, tapes, gradients, source), el("div", { class: "middle" }, area), details),
@@ -61,8 +62,10 @@ function build(): void {
   );
   recording.tapes.forEach((one, i) => {
     const where = one.where ? `line ${one.where[1]}` : "";
+    const value = one.targets.length === 1 ? one.nodes[one.targets[0]![0]]!.outs[one.targets[0]![1]]?.value : null;
+    const target = value && isScalar(value) ? `${one.target} = ${scalarText(value)}` : one.target;
     tapes.append(el("button", { type: "button", "data-tape": i, click: () => choose(i) },
-      el("strong", {}, one.label), el("span", {}, `${one.target} ${where}`)));
+      el("strong", {}, one.label), el("span", {}, `${target} ${where}`)));
   });
   tapes.hidden = recording.tapes.length < 2;
   document.addEventListener("keydown", onKey);
@@ -73,6 +76,8 @@ function build(): void {
   choose(0);
   constants.checked = look.constants;
 }
+
+const WITHOUT_LINES = "The lines of operations are not known. They are where show is called in the same function, script or cell as the tape's block (for its first ten blocks), under tf.debugging.trace_origins(values=True), and with gradtape run --view.";
 
 /** Show a tape. */
 function choose(number: number): void {
@@ -85,7 +90,7 @@ function choose(number: number): void {
   code = new SourceView(recording, tape, lightLine);
   const known = tape.nodes.some((node) => node.at);
   source.replaceChildren(el("h2", {}, "Source"), code.root);
-  if (!known) source.insertBefore(el("p", { class: "muted" }, "Lines are joined with operations under tf.debugging.trace_origins() or gradtape run --view."), code.root);
+  if (!known) source.insertBefore(el("p", { class: "muted" }, WITHOUT_LINES), code.root);
   graph = new GraphView(area, tape, folding, { choose: select, open: openGroup, close: closeGroup });
   slider.max = String(tape.steps.length);
   layers.replaceChildren();
@@ -216,9 +221,9 @@ function onKey(event: KeyboardEvent): void {
     Escape: () => go(-1),
     "+": () => graph.setZoom(graph.zoom * 1.25),
     "-": () => graph.setZoom(graph.zoom / 1.25),
-    f: () => graph.fit(0.15),
+    f: () => graph.fit(0.15, true),
     d: () => setDark(!look.dark),
-    "?": () => help.showModal(),
+    "?": showHelp,
   };
   const action = keys[event.key];
   if (action) {
@@ -246,6 +251,11 @@ function showTab(name: string): void {
   document.documentElement.dataset["tab"] = name;
 }
 
+function showHelp(): void {
+  help.showModal();
+  help.querySelector<HTMLElement>("h2")!.focus(); // not the button at the end, which small screens would scroll to
+}
+
 function helpDialog(): HTMLDialogElement {
   const keys: [string, string][] = [
     ["→ or n", "one step of the sweep on"],
@@ -260,10 +270,11 @@ function helpDialog(): HTMLDialogElement {
   for (const [key, text] of keys) list.append(el("dt", {}, key), el("dd", {}, text));
   const marks = el("ul", {},
     el("li", {}, "The wider a line, the larger the gradient that goes back along it; dotted: it is 0; dashed red with ✕: none passes."),
+    el("li", {}, "Blue is negative, orange positive, the paler the nearer to 0; black (in the dark: white) is NaN or infinite."),
     el("li", {}, "NaN, ∞: not finite from here on; ▲ explodes, ▼ vanishes."),
     el("li", {}, "Two small pictures in a box: the value, and after it, framed, its gradient."),
     el("li", {}, "A box with a shadow is a group: choose it to open it."));
-  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", {}, "Keys"), list, el("h2", {}, "Signs"), marks,
+  const dialog = el("dialog", { "aria-label": "keys" }, el("h2", { tabindex: -1 }, "Keys"), list, el("h2", {}, "Signs"), marks,
     el("form", { method: "dialog" }, el("button", {}, "Close")),
     el("p", { class: "muted" }, `Made by gradtape ${recording.gradtape}. All data is in this file; nothing is sent or loaded.`));
   return dialog;

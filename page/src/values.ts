@@ -42,10 +42,10 @@ export function reach(values: Num[]): number {
   return most || 1;
 }
 
-/** Blue for negative, orange for positive: told apart by all kinds of colour vision, and grey at 0. */
+/** Blue for negative, orange for positive, black (in the dark white) for NaN: told apart by all kinds of colour vision. */
 export function colour(x: Num, most: number, full = 100): string {
   const n = Number(x);
-  if (!Number.isFinite(n)) return "var(--bad)";
+  if (!Number.isFinite(n)) return "var(--nan)";
   const strength = Math.round(Math.sqrt(Math.min(1, Math.abs(n) / most)) * full);
   return `color-mix(in oklab, var(${n < 0 ? "--low" : "--high"}) ${strength}%, var(--zero))`;
 }
@@ -58,11 +58,11 @@ function grid(picture: Picture): Heat | null {
   return { rows: picture.values.length / columns, columns, values: picture.values };
 }
 
-const RGB: Record<string, [number, number, number]> = {
-  low: [0, 90, 181],
-  high: [224, 122, 16],
-  bad: [204, 51, 160],
-};
+/** Red, green and blue of a colour of the style sheet, such as #1f6fb5. */
+function rgb(name: string): number[] {
+  const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+}
 
 const thumbnails = new Map<string, WeakMap<Picture, string>>();
 
@@ -72,23 +72,23 @@ export function thumbnail(picture: Picture, dark: boolean): string {
   let known = thumbnails.get(theme);
   if (!known) thumbnails.set(theme, (known = new WeakMap()));
   let url = known.get(picture);
-  if (url === undefined) known.set(picture, (url = paint(picture, dark)));
+  if (url === undefined) known.set(picture, (url = paint(picture)));
   return url;
 }
 
-function paint(picture: Picture, dark: boolean): string {
-  const heat = grid(picture);
+function paint(picture: Picture): string {
+  const heat = picture.histogram ? null : grid(picture); // a large value by all of its elements, not by a sample
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
   if (!context) return "";
-  const zero: [number, number, number] = dark ? [52, 58, 66] : [240, 240, 238];
+  const [zero, low, high, nan] = ["zero", "low", "high", "nan"].map(rgb) as [number[], number[], number[], number[]];
   if (heat) {
     canvas.width = heat.columns;
     canvas.height = heat.rows;
     const most = reach(heat.values);
     heat.values.forEach((x, i) => {
       const n = Number(x);
-      const end = (Number.isFinite(n) ? (n < 0 ? RGB["low"] : RGB["high"]) : RGB["bad"])!;
+      const end = Number.isFinite(n) ? (n < 0 ? low : high) : nan;
       const part = Number.isFinite(n) ? Math.sqrt(Math.min(1, Math.abs(n) / most)) : 1;
       const mixed = end.map((c, k) => Math.round(zero[k]! + (c - zero[k]!) * part));
       context.fillStyle = `rgb(${mixed.join(" ")})`;
@@ -100,7 +100,7 @@ function paint(picture: Picture, dark: boolean): string {
     const most = Math.max(...picture.histogram);
     context.fillStyle = `rgb(${zero.join(" ")})`;
     context.fillRect(0, 0, canvas.width, canvas.height);
-    context.fillStyle = `rgb(${RGB["low"]!.join(" ")})`;
+    context.fillStyle = `rgb(${low.join(" ")})`;
     picture.histogram.forEach((count, i) => {
       const height = count ? Math.max(1, Math.round((count / most) * 22)) : 0;
       context.fillRect(i, 24 - height, 1, height);
@@ -133,6 +133,7 @@ function table(picture: Picture): HTMLElement {
       const cell = el("td", { title: `${indexText(start + i, picture.shape)} ${x}`.trim(), "data-value": String(x) });
       cell.textContent = picture.values ? brief(x) : String(x);
       if (picture.values && entries.length > 1) cell.style.backgroundColor = colour(x, most, 55); // text stays readable on it
+      if (picture.values && !Number.isFinite(Number(x))) cell.classList.add("not-finite");
       row.append(cell);
     });
     body.append(row);
@@ -164,7 +165,7 @@ export function heatMap(heat: Heat, width: number, labels?: { rows: string[]; co
     picture.append(square);
     if (cell >= 34) {
       const at = { x: left + (column + 0.5) * cell, y: top + (row + 0.5) * cell + 4, "text-anchor": "middle" };
-      picture.append(svg("text", at, shortened(brief(x), 6)));
+      picture.append(svg("text", { ...at, class: Number.isFinite(Number(x)) ? "" : "not-finite" }, shortened(brief(x), 6)));
     }
   });
   if (labels) axes(picture, heat, labels, cell, left, top);
@@ -181,11 +182,11 @@ function axes(
 ): void {
   const every = Math.max(1, Math.ceil(13 / cell));
   for (let row = 0; row < heat.rows; row += every) {
-    const y = top + row * cell + Math.min(cell, 13) / 2 + 4;
+    const y = top + (row + 0.5) * cell + 4;
     picture.append(svg("text", { x: left - 5, y, "text-anchor": "end" }, labels.rows[row] ?? ""));
   }
   for (let column = 0; column < heat.columns; column += every) {
-    const x = left + column * cell + Math.min(cell, 13) / 2 + 4;
+    const x = left + (column + 0.5) * cell + 4;
     picture.append(svg("text", { transform: `translate(${x} ${top - 5}) rotate(-90)` }, labels.columns[column] ?? ""));
   }
 }
@@ -210,6 +211,7 @@ function statistics(picture: Picture): string {
   if (picture.low !== undefined) parts.push(`min ${brief(picture.low)}`, `max ${brief(picture.high)}`);
   if (picture.mean !== undefined) parts.push(`mean ${brief(picture.mean)}`);
   if (picture.norm !== undefined) parts.push(`norm ${brief(picture.norm)}`);
+  if (sizeOf(picture) > 1 && /float|complex/.test(picture.dtype)) parts.push(`NaN ${picture.nan ?? 0}`, `inf ${picture.inf ?? 0}`);
   return parts.join(" · ");
 }
 

@@ -21,7 +21,7 @@ def with_explicit(padding: Any, explicit: Any) -> Any:
 
 def all_but(x: Any, data_format: str) -> list[int]:
     """All axes but that of the channels."""
-    rank = len(x.shape)
+    rank = tf.convert_to_tensor(x).ndim
     channels = rank - 1 if data_format == "NHWC" else 1
     return [axis for axis in range(rank) if axis != channels]
 
@@ -45,11 +45,21 @@ def pulled(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(at)
         y = function(at)
-    return tape.gradient(y, at, g)
+    return tape.gradient(y, at, tf.convert_to_tensor(g))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Numbers
+
+
+def compared(function: Callable[[Any, Any], Any], x: Any, y: Any, must_broadcast: bool) -> Any:
+    """`equal` or `not_equal`; tensors that do not broadcast, unless they must, are unequal as a whole."""
+    if not must_broadcast:
+        try:
+            tf.broadcast_static_shape(tf.convert_to_tensor(x).shape, tf.convert_to_tensor(y).shape)
+        except ValueError:
+            return tf.constant(function is tf.not_equal)
+    return function(x, y)
 
 
 def bincount(values: Any, size: Any, weights: Any, binary_output: bool) -> Any:
@@ -120,7 +130,8 @@ def strided_update(x: Any, value: Any, *slices: Any) -> Any:
 def selu_gradient(gradients: Any, outputs: Any) -> Any:
     """The gradient of selu by its result."""
     scale, alpha = 1.0507009873554805, 1.6732632423543772
-    return tf.where(tf.less(outputs, 0), gradients * (outputs + scale * alpha), gradients * scale)
+    g, out = tf.convert_to_tensor(gradients), tf.convert_to_tensor(outputs)
+    return tf.where(tf.less(out, 0), g * (out + scale * alpha), g * scale)
 
 
 def mirror_pad_gradient(g: Any, paddings: Any, mode: str) -> Any:

@@ -1,12 +1,13 @@
 """The public namespace `gradtape.raw_ops`: operations by TensorFlow's own names, with keywords alone.
 
-An operation with several results gives them by name and in order, as TensorFlow's does.
+An operation with several results gives them by name and in order, as TensorFlow's does. `raw_examples.txt` has an
+example for each, with TensorFlow's results (`tests/data/make_raw_examples.py`).
 """
 
 import functools
-import inspect
 from collections import namedtuple
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 from .names.missing import closed
@@ -60,9 +61,16 @@ _RESULTS = {  # names of the results, where there are several
 }
 
 
-def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _examples() -> dict[str, str]:
+    """An example for each operation, as in a docstring."""
+    text = resources.files(__package__).joinpath("raw_examples.txt").read_text(encoding="utf-8")
+    blocks = [block.partition("\n") for block in text.rstrip().split("\n\n")]
+    return {head.strip("[]"): example for head, _, example in blocks}
+
+
+def _named(name: str, function: Callable[..., Any], example: str) -> Callable[..., Any]:
     """An operation with its name, its text and, if there are several, named results."""
-    text = f"`{name}{inspect.signature(function)}`: an operation of TensorFlow, under its own name."
+    text = f"The operation {name} of TensorFlow, under its own name and with keywords alone.\n\n{example}\n"
     if name in _RESULTS:
         results: Any = _tuple_of(name, _RESULTS[name])
         compute = function
@@ -76,7 +84,10 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-_TABLE = {name: _named(name, function) for name, function in {**_ON_NUMBERS, **_ON_DATA}.items()}
+_EXAMPLES = _examples()
+_TABLE = {
+    name: _named(name, function, _EXAMPLES[name]) for name, function in {**_ON_NUMBERS, **_ON_DATA}.items()
+}
 globals().update(_TABLE)
 
 __all__ = ["Bucketize", "ImageProjectiveTransformV3", "UniqueV2", "UniqueWithCountsV2", *_TABLE]  # noqa: PLE0604

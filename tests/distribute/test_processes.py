@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,11 +14,11 @@ import numpy as np
 import pytest
 
 import gradtape as tf
+from gradtape.distribute.presence import free_ports
 
 PROGRAMS = Path(__file__).parent / "programs"
-ENVIRONMENT = {**os.environ, "GRADTAPE_TIMEOUT": "10"}
-ENVIRONMENT.pop("TF_CONFIG", None)
-LIMIT = 100  # seconds
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+LIMIT = 300  # seconds: a loaded machine takes long, and no test waits for it
 
 
 def rows():
@@ -37,12 +38,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def start(processes, folder, fault="none", source="rows"):
-    words = [sys.executable, "-m", "gradtape", "run"]
-    words += [] if processes is None else ["--processes", str(processes)]
+def start(processes, folder, *words, timeout=60):
+    """Start a program in several processes: train.py, with a fault and where input comes from, or another one."""
+    words = (
+        words if words and words[0].endswith(".py") else ("train.py", *words, *("none", "rows")[len(words) :])
+    )
+    program, *words = words
+    command = [sys.executable, "-m", "gradtape", "run", "--processes", str(processes)]
     return subprocess.Popen(
-        [*words, str(PROGRAMS / "train.py"), str(folder), fault, source],
-        env=ENVIRONMENT,
+        [*command, str(PROGRAMS / program), str(folder), *words],
+        env={**ENVIRONMENT, "GRADTAPE_TIMEOUT": str(timeout)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -67,6 +72,9 @@ def alone(source="rows"):
     optimizer = tf.optimizers.Adam(0.05)
     table, losses = rows(), []
     batches = [table[i : i + 8] for i in range(0, 27, 8)]
+    if source == "function":  # two processes, each with every second row
+        own = table[0::2], table[1::2]
+        batches = [np.concatenate([part[i : i + 4] for part in own]) for i in range(0, 14, 4)]
     if source == "files":  # two processes, each with every second file; a batch of it is two steps
         own = [np.concatenate([table[i::4], table[i + 2 :: 4]]) for i in range(2)]
         halves = [np.array_split(part[i : i + 8], 2) for i in (0, 8) for part in own]
@@ -86,10 +94,14 @@ def assert_same(found, expected):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("processes", "source"), [(2, "rows"), (4, "rows"), (2, "files")])
-def test_processes_train_as_one(folder, processes, source):
-    """Batches of 8, 8, 8 and 3 rows; by files, rows of each process's own files."""
-    code, output = run(processes, folder, source=source)
+@pytest.mark.parametrize(
+    ("processes", "source", "resolver"),
+    [(2, "rows", "slurm"), (4, "rows", "simple"), (2, "files", ""), (2, "function", "")],
+)
+def test_processes_train_as_one(folder, monkeypatch, processes, source, resolver):
+    """Batches of 8, 8, 8 and 3 rows; by files or a function, of each process's own, and not as many in each."""
+    monkeypatch.setitem(ENVIRONMENT, "RESOLVER", resolver)
+    code, output = run(processes, folder, "none", source)
     assert code == 0, output
     for found in results(folder, processes):
         assert found["replicas"] == processes
@@ -109,16 +121,49 @@ def test_a_checkpoint_of_four_processes_is_restored_by_two(folder):
         np.testing.assert_array_equal(found["w"], saved.get_tensor("w"))
 
 
+def test_divided_variables_of_four_processes_are_restored_by_two(folder):
+    """Each process writes what it has; two processes with two CPUs each go on, with the numbers of one process."""
+    random = np.random.default_rng(1)
+    w = tf.Variable(random.normal(size=(4, 6)).astype("f"))
+    u = tf.Variable(random.normal(size=(6, 2)).astype("f"))
+    optimizer = tf.optimizers.Adam(0.05)
+    table, expected = rows(), []
+    for _ in range(4):
+        for i in range(0, 24, 8):
+            x, y = table[i : i + 8, :4], table[i : i + 8, 4:]
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((tf.tanh(x @ w) @ u - y) ** 2)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u], strict=True))
+            expected.append(float(loss))
+    code, output = run(4, folder, "divided.py", "1", "train")
+    assert code == 0, output
+    assert [len(list((folder / "checkpoints").glob(f"ckpt-{i}.*.part"))) for i in (1, 2)] == [0, 4]
+    for found in results(folder, 4):
+        assert found["parts"] == [[4, 3], [3, 1]]
+        assert found["clients"] == 4
+        assert "divided among several processes" in found["error"]
+        np.testing.assert_allclose(found["losses"], expected[:6], rtol=1e-5)
+    code, output = run(2, folder, "divided.py", "2", "restore")
+    assert code == 0, output
+    for found in results(folder, 2):
+        assert found["steps"] == 12
+        np.testing.assert_allclose(found["losses"], expected[6:], rtol=1e-5)
+        np.testing.assert_allclose(found["values"][0], w.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found["values"][1], u.numpy(), rtol=1e-4, atol=1e-5)
+    part = next((folder / "checkpoints").glob("*.part"))
+    content = part.read_bytes()
+    for damage in (lambda: part.write_bytes(content[:-1] + bytes([content[-1] ^ 1])), part.unlink):
+        damage()
+        with pytest.raises(tf.errors.DataLossError, match="part of a checkpoint"):
+            tf.train.load_checkpoint(str(folder / "checkpoints"))
+
+
 def test_a_killed_process_and_a_restart(folder):
-    begun = time.monotonic()
-    code, output = run(3, folder, "kill:5")
-    assert time.monotonic() - begun < 60
+    code, output = run(3, folder, "kill:5:1")
     assert code == 128 + signal.SIGKILL, output
-    assert "process 1 (127.0.0.1:" in output
-    assert "was ended by SIGKILL" in output
+    assert re.search(r"gradtape run: process 1 \(127.* was ended by SIGKILL", output), output
     for rank in (0, 2):
-        assert f"[{rank}] gradtape.errors.UnavailableError: process {rank} of 3" in output
-    assert "is gone" in output
+        assert_names(output, rank, 3, 1)
     code, output = run(3, folder, "none")
     assert code == 0, output
     expected = alone()
@@ -126,10 +171,37 @@ def test_a_killed_process_and_a_restart(folder):
         np.testing.assert_allclose(found["w"], expected["w"], rtol=1e-5, atol=1e-6)
 
 
+def assert_names(output, rank, processes, lost):
+    """The error of a process names the one that is lost; perhaps also others, which ended because of it."""
+    error = (
+        rf"\[{rank}\] gradtape.errors.UnavailableError: process {rank} of {processes} .*\b{lost} \(127.*gone"
+    )
+    assert re.search(error, output), output
+
+
+@pytest.mark.parametrize(
+    ("fault", "lost", "code"),
+    [("kill:5:0", 0, 128 + signal.SIGKILL), ("exit:5:1", 1, 1)],
+)
+def test_a_process_that_is_gone(folder, fault, lost, code):
+    """The first one too, which has JAX's coordinator; and one that ends without an error."""
+    found, output = run(2, folder, fault)
+    assert found == code, output
+    assert_names(output, 1 - lost, 2, lost)
+
+
+@pytest.mark.parametrize("fault", ["stop:5:1", "leave:5:0"])
+def test_a_process_that_does_not_go_on(folder, fault):
+    """A process that is stopped, or has reached its end: the other waits for GRADTAPE_TIMEOUT seconds."""
+    code, output = run(2, folder, fault, timeout=15)
+    assert code == 1, output
+    lost = int(fault[-1])
+    assert_names(output, 1 - lost, 2, lost)
+
+
 def test_a_request_to_end_saves_first(folder):
     process = start(2, folder, "wait:4")
-    while not (folder / "waiting.1").exists() and process.poll() is None:
-        time.sleep(0.05)
+    wait_until_all_wait(process, folder)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 128 + signal.SIGTERM, output
@@ -142,17 +214,23 @@ def test_a_request_to_end_saves_first(folder):
 
 def test_no_process_outlives_the_command(folder):
     process = start(2, folder, "wait:0")
-    while not (folder / "waiting.1").exists() and process.poll() is None:
-        time.sleep(0.05)
+    wait_until_all_wait(process, folder)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert len(children) == 2
     process.kill()
     process.wait()
     process.stdout.close()
-    end = time.monotonic() + 20
-    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < end:
+    end = time.monotonic() + LIMIT
+    while any(_is_alive(child) for child in children) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(_is_alive(child) for child in children)
+
+
+def wait_until_all_wait(process, folder):
+    end = time.monotonic() + LIMIT
+    while not all((folder / f"waiting.{rank}").exists() for rank in range(2)) and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def _is_alive(child):
@@ -166,21 +244,15 @@ def _is_alive(child):
 # One process of a cluster that is not there
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def config(index=0, kind="worker", addresses=None):
-    addresses = addresses or [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    addresses = addresses or [f"127.0.0.1:{port}" for port in free_ports(2)]
     return json.dumps({"cluster": {"worker": addresses}, "task": {"type": kind, "index": index}})
 
 
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (config(), "DeadlineExceededError", r"process 0 of 2 .*after 2 s .*not come: 1 \("),
+        (config, "DeadlineExceededError", r"process 0 of 2 .*after 2 s .*not come: 1 \("),
         (config(index=5), "ValueError", r"this process is \('worker', 5\)"),
         (config(kind="evaluator"), "ValueError", "this process is"),
         (config(addresses=["here", "there:1"]), "ValueError", "'host:port'"),
@@ -191,7 +263,7 @@ def config(index=0, kind="worker", addresses=None):
     ids=["never", "index", "kind", "address", "twice", "json", "list"],
 )
 def test_clusters_that_cannot_be(monkeypatch, text, error, message):
-    monkeypatch.setenv("TF_CONFIG", text)
+    monkeypatch.setenv("TF_CONFIG", text if isinstance(text, str) else text())
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=2)
     kind = ValueError if error == "ValueError" else getattr(tf.errors, error)
     with pytest.raises(kind, match=message):
@@ -250,3 +322,29 @@ def test_commands_for_machines():
     assert '"b:5001"' in lines[0]
     assert '"index": 3' in lines[3]
     assert lines[0].endswith(" gradtape run --nan train.py --rate 1")
+
+
+def test_machines_by_ssh(tmp_path):
+    """A program named ssh, that runs the command here, stands for the real one."""
+    python = f'exec {sys.executable} -m gradtape "$@"'
+    for name, line in (
+        ("ssh", 'for last; do :; done; echo "by ssh: $4"; exec sh -c "$last"'),
+        ("gradtape", python),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import json, os, sys; print(json.loads(os.environ['TF_CONFIG'])['task'], sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gradtape", "run", "--hosts", "a,b:5000", "--ssh", str(program), "x y"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stderr
+    for rank, host in enumerate("ab"):
+        assert f"[{rank}] by ssh: {host}" in done.stdout, done.stdout
+        assert f"[{rank}] {{'type': 'worker', 'index': {rank}}} ['x y']" in done.stdout, done.stdout

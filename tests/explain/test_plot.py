@@ -150,3 +150,12 @@ def test_the_header_stays_in_the_frame(tmp_path):
     lines = re.findall(r'<text class="head[^>]+x="([\d.]+)"[^>]*>([^<]*)<', picture)
     assert len(lines) > 2
     assert all(float(x) + 6.2 * len(text) <= width for x, text in lines)
+
+
+def test_a_name_of_another_format_is_refused(tmp_path):
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        _ = x * x
+    with pytest.raises(ValueError, match=r"such as tape\.svg, not tape\.png"):
+        tape.plot(tmp_path / "tape.png")
+    assert not (tmp_path / "tape.png").exists()

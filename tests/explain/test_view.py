@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +43,9 @@ def test_all_tapes_of_a_script_and_the_recording_again(tmp_path):
     assert (done.returncode, done.stdout) == (0, "12.0\n")
     data = json.loads((tmp_path / "train.json").read_text())
     labels = [tape["label"] for tape in data["tapes"]]
-    assert labels == [*[f"tape {i}" for i in (*range(1, 11), 20, 40)], "inner 1", "outer 1"]
-    assert any("14 of the 47" in note for note in data["notes"])
+    assert labels == [*[f"tape {i}" for i in range(1, 46)], "inner 1", "outer 1"]
+    # Updates by the steps before are not part of a step.
+    assert {tuple(node["op"] for node in tape["nodes"]) for tape in data["tapes"][:45]} == {("", "multiply")}
     assert any("into one program" in note for note in data["notes"])
     gradients = [
         tape["nodes"][tape["sources"][0]["node"]]["outs"][0]["gradient"]["values"][0]
@@ -54,6 +56,39 @@ def test_all_tapes_of_a_script_and_the_recording_again(tmp_path):
     done = gradtape("view", "train.json", "--out", "train.html", cwd=tmp_path)
     assert done.returncode == 0
     assert "tape 40" in (tmp_path / "train.html").read_text()
+
+
+def test_of_many_answers_the_first_and_then_fewer_and_fewer_are_noted(monkeypatch):
+    monkeypatch.setattr("gradtape.explain.viewing._OPERATIONS", 4)
+    from gradtape.explain import session
+
+    x = tf.Variable(3.0)
+    with session(view=True) as s:
+        for _ in range(45):
+            with tf.GradientTape() as tape:
+                y = x * x
+            tape.gradient(y, x)
+    data = s.report().page.data
+    assert [tape["label"] for tape in data["tapes"]] == [f"tape {i}" for i in (*range(1, 11), 20, 40)]
+    assert any("12 of the 45 answers" in note for note in data["notes"])
+
+
+def test_of_tapes_that_are_too_large_together_every_second_is_left_out(monkeypatch):
+    from gradtape.explain import session
+
+    # As much as the text of this file, and a few of the tapes.
+    monkeypatch.setattr("gradtape.explain.page._MOST", len(Path(__file__).read_bytes()) + 8_000)
+
+    x = tf.Variable(3.0)
+    with session(view=True) as s:
+        for _ in range(16):
+            with tf.GradientTape() as tape:
+                y = x * x
+            tape.gradient(y, x)
+    data = s.report().page.data
+    labels = [tape["label"] for tape in data["tapes"]]
+    assert 1 <= len(labels) < 16 and labels[0] == "tape 1" and labels[-1] != f"tape {len(labels)}"
+    assert any(f"{16 - len(labels)} tapes were left out" in note for note in data["notes"])
 
 
 def test_a_script_that_fails_still_has_its_page(tmp_path):

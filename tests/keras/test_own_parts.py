@@ -91,3 +91,13 @@ def test_minimize_and_build_take_keras_s_variables():
 def test_an_initializer_of_ours_makes_a_layer_s_weights():
     layer = keras.layers.Dense(2, kernel_initializer=tf.initializers.Constant(0.5))
     np.testing.assert_allclose(layer(X), X.sum(1, keepdims=True) * [[0.5, 0.5]], rtol=1e-6, atol=1e-7)
+
+
+def test_names_of_keras_2_that_tensorflow_keeps():
+    assert keras.losses.Reduction.NONE == "none"
+    assert keras.losses.MSE is keras.losses.mean_squared_error
+    np.testing.assert_array_equal(keras.backend.square(tf.constant([3.0])), [9.0])
+    assert keras.layers.ThresholdedReLU(theta=1.0)(tf.constant([[0.5, 2.0]])).numpy().tolist() == [[0.0, 2.0]]
+    assert keras.preprocessing.text.text_to_word_sequence("a B!") == ["a", "b"]
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        keras.losses.Nothing

@@ -55,6 +55,16 @@ def roots(path):
     return tape.gradient(y, [x])
 
 
+def marked(path):
+    """A gradient that explodes, one that vanishes, and a large value."""
+    x, w = tf.Variable([1.0, 2.0]), tf.Variable(tf.random.stateless_normal([40, 60], seed=[1, 2]))
+    with tf.GradientTape(persistent=True) as tape:
+        large = tf.reduce_sum(x * 1e6)
+        y = large + tf.reduce_sum(tf.tanh(w * 100.0)) * 1e-9
+    tape.show(y, [x, w], path=path)
+    return tape.gradient(y, [x, w])
+
+
 def compiled(path):
     """A function that XLA compiled."""
     w = tf.Variable([0.5, 2.0])

@@ -1,5 +1,7 @@
 """The page as a person uses it, in a browser: `make test-page`."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,17 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradtape.explain.page import Page
+
 from . import page_programs as programs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PROGRAMS = ("network", "used_twice", "second_order", "roots", "compiled", "hostile")
+OTHERS = ("marked", "large")
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """For each program: its page, and the gradients that the tape gave."""
     folder = tmp_path_factory.mktemp("pages")
-    names = (*PROGRAMS, "large")
+    names = (*PROGRAMS, *OTHERS)
     return {
         name: (folder / f"{name}.html", getattr(programs, name)(folder / f"{name}.html")) for name in names
     }
@@ -171,6 +176,42 @@ def test_what_is_not_finite_is_marked_where_it_begins(seen):
     assert [badge.text for badge in page.all(".badge")] == ["∞"]
 
 
+def test_gradients_that_explode_or_vanish_are_marked_where_they_begin(seen):
+    page = seen("marked")
+    assert {badge.text for badge in page.all(".badge")} == {"▲", "▼"}
+    explodes, vanishes = sorted(alert.text for alert in page.all(".details .alert"))
+    assert "explodes" in explodes and "multiply [2]" in explodes
+    assert "vanishes" in vanishes and "multiply =" in vanishes
+
+
+def test_values_have_pictures_and_statistics(seen):
+    """A heat map for a matrix, a histogram for a large one, a number for a scalar; value and gradient side by side."""
+    page = seen("network")
+    page.click('[data-source="0"]')
+    value, gradient = page.all(".beside .value")
+    assert value.location["y"] == gradient.location["y"] and value.location["x"] < gradient.location["x"]
+    for part in ("float32 [3, 12]", "min ", "max ", "mean ", "NaN 0", "inf 0"):
+        assert part in value.text
+    assert len(page.all(".box.source .thumb.value")) == 3  # scalars have none
+    page = seen("marked")
+    page.click('[data-source="1"]')
+    assert page.all(".beside .histogram") and page.all(".beside .heat")
+
+
+def test_the_graph_can_be_made_larger_and_smaller(seen):
+    page = seen("network")
+    width = "document.querySelector('.graph').getBoundingClientRect().width"
+    first = page.run(width)
+    page.click('[data-button="larger"]')
+    larger = page.run(width)
+    page.press("-", 2)
+    smaller = page.run(width)
+    assert smaller < first < larger
+    page.click('[data-button="fit"]')
+    area = "document.querySelector('.area').getBoundingClientRect()"
+    assert page.run(f"{width} <= {area}.width")
+
+
 def test_a_compiled_function_is_opened(seen):
     page = seen("compiled")
     page.click(".box.op")
@@ -246,32 +287,73 @@ def test_the_page_fits_every_screen(screen, seen):
     page.driver.save_screenshot(str(PICTURES / f"page_{screen}.png"))
 
 
+# For each visible element with a text of its own: its contrast with what is behind it, by WCAG's formula.
+CONTRASTS = """(() => {
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const rgb = c => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data]; };
+    const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const light = c => [.2126, .7152, .0722].reduce((sum, w, i) => sum + w * linear(c[i] / 255), 0);
+    const behind = e => {
+        if (e.tagName === 'text') {
+            const group = e.closest('.badge, .cluster-title, .box');
+            const rect = group ? group.querySelector('rect:not(.shadow)')
+                : e.getAttribute('text-anchor') === 'middle' ? e.previousElementSibling : null;  // a heat map's cell
+            if (rect) return rgb(getComputedStyle(rect).fill);
+        }
+        for (let at = e; at; at = at.parentElement) {
+            const back = rgb(getComputedStyle(at).backgroundColor);
+            if (back[3]) return back;
+        }
+        return [255, 255, 255, 255];
+    };
+    const found = [];
+    for (const e of document.querySelectorAll('#page *')) {
+        const text = [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('').trim();
+        if (!text || !e.getClientRects().length || e.closest('title, dialog:not([open])')) continue;
+        const style = getComputedStyle(e), back = behind(e);
+        let shown = 1;
+        for (let at = e; at; at = at.parentElement) shown *= Number(getComputedStyle(at).opacity);
+        const full = rgb(e.tagName === 'text' ? style.fill : style.color);
+        const ink = full.map((c, i) => c * shown + back[i] * (1 - shown));
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+        found.push([(a + .05) / (b + .05), `${text.slice(0, 40)} (${e.tagName} ${e.getAttribute('class') ?? ''})`]);
+    }
+    return found;
+})()"""
+
+
+@pytest.mark.parametrize("name", ["network", "roots", "second_order"])
 @pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read(dark, seen):
-    """The contrast of text with what is behind it is at least 4.5, as WCAG asks for."""
-    page = seen("network", dark=dark)
+def test_texts_can_be_read(dark, name, seen):
+    """The contrast of every text with what is behind it is at least 4.5: before, inside and at the end of a sweep."""
+    page = seen(name, dark=dark)
+    for keys in ([], ["Right"] * 3, ["End"], ["Escape"]):
+        for key in keys:
+            page.press(key)
+        found = page.run(CONTRASTS)
+        assert len(found) > 20
+        assert [(round(by, 2), what) for by, what in found if by < 4.5] == [], keys
     page.click('[data-source="0"]')
-    for selector in (
-        ".muted",
-        ".code li",
-        ".sources span",
-        ".details h2",
-        ".numbers td",
-        ".sources .broken span",
-    ):
-        low = page.run(f"""Math.min(...[...document.querySelectorAll('{selector}')].slice(0, 40).map(e => {{
-            const canvas = document.createElement('canvas').getContext('2d', {{willReadFrequently: true}});
-            const rgb = c => {{ canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
-                return [...canvas.getImageData(0, 0, 1, 1).data]; }};
-            const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-            const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
-                .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-            let at = e, back = [0, 0, 0, 0];
-            while (at && back[3] === 0) {{ back = rgb(getComputedStyle(at).backgroundColor); at = at.parentElement; }}
-            const [a, b] = [light(rgb(getComputedStyle(e).color)), light(back)].sort((x, y) => y - x);
-            return (a + .05) / (b + .05);
-        }}))""")
-        assert low >= 4.5, selector
+    assert [(round(by, 2), what) for by, what in page.run(CONTRASTS) if by < 4.5] == []
+
+
+def test_kinds_of_boxes_and_lines_differ_by_more_than_colour(seen):
+    page = seen("network")
+    signs = (
+        "(e => { const s = getComputedStyle(e);"
+        " return [e.getAttribute('rx'), s.strokeDasharray, s.strokeWidth].join(); })"
+    )
+    kinds = ("source", "op", "target", "cut")
+    boxes = [page.run(f"{signs}(document.querySelector('.box.{kind} .body'))") for kind in kinds]
+    assert len(set(boxes)) == len(kinds), boxes
+    assert page.run("document.querySelector('.box.cut .badge').textContent") == "✕"
+    plain, broken = (
+        page.run(f"{signs}(document.querySelector('.line{kind}'))") for kind in (":not(.broken)", ".broken")
+    )
+    assert plain.split(",")[1] == "none" != broken.split(",")[1]
+    page = seen("roots")
+    assert "none" not in page.run(f"{signs}(document.querySelector('.line.bad'))")
 
 
 def test_everything_can_be_reached_by_key(seen):
@@ -318,7 +400,7 @@ def test_every_tape_of_a_program(browser, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     printed = [[float(x) for x in line.split()] for line in done.stdout.splitlines()]
     page = browser.open(tmp_path / "train.html")
-    assert len(page.all("[data-tape]")) == 10
+    assert len(page.all("[data-tape]")) == 12
     for number in (0, 7):
         page.click(f'[data-tape="{number}"]')
         for source in (0, 1):
@@ -326,6 +408,55 @@ def test_every_tape_of_a_program(browser, tmp_path):
             assert page.numbers('[data-view="Gradient"]') == pytest.approx(
                 [printed[number][source]], rel=1e-6
             )
-    assert "10 of the 12 answers" in page.driver.find_element("css selector", "body").get_attribute(
-        "innerHTML"
-    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A notebook
+
+
+def test_the_page_in_place(browser, pages, tmp_path):
+    """A cell's output is a frame that needs nothing else."""
+    text = pages["used_twice"][0].read_text(encoding="utf-8")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    page = Page(json.loads(data[1]))
+    (tmp_path / "cell.html").write_text(f"<!doctype html><body>{page._repr_html_()}", encoding="utf-8")
+    browser.open(tmp_path / "cell.html")
+    check_frame(browser)
+
+
+def test_a_notebook_that_runs(browser, tmp_path):
+    """With Jupyter's kernel, where it is installed: a page is shown in place, once, with lines."""
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat, nbclient and ipykernel")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbformat, nbclient and ipykernel")
+    pytest.importorskip("ipykernel", reason="needs nbformat, nbclient and ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    first, second = ([output.data for output in cell.outputs if "data" in output] for cell in notebook.cells)
+    assert [data.get("text/html", "")[:7] for data in first] == [
+        "<iframe",
+        "",
+    ]  # the second: its repr, as the value
+    assert [data.get("text/html", "")[:7] for data in second] == ["<iframe"]
+    assert "Cell In[1]" in first[0]["text/html"]
+    (tmp_path / "cell.html").write_text(f"<!doctype html><body>{first[0]['text/html']}", encoding="utf-8")
+    browser.open(tmp_path / "cell.html")
+    check_frame(browser)
+
+
+CELLS = [
+    "import gradtape as tf\nx = tf.Variable(3.0)\nwith tf.GradientTape() as tape:\n    y = x * x + tf.tanh(x)\n"
+    "tape.show(y, x)",
+    "with tf.GradientTape() as tape:\n    y = x * x\ntape.show(y, x)\nx = None",
+]
+
+
+def check_frame(browser):
+    """Use the page inside of the frame of a cell."""
+    browser.driver.switch_to.frame(browser.one("iframe"))
+    try:
+        assert len(browser.all(".box.op, .box.target")) == 3
+        assert "tanh" in browser.text(".code li.computes")
+        browser.click('[data-button="last"]')
+        assert browser.text(".step-label") == "step 3 of 3"
+    finally:
+        browser.driver.switch_to.default_content()

@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,9 @@ ALIVE = "GRADTAPE_ALIVE"  # in the environment: the end of a pipe that closes wh
 _PORT = 12321  # of the first process on each host
 _GRACE = 15.0  # seconds, at least, for the others to end when one has failed
 _TERMINATION = 30.0  # seconds to save and end after a request to
+_OUTPUT = (
+    10.0  # seconds to forward what is left, if a process that one of them has started keeps the pipe open
+)
 
 
 class _Task(NamedTuple):
@@ -50,7 +52,9 @@ def launch(
         refuse(f"--processes must be at least 1, not {count}")
     words = [*_own_words(given), *program]
     if options.hosts is None:
-        addresses = [f"127.0.0.1:{port}" for port in _free_ports(count)]
+        from ..distribute.presence import free_ports
+
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
         return _watch([_local(addresses, rank, words) for rank in range(count)])
     addresses = _addresses(options.hosts, count, refuse)
     if options.ssh:
@@ -89,18 +93,6 @@ def _addresses(text: str, count: int, refuse: Callable[[str], Any]) -> list[str]
     return found
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that no one uses now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
 def _config(addresses: Sequence[str], rank: int) -> str:
     return json.dumps({"cluster": {"worker": list(addresses)}, "task": {"type": "worker", "index": rank}})
 
@@ -128,6 +120,7 @@ def _remote(addresses: Sequence[str], rank: int, words: Sequence[str]) -> _Task:
 def _watch(tasks: Sequence[_Task]) -> int:
     reading, writing = os.pipe()
     processes: list[subprocess.Popen[str]] = []
+    forwarding: list[threading.Thread] = []
     asked: list[int] = []  # signals that this command was sent
     handlers = {
         s: signal.signal(s, lambda number, frame: asked.append(number))
@@ -147,13 +140,16 @@ def _watch(tasks: Sequence[_Task]) -> int:
                 start_new_session=True,
             )
             processes.append(process)
-            threading.Thread(target=_forward, args=(rank, process), daemon=True).start()
+            forwarding.append(threading.Thread(target=_forward, args=(rank, process), daemon=True))
+            forwarding[-1].start()
         return _wait(tasks, processes, asked)
     finally:
         for process in processes:
             _end(process, signal.SIGKILL)
         for process in processes:
             process.wait()
+        for thread in forwarding:
+            thread.join(_OUTPUT)
         for number, handler in handlers.items():
             signal.signal(number, handler)
         os.close(reading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from importlib import import_module
@@ -164,7 +165,19 @@ def _open_batches(module: ModuleType) -> None:
     module.TFLayer._default_save_signature = property(default_save_signature)
 
 
-# By the name of the module of Keras.
+def _add_names_of_tf_keras(module: ModuleType) -> None:
+    """TensorFlow's `tf.keras` has more names than Keras, those of Keras 2: `losses.Reduction`, `backend.square`."""
+    fuller = module.__name__.replace("keras.", "keras._tf_keras.keras.", 1)
+
+    def __getattr__(name: str) -> Any:
+        if not name.startswith("__"):
+            with contextlib.suppress(AttributeError):
+                return getattr(import_module(fuller), name)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+    module.__getattr__ = __getattr__  # type: ignore[method-assign]
+
+
 def _encode_shapes(json_utils: ModuleType) -> None:
     """Keras's JSON looks for tuples first, and a TensorShape is a tuple here."""
     encode_tuple = json_utils._encode_tuple
@@ -175,7 +188,13 @@ def _encode_shapes(json_utils: ModuleType) -> None:
     json_utils._encode_tuple = _encode_tuple  # type: ignore[attr-defined]
 
 
+# By the name of the module of Keras.
 ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
+    "keras.backend": _add_names_of_tf_keras,
+    "keras.layers": _add_names_of_tf_keras,
+    "keras.losses": _add_names_of_tf_keras,
+    "keras.metrics": _add_names_of_tf_keras,
+    "keras.preprocessing": _add_names_of_tf_keras,
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,

@@ -13,6 +13,11 @@ from typing import Any
 _ALIASES = "tensorflow.keras.", "gradtape.keras."
 # The modules that `keras_adaptations` adapts; that file is imported with the first of them.
 _ADAPTED = {
+    "keras.backend",
+    "keras.layers",
+    "keras.losses",
+    "keras.metrics",
+    "keras.preprocessing",
     "keras.src.backend.tensorflow.core",
     "keras.src.backend.tensorflow.layer",
     "keras.src.backend.tensorflow.sparse",

@@ -19,10 +19,13 @@ from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 from . import v1_functions as functions
 from .v1_aliases import ALIASES, SPACES
+from .v1_collections import COLLECTIONS, MODULES
 from .v1_images import IMAGES
 from .v1_initializers import INITIALIZERS
 from .v1_losses import LOSSES
 from .v1_nn import NETWORKS
+from .v1_steps import STEPS
+from .v1_training import OPTIMIZERS
 from .v1_variables import VARIABLES
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -170,12 +173,14 @@ _OWN: dict[str, Any] = {
     "nn.ctc_loss": functions.ctc_loss,
     "nn.dropout": functions.dropout,
     "nn.softmax_cross_entropy_with_logits": functions.softmax_cross_entropy_with_logits,
-    "reset_default_graph": _nothing,
     "sparse_concat": functions.sparse_concat,
+    **COLLECTIONS,
     **IMAGES,
     **INITIALIZERS,
     **LOSSES,
     **NETWORKS,
+    **OPTIMIZERS,
+    **STEPS,
     **VARIABLES,
 }
 _MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
@@ -208,7 +213,7 @@ class Old(ModuleType):
         path = f"{self._path}.{name}".lstrip(".")
         if f"compat.v1.{path}" in ADVICE:
             return False
-        own = path in _OWN or path in _MESSAGES or path in SPACES or path == "logging"
+        own = path in _OWN or path in _MESSAGES or path in SPACES or path in MODULES or path == "logging"
         return own or self._new_name(path) is not None
 
     def _new_name(self, path: str) -> str | None:
@@ -228,6 +233,8 @@ class Old(ModuleType):
             from ..files.messages import message
 
             return message(path)
+        if path in MODULES:
+            return MODULES[path]()
         if path == "logging":
             from . import logging
 

@@ -123,12 +123,12 @@ def conv2d_backprop_input(
     kernel = filters if filter is None else filter
     if kernel is None or out_backprop is None:
         raise ValueError("conv2d_backprop_input: give filter and out_backprop")
-    dtype = tf.convert_to_tensor(out_backprop).dtype
+    g = tf.convert_to_tensor(out_backprop)
     with tf.GradientTape() as tape:
-        x = tf.zeros(input_sizes, dtype)
+        x = tf.zeros(input_sizes, g.dtype)
         tape.watch(x)
         y = tf.nn.conv2d(x, kernel, strides, padding, data_format, list(dilations))
-    return tape.gradient(y, x, out_backprop)
+    return tape.gradient(y, x, g)
 
 
 def conv2d_backprop_filter(
@@ -149,11 +149,12 @@ def conv2d_backprop_filter(
     >>> conv2d_backprop_filter(tf.ones([1, 2, 2, 1]), [1, 1, 1, 1], tf.ones([1, 2, 2, 1]), [1, 1, 1, 1], "SAME").shape
     TensorShape([1, 1, 1, 1])
     """
+    g = tf.convert_to_tensor(out_backprop)
     with tf.GradientTape() as tape:
-        kernel = tf.zeros(filter_sizes, tf.convert_to_tensor(out_backprop).dtype)
+        kernel = tf.zeros(filter_sizes, g.dtype)
         tape.watch(kernel)
         y = tf.nn.conv2d(input, kernel, strides, padding, data_format, list(dilations))
-    return tape.gradient(y, kernel, out_backprop)
+    return tape.gradient(y, kernel, g)
 
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -123,7 +123,7 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     made: dict[tuple[str, int], Variable] = {}
 
     def traced(*arguments: Any) -> Any:
-        with _reused(made):
+        with reusing_variables(made):
             return fn(*arguments)
 
     traced.__name__ = name or str(getattr(fn, "__name__", "wrapped_function"))
@@ -133,7 +133,7 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
 
 
 @contextmanager
-def _reused(made: dict[tuple[str, int], Variable]) -> Iterator[None]:
+def reusing_variables(made: dict[tuple[str, int], Variable]) -> Iterator[None]:
     """A block in which `get_variable` gives the variables of an earlier run of it, in their order."""
     global _reusing
     before, _reusing = _reusing, (made, {})

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..names.missing import missing, sentence
 from . import version
-from .internal_namespace import compiler, internal, namespace
+from .internal_namespace import compiler, internal
 from .internals import Internal, internals
 
 ROOT = "tensorflow"
@@ -27,7 +27,6 @@ _OWN: dict[str, dict[str, ModuleType]] = {
         "python": internals(),
         "version": version,
     },
-    f"{ROOT}.experimental": {"dtensor": namespace("tensorflow.experimental.dtensor")},
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core.errors import FailedPreconditionError
+from ..core.errors import FailedPreconditionError, UnimplementedError
 from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
@@ -48,6 +48,12 @@ def _create_view(self: Tensor, name: str) -> Any:
                 self._array = array = promise.read()
                 return array
             device = self._device
+        if not device.is_fully_addressable and not device.is_fully_replicated:
+            raise UnimplementedError(
+                f"a tensor of shape {list(device.shape)} is divided among several processes, and this one has a part "
+                "of it: read it in a @tf.function, or first relayout(tensor, Layout.replicated(mesh, rank)) by "
+                "tf.experimental.dtensor, which all processes must call"
+            )
         self._both = device
         self._array = array = np.asarray(device)
         return array
@@ -133,8 +139,19 @@ def on_device_tensor(variable: Variable) -> Tensor:
     try:
         device_of(tensor)
     except AttributeError:
-        tensor = variable._tensor = from_device(_put(tensor._array), variable._key)
+        layout = getattr(variable, "layout", None)  # of a variable that is divided among devices
+        array = _put(tensor._array) if layout is None else spread(tensor._array, layout.sharding)
+        tensor = variable._tensor = from_device(array, variable._key)
     return tensor
+
+
+def spread(array: Any, sharding: Any) -> Any:
+    """An array on the devices of a sharding. With several processes, each has all of it, and no one asks another."""
+    with x64(True):
+        if sharding.is_fully_addressable:
+            return jax.device_put(array, sharding)
+        host = np.asarray(array)
+        return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
 
 
 def specialize(

@@ -20,26 +20,22 @@ from ..core import nest
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import leave_hot, local
 from ..core.settings import settings
-from ..core.tensor import Tensor, array_of, device_of
+from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, Arguments, bind, checked_signature, differs_in_batch, fit, signature_text
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
 from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing, warn_of_truncation
 from .placeholders import RunsAsPython, Specialize, Text
 
 if TYPE_CHECKING:
     from .program import Program
+    from .rare_shapes import RareShapes
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _MANY = 5  # traces of one function, at which it warns
-_OFTEN = 8  # calls with one shape after which a function of open lengths is compiled for that shape, at most:
-_SHAPES = (
-    16  # after so many shapes it takes twice as many calls, and so on: no program compiles hundreds of them;
-)
-_ELEMENTS = 1 << 20  # and for large tensors the fewer the more elements they have
 
 
 class _Ignored(TypedDict, total=False):
@@ -117,7 +113,15 @@ def function(
 
 
 class Function(Generic[P, R]):
-    """A Python function that is compiled for each signature it is called with. Made by `function`."""
+    """A Python function that is compiled for each signature it is called with. Made by `function`.
+
+    >>> import gradtape as tf
+    >>> @tf.function
+    ... def double(x):
+    ...     return x * 2.0
+    >>> isinstance(double, tf.types.experimental.GenericFunction), float(double(3.0))
+    (True, 6.0)
+    """
 
     def __init__(
         self,
@@ -147,7 +151,6 @@ class Function(Generic[P, R]):
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile,
         self._was_truncated = False  # or did so in a call
-        self._rare: dict[Any, int] | None = {} if self._has_open_lengths() else None  # calls, by cache key
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
@@ -240,15 +243,17 @@ class Function(Generic[P, R]):
         warn_of_giving_up(self.__name__, self._python_function, error)
 
     def _call_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        shortcut, tensors = (None, []) if kwargs else _shortcut(args)
+        shortcut, tensors = (None, []) if kwargs else _shortcut(args, not self._has_open_lengths)
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
-        if self._rare is not None and self._programs:
+        if self._has_open_lengths and self._programs:
+            rare = self._rare_shapes
+            if rare.count_again(args, kwargs, self._programs):
+                return rare.run(self._python_function, args, {})
             arguments = self._arguments(args, kwargs)
-            if self._is_rare(arguments):
-                args, kwargs = arguments.as_tensors()
-                return self._python_function(*args, **kwargs)
+            if rare.count(args, arguments, self._programs):
+                return rare.run(self._python_function, *arguments.as_tensors())
         program, leaves = self._find(args, kwargs)
         if settings.called_programs is not None:
             settings.called_programs.append((self.__name__, program))
@@ -256,29 +261,18 @@ class Function(Generic[P, R]):
             self._shortcuts[shortcut] = program
         return self._run(program, leaves, args, kwargs)
 
+    @functools.cached_property
     def _has_open_lengths(self) -> bool:
-        """Return whether tensors of many shapes are to be expected, and need not be compiled for each."""
+        """Whether tensors of many shapes are to be expected, and need not be compiled for each."""
         specs = nest.flatten(self._input_signature or ())
         is_open = self._reduce_retracing or not all(map(is_known, specs))
         return is_open and not self._jit_compile
 
-    def _is_rare(self, arguments: Arguments) -> bool:
-        """Count a call with shapes that the function is not compiled for; return whether they are still rare.
+    @functools.cached_property
+    def _rare_shapes(self) -> RareShapes:
+        from .rare_shapes import RareShapes
 
-        Compiling takes as long as some ten to a hundred calls operation by operation: so long one waits, and loses at
-        most as much again. The count follows from the sizes alone, so that two runs of a program are the same.
-        """
-        if self._rare is None or arguments.key in self._programs:
-            return False
-        if len(self._programs) == 1 and differs_in_batch(arguments.key, *self._programs):
-            return False  # the smaller last batch of an epoch
-        size = sum(array_of(leaf).size for leaf in arguments.leaves if type(leaf) is Tensor)
-        calls = self._rare[arguments.key] = self._rare.get(arguments.key, 0) + 1
-        often = _OFTEN << len(self._programs) // _SHAPES
-        if calls <= min(often, _ELEMENTS // max(size, 1)):
-            return True
-        del self._rare[arguments.key]
-        return False
+        return RareShapes()
 
     def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -510,10 +504,11 @@ class Function(Generic[P, R]):
         return Function, (self._python_function, *self._options)
 
 
-def _shortcut(args: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
+def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
     """A key for positional tensors and plain values, and the tensors; None for other calls.
 
-    It takes 0.5 us for each argument, and the cache key ten times that.
+    It takes 0.5 us for each argument, and the cache key ten times that. If `moves`, tensors that were not in compiled
+    code before are moved there; else, as their shapes may be rare, there is no key for them.
     """
     key: list[Any] = []
     tensors = []
@@ -523,7 +518,7 @@ def _shortcut(args: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Tenso
             try:
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
-                if a._array.dtype.kind == "O":
+                if not moves or a._array.dtype.kind == "O":
                     return None, []
                 from .buffers import on_device
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -41,6 +42,21 @@ def without_aliases(results: list[Any], inputs: Iterable[Any]) -> list[Any]:
 def replaced(jaxpr: Any, **parts: Any) -> Any:
     """Replace parts of a jaxpr; the names of its inputs and results are dropped."""
     return jaxpr.replace(debug_info=jaxpr.debug_info.with_unknown_names(), **parts)
+
+
+def evaluated(eqn: Any, operands: list[Any]) -> list[Any]:
+    """The results of an equation for other operands than its own."""
+    invars = [Var(v.aval) for v in eqn.invars]
+    eqn = eqn.replace(invars=invars)
+    code = _empty().replace(invars=invars, outvars=eqn.outvars, eqns=[eqn])
+    return jax.core.eval_jaxpr(code, [], *operands)
+
+
+@functools.cache
+def _empty() -> Any:
+    """Code without equations."""
+    code = jax.make_jaxpr(list)().jaxpr
+    return replaced(code)
 
 
 def inner_code(jaxpr: Any) -> Iterator[Any]:
@@ -84,6 +100,23 @@ def computed_bytes(jaxpr: Any) -> int:
         for v in eqn.outvars
         if hasattr(v.aval, "shape") and isinstance(v.aval.dtype, np.dtype)
     )
+
+
+def largest_product(jaxpr: Any) -> int:
+    """The number of multiplications in the largest product of matrices, or convolution, of the code."""
+    counts = [0]
+    for code in inner_code(jaxpr):
+        for eqn in code.eqns:
+            if eqn.primitive.name == "dot_general":
+                (axes, _), _ = eqn.params["dimension_numbers"]
+                summed = math.prod(eqn.invars[0].aval.shape[axis] for axis in axes)
+            elif eqn.primitive.name == "conv_general_dilated":
+                kernel = eqn.invars[1].aval
+                summed = kernel.size // kernel.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
+            else:
+                continue
+            counts.append(summed * eqn.outvars[0].aval.size)
+    return max(counts)
 
 
 def is_wide(jaxpr: Any) -> bool:

@@ -84,7 +84,7 @@ class SplitStep:
             x, y = (stacks[v] for v in term.invars[-2:])
             total = carry[position]
             if term.primitive.name == "dot_general":
-                carry[position] = total + _summed_product(term, x, y).astype(total.dtype)
+                carry[position] = total + summed_product(term, x, y).astype(total.dtype)
             else:
                 carry[position] = _scattered(term, total, x, y)
         return carry
@@ -189,7 +189,7 @@ def _scattered(term: Any, total: Any, indices: Any, rows: Any) -> Any:
     return jax.lax.scatter_add(total, indices, rows.astype(total.dtype), numbers, mode=term.params["mode"])
 
 
-def _summed_product(product: Any, x: Any, y: Any) -> Any:
+def summed_product(product: Any, x: Any, y: Any) -> Any:
     """The sum over all steps of a product: one product that also sums over the steps."""
     (of_x, of_y), _ = product.params["dimension_numbers"]
     return jax.lax.dot_general(

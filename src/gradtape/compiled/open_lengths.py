@@ -21,6 +21,11 @@ from ..core.shapes import TensorShape
 # are small, since constants of their length are computed; other axes are long, since windows shrink them.
 _BATCHES = 24, 35, 54
 _AXES = 240, 333, 490
+_STEPS = (
+    6,
+    7,
+    11,
+)  # from one length to the next: no length is a multiple of another, plus a number, at all samples
 SAMPLES = len(_BATCHES)
 
 
@@ -32,7 +37,7 @@ class OpenLengths:
     """Symbols for open lengths, and the samples of each.
 
     >>> lengths = OpenLengths({"b": 0, "n": 1})
-    >>> lengths.fit((48, 70, 108)), lengths.fit((3, 3, 3)), lengths.fit((5904, 11865, 26784))
+    >>> lengths.fit((48, 70, 108)), lengths.fit((3, 3, 3)), lengths.fit((5904, 11900, 27054))
     (2*b, 3, b*n)
     """
 
@@ -42,7 +47,9 @@ class OpenLengths:
             zip(names, jax.export.symbolic_shape(",".join(names)) if names else (), strict=True)
         )
         self.samples = {
-            name: tuple(n + 6 * i for n in (_AXES if axes[name] else _BATCHES))
+            name: tuple(
+                n + step * i for n, step in zip(_AXES if axes[name] else _BATCHES, _STEPS, strict=True)
+            )
             for i, name in enumerate(names)
         }
         self._known: dict[tuple[int, ...], Any] = {}
@@ -123,10 +130,16 @@ def columns(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     return zip(*rows, strict=True)
 
 
-def assignments(shapes: list[TensorShape]) -> list[list[tuple[str | None, ...]]]:
+def assignments(
+    shapes: list[TensorShape], counts: Sequence[str | None] | None = None
+) -> list[list[tuple[str | None, ...]]]:
     """The ways to name the open lengths of some shapes, from all different to all the same.
 
     Each way gives a name, or None for a known length, for each axis of each shape. Open ranks have no way.
+
+    Args:
+        counts: for each shape the name of its first length in every way, or None. It is that of a number of elements,
+            which no other length need be.
 
     >>> for way in assignments([TensorShape([None, 3]), TensorShape([None])]):
     ...     print(way)
@@ -145,12 +158,16 @@ def assignments(shapes: list[TensorShape]) -> list[list[tuple[str | None, ...]]]
         lambda place, axis: f"n{axis}" if axis else "b",
         lambda place, axis: "b",
     ]
+    given = [None] * len(shapes) if counts is None else counts
     named: list[list[tuple[str | None, ...]]] = []
     seen = []
     for way in ways:
         names = [
-            tuple(way(place, axis) if n is None else None for axis, n in enumerate(shape))
-            for place, shape in enumerate(shapes)
+            tuple(
+                None if n is not None else (not axis and count) or way(place, axis)
+                for axis, n in enumerate(shape)
+            )
+            for place, (shape, count) in enumerate(zip(shapes, given, strict=True))
         ]
         flat = [name for shape in names for name in shape if name is not None]
         partition = [flat.index(name) for name in flat]

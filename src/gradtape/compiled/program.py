@@ -76,6 +76,12 @@ class Program:
         """Whether it calls Python for more than values and checks."""
         return self.executable is not None and has_side_effects(self.executable.graph.code.jaxpr)
 
+    @property
+    def codes(self) -> list[Any]:
+        """The jaxprs that it was traced to so far."""
+        traced = [each for each in (self.executable, *self.gradients.values()) if each is not None]
+        return [each.graph.code.jaxpr for each in traced]
+
     def trace(self, function: Callable[[list[Tensor]], Any], leaves: list[Tensor]) -> FunctionGraph:
         """Trace a function; twice if it creates variables, so that the second time they exist, as in TensorFlow."""
         graph = FunctionGraph(self.name, function, leaves, self.may_create)

@@ -1,20 +1,22 @@
 """Blocks of equations that repeat in a jaxpr: where a Python loop was unrolled, and where its backward pass was.
 
-A run is made of blocks that do the same operations on the same shapes, with operands from the same places of the same
-block, of the block before, or from outside. `rolled_loops` makes loops of runs.
+`rolled_loops` makes loops of the runs that are found here, or computes their blocks all at once.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jax.extend.core import Var
 
+from .block_runs import Back, Count, Each, Row, Run, Same
 from .fusion import ELEMENTWISE
+from .leading_blocks import with_lead
+from .vectorized_blocks import IndependentBlocks
 
 LEAST = 200  # equations in a run: fewer compile in the time that a loop takes
 _REPEATS = 16  # blocks in a run,
@@ -24,80 +26,6 @@ _DELAY = 4  # blocks after which a value is used at the latest
 _SMALL = 512  # elements: XLA makes one kernel of a loop that computes so few in an iteration
 _LARGE = 1 << 15  # elements: for so many an iteration takes longer than starting its kernels
 _MEMORY = 1 << 12  # elements of an array: kernels that join many operations on larger ones read less memory
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Operands of a block that come from outside of it, at iteration i of the loop
-
-
-@dataclass(frozen=True)
-class Same:
-    """One value for all blocks."""
-
-    name: Any  # see `_name`
-    value: Any = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Back:
-    """A result of the block `delay` blocks before; in the first blocks the values of `initial`."""
-
-    place: tuple[int, int]  # equation of the block, and result of the equation
-    delay: int
-    names: tuple[Any, ...]
-    initial: tuple[Any, ...] = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Row:
-    """Row `first + step * i` of a stack: of an array, or of a result of another run."""
-
-    stack: Any  # Var, or (run, place)
-    first: int
-    step: int
-
-
-@dataclass(frozen=True)
-class Count:
-    """The integer `first + step * i`."""
-
-    first: int
-    step: int
-    dtype: Any
-
-
-@dataclass(frozen=True)
-class Each:
-    """A value of its own for each block."""
-
-    names: tuple[Any, ...]
-    values: tuple[Any, ...] = field(compare=False)
-
-
-class Run:
-    """`count` blocks of `period` equations from equation `start` on."""
-
-    def __init__(self, start: int, period: int, count: int) -> None:
-        self.start, self.period, self.count = start, period, count
-        self.operands: dict[
-            tuple[int, int], Any
-        ] = {}  # by equation of a block and position: those from outside
-        self.moves: dict[
-            int, Any
-        ] = {}  # slices and pads by equation: where they begin in block 0, and how that moves on
-
-    @property
-    def end(self) -> int:
-        """The equation after the last block."""
-        return self.start + self.period * self.count
-
-    def part(self, first: int, count: int) -> Run:
-        """Some of its blocks."""
-        return Run(self.start + first * self.period, self.period, count)
-
-    def locate(self, number: int) -> tuple[int, int]:
-        """The block, and the place in it, of an equation."""
-        return divmod(number - self.start, self.period)
 
 
 class _Broken(Exception):
@@ -115,17 +43,20 @@ class Finder:
     """Finds runs of blocks in a jaxpr."""
 
     def __init__(self, jaxpr: Any) -> None:
-        self.eqns = jaxpr.eqns
+        self.eqns: list[Any] = jaxpr.eqns
         self.made = {v: (i, o) for i, eqn in enumerate(self.eqns) for o, v in enumerate(eqn.outvars)}
+        used = [*[v for eqn in self.eqns for v in eqn.invars], *jaxpr.outvars]
+        self.uses = Counter([v for v in used if isinstance(v, Var)])
         self.found: list[Run] = []
+        self.independent: list[IndependentBlocks | None] = []  # of those found
 
-    def runs(self) -> list[Run]:
-        """The runs, in the order of the code."""
+    def runs(self) -> list[tuple[Run, IndependentBlocks | None]]:
+        """The runs, in the order of the code, and those that need no loop."""
         kinds: dict[Any, int] = {}
         self.kinds = np.array([kinds.setdefault(_kind(eqn), len(kinds)) for eqn in self.eqns])
         for run in self._candidates(0, len(self.eqns)):
             self._accept(run)
-        return self.found
+        return list(zip(self.found, self.independent, strict=True))
 
     def _candidates(self, first: int, last: int) -> Iterator[Run]:
         """Runs of equal kinds of equations in a part of the code, in order."""
@@ -179,16 +110,21 @@ class Finder:
                     skipped = broken.first + broken.count
                     run = run.part(skipped, run.count - skipped)
             else:
-                if self._pays(run):
+                independent = IndependentBlocks.of(run, self.eqns, self.uses)
+                if independent is not None:
+                    run = with_lead(self, run, independent)
+                    independent = IndependentBlocks.of(run, self.eqns, self.uses)
+                if self._pays(run, independent is not None):
                     self.found.append(run)
+                    self.independent.append(independent)
                 return
 
-    def _pays(self, run: Run) -> bool:
-        """Return whether a loop is better than its blocks one after the other.
+    def _pays(self, run: Run, is_independent: bool) -> bool:
+        """Return whether a loop, or all blocks at once, is better than the blocks one after the other.
 
-        It compiles in less time, and mostly runs as fast. It is slower if its operations are products of medium size,
-        whose iterations take a few microseconds, as long as starting their kernels; if they are elementwise operations
-        on arrays larger than the cache, which are one kernel otherwise; and if large values are stacked for it.
+        Both compile in less time. A loop mostly runs as fast. It is slower if its operations are products of medium
+        size, whose iterations take a few microseconds, as long as starting their kernels; if they are elementwise
+        operations on arrays larger than the cache, which are one kernel otherwise; and if large values are stacked.
         """
         block = self.eqns[run.start : run.start + run.period]
         sizes = [math.prod(v.aval.shape) for eqn in block for v in eqn.outvars]
@@ -196,7 +132,9 @@ class Finder:
         stacked = {operand for operand in run.operands.values() if isinstance(operand, Each)}
         if 4 * sum(math.prod(operand.values[0].aval.shape) for operand in stacked) > max(elements, _SMALL):
             return False
-        if all(eqn.primitive.name in ELEMENTWISE for eqn in block):
+        if is_independent:
+            slower = False
+        elif all(eqn.primitive.name in ELEMENTWISE for eqn in block):
             slower = elements > _MEMORY * len(sizes)
         else:
             slower = _SMALL < elements < _LARGE
@@ -214,13 +152,36 @@ class Finder:
                 if operand is not None:
                     run.operands[place, position] = operand
 
+    # -- one block more: see `leading_blocks` --------------------------------------------------------------------------
+
+    def moves_on(self, run: Run, place: int, lead: Any) -> bool:
+        """Note how a slice or pad moves on from an equation of the lead; return whether it does so in equal steps."""
+        if lead.primitive.name in _MOVING:
+            begins = [_begin(eqn) for eqn in (lead, *self._column(run, place))]
+            if len(set(begins)) > 1:
+                if _progression(begins) != (0, len(begins)):
+                    return False
+                run.moves[place] = _move(begins)
+        return True
+
+    def operand_of(self, run: Run, place: int, position: int, value: Any) -> Any:
+        """The operand from outside that has a value in the lead; None if it cannot be described."""
+        try:
+            return self._from_outside((value, *[eqn.invars[position] for eqn in self._column(run, place)]))
+        except _Broken:
+            return None
+
+    def _column(self, run: Run, place: int) -> list[Any]:
+        """The equations at a place of all blocks but the lead."""
+        return self.eqns[run.start + place : run.end : run.period]
+
     def _operand(self, run: Run, values: tuple[Any, ...]) -> Any:
         """Where an operand comes from, given as the values it has in all blocks; None for the same block."""
         sources = [self._source(run, v) for v in values]
         typical = sources[_DELAY]
         if typical is None:
             _check_all(source is None for source in sources)
-            return self._from_outside(run, values)
+            return self._from_outside(values)
         delay, place = _DELAY - typical[0], typical[1]
         if not 0 <= delay <= _DELAY:
             raise _Broken(0, 0)
@@ -237,20 +198,20 @@ class Finder:
         block, place = run.locate(number)
         return block, (place, result)
 
-    def _from_outside(self, run: Run, values: tuple[Any, ...]) -> Any:
+    def _from_outside(self, values: tuple[Any, ...]) -> Any:
         names = tuple(map(_name, values))
         if len(set(names)) == 1:
             return Same(names[0], values[0])
         rows: list[Any] = [self._row(v) for v in values]
         typical = rows[_DELAY]
         if typical is not None:
-            stack, offset = typical
+            stack, axis, offset = typical
             first, last = _progression(
-                [row[1] if row is not None and row[0] == stack else None for row in rows]
+                [row[2] if row is not None and row[:2] == (stack, axis) else None for row in rows]
             )
             if last - first == len(rows):
-                step = (offset - rows[0][1]) // _DELAY
-                return Row(stack, rows[0][1], step)
+                step = (offset - rows[0][2]) // _DELAY
+                return Row(stack, axis, rows[0][2], step)
             if last - first > len(rows) // 2:  # blocks at the ends use other values
                 raise _Broken(first, last - first)
         if all(isinstance(name[1], int) for name in names):
@@ -259,26 +220,30 @@ class Finder:
                 return Count(numbers[0], numbers[1] - numbers[0], values[0].aval.dtype)
         return Each(names, values)
 
-    def _row(self, v: Any) -> tuple[Any, int] | None:
-        """The stack that a value is a row of, and the number of the row; None if it is no such value."""
+    def _row(self, v: Any) -> tuple[Any, int, int] | None:
+        """The stack that a value is a row of, along which axis, and the number of the row; None for other values."""
         if type(v) is not Var or v not in self.made:
             return None
         number, result = self.made[v]
         for i, other in enumerate(self.found):
-            if other.start <= number < other.end:
+            if other.begin <= number < other.end:
                 block, place = other.locate(number)
-                return (i, (place, result)), block
-        eqn: Any = self.eqns[number]
-        if eqn.primitive.name not in ("squeeze", "reshape") or not isinstance(eqn.invars[0], Var):
+                return (i, (place, result)), 0, block
+        eqn = self.eqns[number]
+        if eqn.primitive.name not in ("squeeze", "reshape") or eqn.invars[0] not in self.made:
             return None
-        part: Any = eqn.invars[0]
-        shape = eqn.outvars[0].aval.shape
-        if part not in self.made or part.aval.shape != (1, *shape):
+        slicing = self.eqns[self.made[eqn.invars[0]][0]]
+        if slicing.primitive.name != "slice" or not isinstance(slicing.invars[0], Var):
             return None
-        slicing: Any = self.eqns[self.made[part][0]]
-        if slicing.primitive.name != "slice" or slicing.invars[0].aval.shape[1:] != shape:
+        array: Any = slicing.invars[0]
+        whole, part = array.aval.shape, slicing.outvars[0].aval.shape
+        cut = [axis for axis, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
+        if len(cut) != 1 or part[cut[0]] != 1:
             return None
-        return slicing.invars[0], slicing.params["start_indices"][0]
+        (axis,) = cut
+        if eqn.outvars[0].aval.shape != (*part[:axis], *part[axis + 1 :]):
+            return None
+        return array, axis, slicing.params["start_indices"][axis]
 
 
 def _kind(eqn: Any) -> Any:

@@ -14,8 +14,10 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Var
 
-from .jaxprs import replaced
-from .repeated_blocks import LEAST, Back, Count, Finder, Row, Run, Same
+from .block_runs import Back, Count, Row, Run, Same
+from .jaxprs import evaluated, replaced, without_dead_code
+from .repeated_blocks import LEAST, Finder
+from .vectorized_blocks import IndependentBlocks
 
 
 def rolled(jaxpr: Any) -> tuple[Any, list[Any]]:
@@ -52,12 +54,13 @@ def _rolled_closed(closed: ClosedJaxpr) -> ClosedJaxpr:
 class _Rolled:
     """The code of a jaxpr with loops in place of runs."""
 
-    def __init__(self, jaxpr: Any, runs: list[Run]) -> None:
-        self.jaxpr, self.runs = jaxpr, runs
+    def __init__(self, jaxpr: Any, found: list[tuple[Run, IndependentBlocks | None]]) -> None:
+        self.jaxpr, self.found = jaxpr, found
+        self.runs = runs = [run for run, _ in found]
         self.homes = {
             v: (r, *run.locate(number), o)
             for r, run in enumerate(runs)
-            for number in range(run.start, run.end)
+            for number in range(run.begin, run.end)
             for o, v in enumerate(jaxpr.eqns[number].outvars)
         }
         self.used = self._used()
@@ -71,7 +74,8 @@ class _Rolled:
         )
         new, count = closed.jaxpr, len(jaxpr.constvars)
         constvars = [*new.invars[:count], *new.constvars]
-        return replaced(new, constvars=constvars, invars=new.invars[count:]), closed.consts
+        new = replaced(new, constvars=constvars, invars=new.invars[count:])
+        return without_dead_code(new, [True] * len(constvars))[0], closed.consts
 
     def _used(self) -> list[dict[tuple[int, int], set[int]]]:
         """For each run, by place, the blocks whose results are used outside of the run."""
@@ -83,7 +87,7 @@ class _Rolled:
                 r, block, place, o = home
                 used[r].setdefault((place, o), set()).add(block)
 
-        inside = {n: r for r, run in enumerate(self.runs) for n in range(run.start, run.end)}
+        inside = {n: r for r, run in enumerate(self.runs) for n in range(run.begin, run.end)}
         for number, eqn in enumerate(self.jaxpr.eqns):
             for v in eqn.invars:
                 note(v, inside.get(number))
@@ -95,16 +99,40 @@ class _Rolled:
         self.values = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], arrays, strict=True))
         self.stacks: dict[Any, Any] = {}  # by run and place: the results of all blocks
         number = 0
-        for r, run in enumerate(self.runs):
-            self._evaluate_part(number, run.start)
-            self._loop(r, run)
+        for r, (run, independent) in enumerate(self.found):
+            self._evaluate_part(number, run.begin)
+            if independent is None:
+                self._loop(r, run)
+            else:
+                self._at_once(r, run, independent)
             number = run.end
         self._evaluate_part(number, len(self.jaxpr.eqns))
         return [self._read(v) for v in self.jaxpr.outvars]
 
     def _evaluate_part(self, first: int, last: int) -> None:
-        """Evaluate some equations as they are."""
-        eqns = self.jaxpr.eqns[first:last]
+        """Evaluate some equations as they are; but for those that join all rows of a stack, which are there."""
+        for number in range(first, last):
+            eqn = self.jaxpr.eqns[number]
+            joined = self._joined(eqn) if eqn.primitive.name in ("stack", "concatenate") else None
+            if joined is not None:
+                self._evaluate_equations(self.jaxpr.eqns[first:number])
+                self.values[eqn.outvars[0]] = joined
+                first = number + 1
+        self._evaluate_equations(self.jaxpr.eqns[first:last])
+
+    def _joined(self, eqn: Any) -> Any:
+        """The value of an equation that stacks or concatenates the results of all blocks in order; None for others."""
+        homes = [
+            self.homes.get(v, (None, 0, 0, 0)) if isinstance(v, Var) else (None, 0, 0, 0) for v in eqn.invars
+        ]
+        r, _, place, o = homes[0]
+        if r is None or homes != [(r, block, place, o) for block in range(self.runs[r].count)]:
+            return None
+        stack = self.stacks[r, (place, o)]
+        axis = eqn.params["axis" if eqn.primitive.name == "stack" else "dimension"]
+        return jax.numpy.moveaxis(stack, 0, axis).reshape(eqn.outvars[0].aval.shape)
+
+    def _evaluate_equations(self, eqns: list[Any]) -> None:
         results = [v for eqn in eqns for v in eqn.outvars]
         made = set(results)
         needed = dict.fromkeys(v for eqn in eqns for v in eqn.invars if isinstance(v, Var) and v not in made)
@@ -120,6 +148,15 @@ class _Rolled:
             r, block, place, o = self.homes[v]
             self.values[v] = jax.lax.index_in_dim(self.stacks[r, (place, o)], block, keepdims=False)
         return self.values[v]
+
+    def _at_once(self, r: int, run: Run, blocks: IndependentBlocks) -> None:
+        """Compute the blocks of a run with an axis in front."""
+        sums = {back.place: back for back in blocks.sums}
+        stacked = [place for place in self.used[r] if place not in sums]
+        stacks, totals = blocks.compute(stacked, self._read, lambda operand: self._rows(operand, run.count))
+        self.stacks.update(zip([(r, place) for place in stacked], stacks, strict=True))
+        for place, back in sums.items():
+            self.values[blocks.block[place[0]].outvars[place[1]]] = totals[back]
 
     def _loop(self, r: int, run: Run) -> None:
         """Run the blocks of a run in a loop."""
@@ -162,10 +199,7 @@ class _Rolled:
                 first, step = run.moves[place]
                 results = [_moved(eqn, [n + d * i for n, d in zip(first, step, strict=True)], *given)]
             else:
-                invars = [Var(v.aval) for v in eqn.invars]
-                eqn = eqn.replace(invars=invars)
-                code = replaced(self.jaxpr, constvars=[], invars=invars, outvars=eqn.outvars, eqns=[eqn])
-                results = jax.core.eval_jaxpr(code, [], *given)
+                results = evaluated(eqn, given)
             values.update(zip(eqn.outvars, results, strict=True))
         return values
 
@@ -181,14 +215,30 @@ class _Rolled:
             start, move = np.int32(operand.first), np.int32(operand.step)
             return lambda i: (start + move * i).astype(operand.dtype)
         if isinstance(operand, Row):
-            stack = (
-                self.stacks[operand.stack] if isinstance(operand.stack, tuple) else self._read(operand.stack)
-            )
+            stack, axis = self._stack(operand), operand.axis
             first, step = np.int32(operand.first), np.int32(operand.step)
         else:
-            stack = self._stacked(operand.values)
+            stack, axis = self._stacked(operand.values), 0
             first, step = np.int32(0), np.int32(1)
-        return lambda i: jax.lax.dynamic_index_in_dim(stack, first + step * i, keepdims=False)
+        return lambda i: jax.lax.dynamic_index_in_dim(stack, first + step * i, axis, keepdims=False)
+
+    def _rows(self, operand: Any, count: int) -> Any:
+        """An operand for all iterations, stacked."""
+        if isinstance(operand, Count):
+            return self._reader(operand)(jax.lax.iota(np.int32, count))
+        if not isinstance(operand, Row):
+            return self._stacked(operand.values)
+        first, last = sorted((operand.first, operand.first + operand.step * (count - 1)))
+        rows = jax.lax.slice_in_dim(
+            self._stack(operand), first, last + 1, abs(operand.step) or 1, operand.axis
+        )
+        rows = jax.numpy.moveaxis(rows, operand.axis, 0)
+        if operand.step == 0:
+            return jax.numpy.broadcast_to(rows, (count, *rows.shape[1:]))
+        return rows[::-1] if operand.step < 0 else rows
+
+    def _stack(self, operand: Row) -> Any:
+        return self.stacks[operand.stack] if isinstance(operand.stack, tuple) else self._read(operand.stack)
 
     def _stacked(self, values: tuple[Any, ...]) -> Any:
         if not any(isinstance(v, Var) for v in values):

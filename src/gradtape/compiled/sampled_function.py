@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
+
 from ..core import nest
-from ..core.composite import CompositeSpec, CompositeTensor
+from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.errors import NotCompilableError
 from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import local
@@ -22,6 +24,7 @@ from .arguments import example
 from .function_graph import FunctionGraph
 from .open_lengths import SAMPLES, LengthError, OpenLengths, assignments, axes_of
 from .program import Program
+from .program_values import from_program, parts_of
 
 if TYPE_CHECKING:
     from .function import Function
@@ -46,8 +49,9 @@ class SampledFunction:
         self.name = function.__name__
         self.structure = args, kwargs
         self.leaves = nest.flatten(self.structure)
-        self.specs = [leaf for leaf in self.leaves if isinstance(leaf, TensorSpec)]
         _check(self.name, self.leaves)
+        self._parts = [part for i, leaf in enumerate(self.leaves) for part in parts_of(i, leaf)]
+        self.specs: list[TensorSpec] = [part.spec for part in self._parts]
         may_create = not function._created_variables and not function._programs
         self._program = Program(self.name, self.run, None, may_create=may_create)
         self._choose_lengths(way)
@@ -57,17 +61,21 @@ class SampledFunction:
 
         All of these are computed by the program, constants as well; None is kept in the structure alone.
         """
-        tensors = iter(inputs)
-        leaves = [next(tensors) if isinstance(leaf, TensorSpec) else leaf for leaf in self.leaves]
-        args, kwargs = nest.pack_sequence_as(self.structure, leaves)
+        args, kwargs = nest.pack_sequence_as(self.structure, from_program(self.leaves, inputs))
         results = self.function._traced(args, kwargs)
         flat = nest.flatten(results)
-        self._structures.append(nest.pack_sequence_as(results, [leaf is not None for leaf in flat]))
-        return [_computed(self.name, leaf) for leaf in flat if leaf is not None]
+        specs = [None if leaf is None else _spec_for(self.name, leaf) for leaf in flat]
+        self._structures.append(nest.pack_sequence_as(results, specs))
+        tensors: list[Tensor] = []
+        for leaf, spec in zip(flat, specs, strict=True):
+            if spec is not None:
+                parts = spec._to_program(leaf) if isinstance(spec, CompositeSpec) else (leaf,)
+                tensors += [_computed(self.name, part) for part in parts]
+        return tensors
 
     def _choose_lengths(self, first: int) -> None:
         """Choose the most general way to name the open lengths in which the function can be traced."""
-        ways = assignments([spec.shape for spec in self.specs])
+        ways = assignments([spec.shape for spec in self.specs], [part.counts for part in self._parts])
         for self.way in range(first, len(ways)):
             self.is_last_way = self.way == len(ways) - 1
             self.names, self.lengths = ways[self.way], OpenLengths(axes_of(ways[self.way]))
@@ -126,32 +134,64 @@ class SampledFunction:
 
     def _outputs(self) -> Any:
         """The structure that the function returns, with specs, whose lengths are open where the samples differ."""
-        structure = self._structures[-1]
-        samples = [graph.outputs for graph in self.graphs]
-        if any(each != structure for each in self._structures) or len({len(s) for s in samples}) > 1:
-            raise LengthError(f"{self.name} returns other structures for {self.lengths.described()}")
-        specs = []
-        for same in zip(*samples, strict=True):
-            spec = same[0]
-            for other in same[1:]:
-                spec = spec.most_specific_compatible_type(other)
-            specs.append(spec)
-        merged = iter(specs)
-        return nest.map_structure(lambda is_tensor: next(merged) if is_tensor else None, structure)
+        tensors = [iter(graph.outputs) for graph in self.graphs]
+        structures = self._structures[-len(self.graphs) :]
+        found: list[list[Any]] = []
+        try:
+            for structure, given in zip(structures, tensors, strict=True):
+                nest.assert_same_structure(structures[0], structure)
+                found.append([_spec_of_result(spec, given) for spec in nest.flatten(structure)])
+            merged = [_in_common(same) for same in zip(*found, strict=True)]
+        except (ValueError, TypeError) as error:
+            raise LengthError(
+                f"{self.name} returns other structures for {self.lengths.described()}"
+            ) from error
+        return nest.pack_sequence_as(structures[0], merged)
+
+
+_DENSE = object()  # stands for the spec of a tensor among those of results
+
+
+def _spec_for(name: str, leaf: Any) -> Any:
+    """The spec of a sparse or ragged result, or what stands for that of a tensor.
+
+    Raises:
+        NotCompilableError: for other objects.
+    """
+    spec = composite_spec(leaf)
+    if isinstance(leaf, (IndexedSlices, CompositeTensor)) and not (spec and spec._program_parts()):
+        raise NotCompilableError(
+            f"{name} returns a {type(leaf).__name__}: return the tensors it consists of, or a dense one"
+        )
+    return spec or _DENSE
+
+
+def _spec_of_result(spec: Any, tensors: Iterator[TensorSpec]) -> Any:
+    """The spec of a result; those of the tensors that it consists of are taken from all of them."""
+    if spec is None:
+        return None
+    found = [next(tensors) for _ in (spec._program_parts() if isinstance(spec, CompositeSpec) else (spec,))]
+    return found[0] if spec is _DENSE else spec
+
+
+def _in_common(specs: tuple[Any, ...]) -> Any:
+    first, *others = specs
+    if first is None and others == [None] * len(others):
+        return None
+    for other in others:
+        first = first.most_specific_compatible_type(other)
+    return first
 
 
 def _computed(name: str, leaf: Any) -> Tensor:
     """A leaf of what a function returned as a traced tensor: a constant becomes part of the program."""
-    if isinstance(leaf, (IndexedSlices, CompositeTensor)):
-        raise NotCompilableError(
-            f"{name} returns a {type(leaf).__name__}: return the tensors it consists of, or a dense one"
-        )
     tensor = leaf._read() if isinstance(leaf, Variable) else convert(leaf)
     if is_traced(tensor._array):
         return tensor
     if tensor._array.dtype.kind == "O":
         raise NotCompilableError(f"{name} returns strings, which XLA does not compute: return numbers")
-    traced = wrap(local.here.trace.constant(tensor._array))
+    array = tensor._array
+    traced = wrap(local.here.trace.constant(array) if array.size else jnp.zeros(array.shape, array.dtype))
     traced._key = tensor._key
     return traced
 
@@ -159,13 +199,13 @@ def _computed(name: str, leaf: Any) -> Tensor:
 def _check(name: str, leaves: list[Any]) -> None:
     """Refuse arguments for which there is no one program."""
     for leaf in leaves:
-        if isinstance(leaf, CompositeSpec):
+        if isinstance(leaf, CompositeSpec) and not leaf._program_parts():
             raise NotCompilableError(
-                f"{name} takes {leaf}: give its tensors (indices and values, or values and row splits) as arguments"
+                f"{name} takes {leaf}: a rank is needed; other objects give as their tensors"
             )
         if isinstance(leaf, Variable):
             raise NotCompilableError(f"{name} takes a variable: let it use the variable, or take its value")
-        if isinstance(leaf, TensorSpec) and leaf.dtype.name == "string":
+        if isinstance(leaf, (TensorSpec, CompositeSpec)) and leaf.dtype.name == "string":  # type: ignore[union-attr]
             raise NotCompilableError(
                 f"{name} takes strings, which XLA does not compute: look them up before, and give it numbers"
             )

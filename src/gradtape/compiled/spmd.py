@@ -7,6 +7,7 @@ have an axis in front for the devices; variables and all else from around are th
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from ..ops.array.movement import reshape
 from .blocks import Block, write
+from .buffers import spread
 from .jaxprs import inner_code, split
 from .records import Tensors, record
 
@@ -222,17 +224,28 @@ def _dropped(tensor: Tensor, depth: int) -> Tensor:
 # Programs that contain such a part
 
 
+_exchanges: list[float] = []  # when those that are open began
+
+
+def exchanging_since() -> float | None:
+    """The time, by `time.monotonic`, since which this process waits for others; None if it does not."""
+    return _exchanges[0] if _exchanges else None
+
+
 @contextlib.contextmanager
 def between_processes() -> Iterator[None]:
     """A block that exchanges values with other processes: if one is gone, the error says which."""
+    _exchanges.append(time.monotonic())
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:  # a ValueError if it fails while it is started
         for describe in failures:
             found = describe(error)
             if found is not error:
                 raise found from None
         raise
+    finally:
+        _exchanges.pop()
 
 
 def mesh_of(jaxpr: Any) -> Any:
@@ -262,8 +275,4 @@ def placed(array: Any, mesh: Any, devices: frozenset[Any]) -> Any:
 
 def replicated(array: Any, mesh: Any) -> Any:
     """An array as one that lies on each device of a mesh. No process asks another."""
-    sharding = NamedSharding(mesh, PartitionSpec())
-    if sharding.is_fully_addressable:
-        return jax.device_put(array, sharding)
-    host = np.asarray(array)
-    return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
+    return spread(array, NamedSharding(mesh, PartitionSpec()))

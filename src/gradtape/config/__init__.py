@@ -78,7 +78,7 @@ experimental_functions_run_eagerly = functions_run_eagerly
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Store `enabled`, which has no effect: there is one device.
+    """Let `tf.device` take the CPU in place of a device that is not there, or, if not `enabled`, refuse its name.
 
     >>> set_soft_device_placement(True)
     """
@@ -129,14 +129,15 @@ def experimental_connect_to_cluster(
         )
     if sum(len(tasks) if isinstance(tasks, (list, tuple, dict)) else 1 for tasks in jobs.values()) > 1:
         raise UnimplementedError(
-            f"config.experimental_connect_to_cluster: gradtape runs in one process, and {jobs!r} has several"
+            f"config.experimental_connect_to_cluster: {jobs!r} has several processes, which join each other by "
+            "tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver)"
         )
 
 
 def experimental_connect_to_host(
     remote_host: str | Sequence[str] | None = None, job_name: str = "worker"
 ) -> None:
-    """Raise an error: gradtape runs in one process.
+    """Raise an error: processes join each other by `tf.distribute.MultiWorkerMirroredStrategy`.
 
     Args:
         remote_host: an address, or several.
@@ -145,11 +146,18 @@ def experimental_connect_to_host(
     Raises:
         ValueError: without a `remote_host`.
         UnimplementedError: with one.
+
+    >>> try:
+    ...     experimental_connect_to_host("localhost:8470")
+    ... except UnimplementedError as error:
+    ...     print(error)
+    config.experimental_connect_to_host: gradtape runs in one process, and cannot reach 'localhost:8470'
     """
     if not isinstance(remote_host, (str, list, tuple)) or not remote_host:
         raise ValueError("config.experimental_connect_to_host: give at least one remote_host")
     raise UnimplementedError(
-        f"config.experimental_connect_to_host: gradtape runs in one process, and cannot reach {remote_host!r}"
+        f"config.experimental_connect_to_host: {remote_host!r} cannot be used from here: processes join each other by "
+        "tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver)"
     )
 
 

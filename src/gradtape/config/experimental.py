@@ -47,7 +47,17 @@ __all__ = [
 
 
 def enable_op_determinism() -> None:
-    """Refuse to draw random numbers without a seed. Operations are deterministic in any case."""
+    """Refuse to draw random numbers without a seed. Operations are deterministic in any case.
+
+    >>> import gradtape as tf
+    >>> enable_op_determinism()
+    >>> try:
+    ...     tf.random.uniform([2])
+    ... except RuntimeError as error:
+    ...     print("seed" in str(error))
+    True
+    >>> settings.op_determinism = False  # for the examples that follow
+    """
     settings.op_determinism = True
 
 
@@ -83,6 +93,10 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
     Raises:
         ValueError: always.
+
+    >>> import gradtape as tf
+    >>> for gpu in tf.config.list_physical_devices("GPU"):
+    ...     set_memory_growth(gpu, True)
     """
     check_known(device)
     raise ValueError("config.experimental.set_memory_growth: is for GPUs, and this is a CPU")
@@ -113,21 +127,42 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted.
+
+    >>> try:
+    ...     get_memory_info("CPU:0")
+    ... except ValueError as error:
+    ...     print("nothing is counted" in str(error))
+    True
+    """
     raise ValueError(
         f"config.experimental.get_memory_info: nothing is counted for {device!r}; there is the CPU only"
     )
 
 
 def get_memory_usage(device: str) -> int:
-    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted.
+
+    >>> try:
+    ...     get_memory_usage("CPU:0")
+    ... except ValueError as error:
+    ...     print("nothing is counted" in str(error))
+    True
+    """
     raise ValueError(
         f"config.experimental.get_memory_usage: nothing is counted for {device!r}; there is the CPU only"
     )
 
 
 def reset_memory_stats(device: str) -> None:
-    """Raise a ValueError: memory of `device`, a CPU, is not counted."""
+    """Raise a ValueError: memory of `device`, a CPU, is not counted.
+
+    >>> try:
+    ...     reset_memory_stats("CPU:0")
+    ... except ValueError as error:
+    ...     print("nothing is counted" in str(error))
+    True
+    """
     raise ValueError(f"config.experimental.reset_memory_stats: nothing is counted for {device!r}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 
 class TypeSpec(ABC):
@@ -126,6 +126,33 @@ class CompositeSpec(TypeSpec):
     def _from_components(self, components: Sequence[Any]) -> Any:
         """The value that consists of these tensors."""
 
+    # A program for all lengths knows lengths as those of arrays. So what it takes and gives for a composite tensor are
+    # other tensors than the components: those whose lengths, apart from a number of elements, are lengths of the value.
+
+    def _program_parts(self) -> tuple[ProgramPart, ...]:
+        """The tensors that a program for all lengths has for a value; none if it cannot have such values."""
+        return ()
+
+    def _to_program(self, value: Any) -> tuple[Any, ...]:
+        """These tensors of a value."""
+        return self._to_components(value)
+
+    def _from_program(self, tensors: Sequence[Any]) -> Any:
+        """The value of these tensors."""
+        return self._from_components(tensors)
+
+
+class ProgramPart(NamedTuple):
+    """A tensor that a program for all lengths has for a part of a composite tensor.
+
+    Attributes:
+        spec: of the tensor.
+        counts: the name of what its first axis counts, if that is no length of the composite tensor.
+    """
+
+    spec: Any
+    counts: str | None = None
+
 
 class NotDense(ValueError):
     """A composite tensor, or the spec of one, was given where a dense one is needed."""
@@ -151,6 +178,14 @@ class CompositeTensor(ABC):
     @abstractmethod
     def _type_spec(self) -> TypeSpec:
         """The spec of the value."""
+
+    def _gradient_tensor(self) -> Any:
+        """The tensor by which gradients are taken, if the value is a source or a target; None if it can be neither."""
+        return None
+
+    def _with_gradient(self, gradient: Any) -> Any:
+        """The gradient by the value, from that by its `_gradient_tensor`."""
+        return gradient
 
     def _text(self, summarize: int) -> str:
         """The value as `tf.print` shows it, with so many elements at either end of an axis."""

@@ -24,8 +24,8 @@ class Observer:
     def _on_start(self, tape: Any, resumes: bool) -> None:
         """A tape began to record in this thread, or resumes after `stop_recording`."""
 
-    def _on_stop(self, tape: Any) -> None:
-        """A tape stopped recording."""
+    def _on_stop(self, tape: Any, pauses: bool) -> None:
+        """A tape stopped recording, at the end of its block or for a while."""
 
     def _on_watch(self, tape: Any, thing: Any) -> None:
         """A tape watches a tensor or variable from now on."""

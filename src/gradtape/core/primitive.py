@@ -33,6 +33,7 @@ class Here:
     """
 
     __slots__ = (
+        "across",
         "any_length",
         "draw",
         "hot",
@@ -59,6 +60,7 @@ class Here:
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
+        self.across = False  # whether code of a strategy's scope runs, outside of its replicas
         self.any_length = (
             False  # whether what is traced is for other lengths as well: one program for small and large
         )

@@ -7,7 +7,12 @@ from typing import Any
 
 
 class VariableSynchronization(enum.Enum):
-    """The time at which copies of a variable are made equal."""
+    """The time at which copies of a variable are made equal.
+
+    >>> import gradtape as tf
+    >>> tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ).synchronization.name
+    'ON_READ'
+    """
 
     AUTO = 0
     NONE = 1
@@ -16,7 +21,12 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """The way in which values written to copies of a variable become one."""
+    """The way in which values written to copies of a variable become one.
+
+    >>> import gradtape as tf
+    >>> tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN).aggregation.name
+    'MEAN'
+    """
 
     NONE = 0
     SUM = 1

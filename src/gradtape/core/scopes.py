@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..engine import devices
+from .errors import InvalidArgumentError
 from .primitive import local, outside
+from .settings import settings
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Names
@@ -81,6 +83,13 @@ _DEVICE = re.compile(
 def device(device_name: Any) -> Iterator[None]:
     """A block in which what `function` compiles runs on a device, if JAX has it. All else runs on the CPU.
 
+    Args:
+        device_name: a name such as '/GPU:0'; None for no choice.
+
+    Raises:
+        ValueError: if this is no name of a device.
+        InvalidArgumentError: if there is no such device, after `tf.config.set_soft_device_placement(False)`.
+
     >>> with device("/GPU:0"):
     ...     pass
     """
@@ -90,6 +99,12 @@ def device(device_name: Any) -> Iterator[None]:
     if name is not None and not _DEVICE.fullmatch(name):
         raise ValueError(
             f"device: {device_name!r} names no device; names look like '/CPU:0' or '/device:GPU:1'"
+        )
+    if name is not None and not settings.soft_device_placement and not devices.is_there(name):
+        there = [d.name for d in devices.list_logical_devices()]
+        raise InvalidArgumentError(
+            f"device: there is no {name!r}, but {there}, and tf.config.set_soft_device_placement(False) lets no other "
+            "take its place"
         )
     place = None if name is None else devices.place(name)
     if place is None:

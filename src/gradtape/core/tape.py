@@ -10,6 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from sys import _getframe
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
@@ -18,11 +19,13 @@ from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
 from . import dtypes, nest
+from .composite import CompositeTensor
 from .errors import InvalidArgumentError
 from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
 from .primitive import Listener, Primitive, leave_hot, local
+from .shown_code import look_at, shows_nothing
 from .stand_in import original
 from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
 from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
@@ -43,7 +46,15 @@ when_entered: list[Callable[[GradientTape], bool]] = []
 
 
 class UnconnectedGradients(enum.Enum):
-    """The gradient of a source that the target does not depend on: None, or zeros."""
+    """The gradient of a source that the target does not depend on: None, or zeros.
+
+    >>> import gradtape as tf
+    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
+    >>> with tf.GradientTape() as tape:
+    ...     z = x * x
+    >>> tape.gradient(z, y, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
+    np.float32(0.0)
+    """
 
     NONE = "none"
     ZERO = "zero"
@@ -98,6 +109,9 @@ class GradientTape(Listener):
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GradientTape:
+        frame = _getframe(1)
+        if id(frame.f_code) not in shows_nothing:
+            look_at(frame, self)
         if self._pass is not None:
             self._pass.release(self)
         here = local.here
@@ -133,12 +147,12 @@ class GradientTape(Listener):
             for observer in observers:
                 observer._on_start(self, resumes)
 
-    def _stop(self) -> None:
+    def _stop(self, pauses: bool = False) -> None:
         self._open_in.tapes = [tape for tape in self._open_in.tapes if tape is not self]
         self._recording = False
         if observers:
-            for observer in observers:
-                observer._on_stop(self)
+            for observer in [*observers]:  # one may leave
+                observer._on_stop(self, pauses)
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any
@@ -223,6 +237,7 @@ class GradientTape(Listener):
 
         Args:
             tensor: a tensor, a variable, or any structure of them. Those of integer dtypes are skipped, with a warning.
+                Of a sparse or ragged tensor the values are watched.
 
         Raises:
             RuntimeError: if the tape's block was not entered.
@@ -260,7 +275,7 @@ class GradientTape(Listener):
         self._rebuild()
         if not self._recording:
             raise RuntimeError("stop_recording was called on a tape that is not recording")
-        self._stop()
+        self._stop(pauses=True)
         try:
             yield
         finally:
@@ -342,7 +357,7 @@ class GradientTape(Listener):
 
         Returns:
             The structure of `sources`, with a tensor (`IndexedSlices` for a variable only gathered from) or None for
-            each.
+            each; for a sparse or ragged tensor, one of the same places and rows.
 
         Raises:
             RuntimeError: if the tape was used already and is not persistent, or never recorded anything.
@@ -363,10 +378,13 @@ class GradientTape(Listener):
                 return answer
         flat_sources = nest.flatten(sources)
         targets = [target] if type(target) is Tensor else nest.flatten(target)
+        composites: dict[int, CompositeTensor] = {}
         try:
             for i, source in enumerate(flat_sources):
                 if type(source) is not Variable and type(source) is not Tensor:
                     flat_sources[i] = _source(source, "gradient")
+                    if isinstance(source, CompositeTensor):
+                        composites[i] = source
             for i, t in enumerate(targets):
                 if type(t) is not Tensor:
                     targets[i] = _target(t)
@@ -385,7 +403,9 @@ class GradientTape(Listener):
             plain = type(g) is ndarray and g.dtype.kind == "f"
             results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
         if observers:
-            self._tell_gradients(targets, nest.flatten(sources), results)
+            self._tell_gradients(targets, flat_sources if composites else nest.flatten(sources), results)
+        for i, composite in composites.items():
+            results[i] = None if results[i] is None else composite._with_gradient(results[i])
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(
@@ -399,7 +419,7 @@ class GradientTape(Listener):
         """The Jacobian: the derivative of each element of `target` by each element of `sources`.
 
         Args:
-            target: one tensor or variable.
+            target: one tensor or variable, or `IndexedSlices`, which count as the whole tensor.
             sources: a tensor, variable or any structure of them.
             unconnected_gradients: whether a source that the target does not depend on gives None or zeros.
             parallel_iterations: how many rows are computed at once, which bounds the memory; by default all.
@@ -428,15 +448,16 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
-        array = _value(target)
+        target, shape, pick = _rows_of(target)
+        array, size = _value(target), int(np.prod(shape, dtype=int))
 
         def seed(start: Any, count: int) -> Any:
-            return _unit_rows(array, start, count, array.size).reshape(count, *array.shape)
+            return pick(_unit_rows(array, start, count, size).reshape(count, *shape))
 
-        pieces = _pieces(array.size, parallel_iterations if experimental_use_pfor else 1)
+        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
         results = [
-            _arrange(stack, source, array.shape, unconnected)
+            _arrange(stack, source, shape, unconnected)
             for stack, source in zip(stacks, flat_sources, strict=True)
         ]
         self._tell_gradients([target], flat_sources, results)
@@ -475,18 +496,19 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, (source,) = self._ends(target, [source], "batch_jacobian")
+        target, shape, pick = _rows_of(target)
         array, by = _value(target), _value(source)
-        if array.ndim < 1 or by.ndim < 1 or array.shape[0] != by.shape[0]:
+        if len(shape) < 1 or by.ndim < 1 or shape[0] != by.shape[0]:
             raise InvalidArgumentError(
                 f"batch_jacobian: target and source must have the same first axis, the batch; their shapes are "
-                f"{list(array.shape)} and {list(by.shape)}"
+                f"{list(shape)} and {list(by.shape)}"
             )
-        inner = array.shape[1:]
+        inner = shape[1:]
         size = int(np.prod(inner, dtype=int))
 
         def seed(start: Any, count: int) -> Any:
             unit = _unit_rows(array, start, count, size).reshape(count, 1, *inner)
-            return xp(array).repeat(unit, array.shape[0], axis=1)
+            return pick(xp(array).repeat(unit, shape[0], axis=1))
 
         pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
@@ -494,9 +516,9 @@ class GradientTape(Listener):
         if stack is not None:
             # (rows, batch, source...) -> (batch, target..., source...)
             by_example = transpose_(stack, perm=(1, 0, *range(2, 1 + by.ndim)))
-            result = _as_tensor(_conjugate(reshape_(by_example, shape=array.shape + by.shape[1:])))
+            result = _as_tensor(_conjugate(reshape_(by_example, shape=shape + by.shape[1:])))
         elif unconnected is UnconnectedGradients.ZERO:
-            result = wrap(xp(by).zeros(array.shape + by.shape[1:], by.dtype))
+            result = wrap(xp(by).zeros(shape + by.shape[1:], by.dtype))
         self._tell_gradients([target], [source], [result])
         return result
 
@@ -601,9 +623,12 @@ class GradientTape(Listener):
         """Write an SVG picture of the recorded operations: shapes, norms of gradients as line widths, broken paths red.
 
         Args:
-            path: the file to write.
+            path: the file to write, such as "tape.svg".
             target: the tensor to differentiate, by default the one that was computed last.
             sources: show only paths from these tensors or variables.
+
+        Raises:
+            ValueError: if the name of the file is that of another format.
         """
         from ..explain.plot import plot
 
@@ -613,9 +638,10 @@ class GradientTape(Listener):
     def show(self, target: Any, sources: Any, path: Any = None) -> Any:
         """Show the recorded operations, their values and the sweep, step by step, on one HTML page.
 
-        In a notebook the page shows in place, as the value of a cell; elsewhere it opens in the browser. Call it before
-        `gradient`, or on a persistent tape. With `debugging.trace_origins()` on, the program's lines stand beside the
-        operations.
+        In a notebook the page shows in place, below the cell; elsewhere it opens in the browser. Call it before
+        `gradient`, or on a persistent tape. The program's lines stand beside the operations if `show` is called in the
+        function, script or cell that has the tape's block (of the first ten blocks), or under
+        `debugging.trace_origins(values=True)`.
 
         Args:
             target: the tensor to differentiate, or a structure of tensors.
@@ -738,33 +764,51 @@ def _value(thing: Any) -> Any:
     return thing._array
 
 
-def _source(source: Any, method: str) -> Tensor | Variable:
-    source = original(source)
+def _original(thing: Any) -> Any:
+    """What stands behind a stand-in; of a sparse or ragged tensor, the values."""
+    return thing._gradient_tensor() if isinstance(thing, CompositeTensor) else original(thing)
+
+
+def _source(given: Any, method: str) -> Tensor | Variable:
+    source = _original(given)
     if type(source) is not Tensor and not isinstance(source, Variable):
         raise TypeError(
-            f"{method}: a source must be a Tensor or a Variable, not {source!r} of type {type(source).__name__}. "
+            f"{method}: a source must be a Tensor or a Variable, not {given!r} of type {type(given).__name__}. "
             "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
         )
     return source
 
 
-def _target(target: Any) -> Tensor | Variable:
-    target = original(target)
+def _target(given: Any) -> Tensor | Variable:
+    target = _original(given)
     if type(target) is not Tensor and not isinstance(target, Variable):
         raise TypeError(
-            f"gradient: the target must be made of Tensors or Variables, not {target!r} of type "
-            f"{type(target).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
+            f"gradient: the target must be made of Tensors or Variables, not {given!r} of type "
+            f"{type(given).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
             "to the tape"
         )
     return target
 
 
-def _one_target(target: Any, method: str) -> Tensor | Variable:
+def _one_target(target: Any, method: str) -> Tensor | Variable | IndexedSlices:
     if isinstance(target, (list, tuple, dict)):
         raise TypeError(
             f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
         )
-    return _target(target)
+    return target if type(target) is IndexedSlices else _target(target)
+
+
+def _rows_of(target: Any) -> tuple[Any, tuple[int, ...], Callable[[Any], Any]]:
+    """What the tape knows of a target, the shape of the target, and the seeds of the former from those of the latter.
+
+    The tape knows the rows of slices, each of which is added to one row of the whole.
+    """
+    if type(target) is not IndexedSlices:
+        return target, _value(target).shape, lambda seeds: seeds
+    if target.dense_shape is None:
+        raise ValueError("these IndexedSlices have no dense_shape, so they have no Jacobian")
+    indices = _value(target.indices)
+    return target.values, tuple(target.shape), lambda seeds: xp(seeds, indices).take(seeds, indices, axis=1)
 
 
 def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
@@ -806,7 +850,7 @@ def _ones(array: Any) -> Any:
 
 
 def _weight(weight: Any, array: Any) -> Any:
-    tensor = convert(weight, None, array.dtype)
+    tensor = convert(_original(weight), None, array.dtype)
     given = tensor._array
     if given.dtype != array.dtype:
         raise InvalidArgumentError(

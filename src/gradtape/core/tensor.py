@@ -263,15 +263,17 @@ class Tensor(Operators):
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self) -> str:
-        if is_traced(self._array):
-            return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, traced>"
+        what = _no_values(self)
+        if what:
+            return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, {what}>"
         return (
             f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array, repr)}>"
         )
 
     def __str__(self) -> str:
-        if is_traced(self._array):
-            return f"tf.Tensor(traced, shape={self.shape}, dtype={self.dtype.name})"
+        what = _no_values(self)
+        if what:
+            return f"tf.Tensor({what}, shape={self.shape}, dtype={self.dtype.name})"
         return f"tf.Tensor({array_text(self._array, str)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __hash__(self) -> int:
@@ -330,6 +332,15 @@ def wrap(array: Any) -> Tensor:
     tensor._array = array
     tensor._key = 0
     return tensor
+
+
+def _no_values(tensor: Tensor) -> str:
+    """Why the values of a tensor cannot be shown; an empty text if they can."""
+    array = array_of(tensor)
+    if is_traced(array):
+        return "traced"
+    addressable = type(array) is ndarray or getattr(array, "is_fully_addressable", True)
+    return "" if addressable or array.is_fully_replicated else "divided among processes"
 
 
 def array_of(tensor: Tensor) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes, nest, storage
-from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.errors import DataLossError, DTypeError, InvalidArgumentError
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
 from .order import joined
@@ -41,14 +41,14 @@ class FileCache(Stage):
 
     def open(self, session: Session) -> Cursor:
         saved = self._saved()
-        return Stream(self._written(session)) if saved is None else _SavedCursor(saved)
+        return Stream(self._written(session)) if saved is None else SavedCursor(saved)
 
     def _written(self, session: Session) -> Iterator[Any]:
-        with _writer(self._index) as writer:
+        with writer(self._index) as writing:
             for element in self.sources[0].open(session):
-                writer.add(element)
+                writing.add(element)
                 yield element
-            writer.finish()
+            writing.finish()
 
     def _saved(self) -> _Saved | None:
         """The contents of the files; None if there are none. They must fit the specs of the source, as far as known.
@@ -79,7 +79,7 @@ class FileCache(Stage):
     def describe(self) -> Any:
         source = self.sources[0]
         saved = None if source.known() else self._saved()
-        return source.spec if saved is None or not saved.chunks else _packed(saved.template, saved.specs)
+        return source.spec if saved is None or not saved.chunks else saved.spec
 
 
 def path_of(filename: Any) -> str:
@@ -102,6 +102,39 @@ class _Saved(NamedTuple):
     template: Any
     specs: list[TensorSpec | None]
     chunks: list[dict[str, Any]]
+
+    @property
+    def spec(self) -> Any:
+        """The structure of specs of the elements."""
+        return _packed(self.template, self.specs)
+
+
+def read_index(index: Path, own: Any) -> tuple[_Saved, bool] | None:
+    """The contents of an index, and whether it is sharded; None if there is no such file.
+
+    Args:
+        own: the specs of the elements, or None; needed if they are built of classes of the user's.
+
+    Raises:
+        InvalidArgumentError: if the elements do not fit `own`.
+    """
+    contents = _contents(index)
+    if contents is None:
+        return None
+    sharded = bool(contents.get("sharded"))
+    specs = [leaf and TensorSpec(leaf["shape"], leaf["dtype"]) for leaf in contents["leaves"]]
+    if own is not None and sharded:
+        own = TensorSpec((), specs[0].dtype if specs and specs[0] else "int64"), own
+    if own is None and contents["structure"] is None:
+        raise InvalidArgumentError(
+            f"the elements in {str(index)!r} are built of classes that a file cannot name: give element_spec"
+        )
+    template = own if contents["structure"] is None else _template(contents["structure"])
+    if contents["chunks"] and own is not None and not _fits(specs, template, own):
+        raise InvalidArgumentError(
+            f"{str(index)!r} holds elements {_packed(template, specs)}, and not such as {own}"
+        )
+    return _Saved(index, template if own is None else own, specs, contents["chunks"]), sharded
 
 
 def _kind(index: Path) -> storage.Kind:
@@ -158,17 +191,22 @@ def _fits(specs: list[TensorSpec | None], template: Any, own: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _writer(index: Path) -> Iterator[_Writer]:
-    """Writer of the elements of a loop. If the loop does not come to its end, no file is left."""
+def writer(index: Path, replace: bool = False, sharded: bool = False) -> Iterator[_Writer]:
+    """Writer of the elements of a loop. If the loop does not come to its end, no file is left.
+
+    Args:
+        replace: whether the files take the place of those that are there, at the end.
+        sharded: a remark for the reader: whether each element is a pair of a number and an element.
+    """
     index.parent.mkdir(parents=True, exist_ok=True)
     storage.sweep(index)
     _sweep(index)
     with storage.beside(index) as (temporary, file):
-        writer = _Writer(index, temporary, file)
+        made = _Writer(index, temporary, file, replace, sharded)
         try:
-            yield writer
+            yield made
         except BaseException:
-            writer.remove()
+            made.remove()
             raise
 
 
@@ -192,8 +230,9 @@ def _sweep(index: Path) -> None:
 class _Writer:
     """Gathers elements, and writes them a chunk at a time."""
 
-    def __init__(self, index: Path, temporary: Path, file: int) -> None:
+    def __init__(self, index: Path, temporary: Path, file: int, replace: bool, sharded: bool) -> None:
         self._index, self._temporary, self._file = index, temporary, file
+        self._replace, self._sharded = replace, sharded
         self._stem = f"{index.name.removesuffix('.index')}.data-{_run_of(temporary)}"
         self._first: Any = None
         self._specs: list[TensorSpec | None] = []
@@ -239,24 +278,41 @@ class _Writer:
         storage.create(path, content)
         self._elements, self._bytes = [], 0
 
-    def finish(self) -> None:
-        """Write the index, after all elements: from now on there is a cache, unless another writer was faster."""
+    def finish(self, stage: Stage | None = None) -> None:
+        """Write the index, after all elements: from now on there is a cache, unless another writer was faster.
+
+        Args:
+            stage: where the elements come from, for the specs if there were none.
+        """
         if self._elements:
             self._flush()
+        if not self._count and stage is not None:
+            self._first, self._specs = stage.spec, nest.flatten(stage.spec)
         contents = {
             "structure": _described(self._first),
             "leaves": [spec and {"dtype": spec.dtype.name, "shape": _lengths(spec)} for spec in self._specs],
             "chunks": self._chunks,
+            "sharded": self._sharded,
         }
         storage.write(self._file, storage.packed("cache", contents, {})[0])
         os.fsync(self._file)
-        if self._index.exists():
+        if self._index.exists() and not self._replace:
             self.remove()
             self._temporary.unlink()
         else:
+            before = self._chunks_before()
             os.replace(self._temporary, self._index)
-            self._chunks = []  # they belong to the cache now, whatever happens
+            self._chunks = before  # those of this loop belong to the cache now, whatever happens
             storage.sync_directory(self._index.parent)
+            self.remove()
+
+    def _chunks_before(self) -> list[dict[str, Any]]:
+        """The chunks of the index that is replaced."""
+        try:
+            contents = _contents(self._index)
+        except DataLossError:
+            return []
+        return [] if contents is None else contents["chunks"]
 
     def remove(self) -> None:
         """Remove all chunks."""
@@ -288,7 +344,7 @@ def _stored(name: str, column: Sequence[Any], tensors: dict[str, Any]) -> Any:
 # Reading
 
 
-class _SavedCursor(Cursor):
+class SavedCursor(Cursor):
     """Cursor over saved elements: a chunk is read when it is reached, and not at all if it is skipped."""
 
     def __init__(self, saved: _Saved) -> None:
@@ -333,7 +389,11 @@ class _SavedCursor(Cursor):
 
 def _opened(saved: _Saved, chunk: dict[str, Any]) -> Cursor:
     """Cursor over the elements of a chunk."""
-    path, kind = saved.file.with_name(chunk["file"]), _kind(saved.file)
+    kind = _kind(saved.file)
+    try:
+        path = saved.file.with_name(chunk["file"])  # a name, not a path
+    except (TypeError, ValueError) as error:
+        raise kind.damaged(saved.file, f"it names {chunk['file']!r}, which is no file beside it") from error
     try:
         contents, tensors, digest = storage.read(path, kind)
     except FileNotFoundError:

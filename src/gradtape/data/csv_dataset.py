@@ -21,7 +21,7 @@ from ..ops.array.movement import static_number as whole
 from ..ops.scalars import boolean
 from .checks import texts, wholes
 from .dataset import Dataset
-from .file_batches import batches_of, files_of
+from .file_batches import batches_of, check_label, files_of, with_label
 from .stage import Session, Stage
 from .structure import is_dataset
 
@@ -222,29 +222,27 @@ def make_csv_dataset(
     names = _names(files, paths, column_names)
     chosen = _chosen(names, select_columns)
     labels = [names[at] for at in chosen]
-    if label_name is not None and label_name not in labels:
-        raise ValueError(f"{name}: label_name must be one of the columns {labels}, not {label_name!r}")
+    check_label(name, "label_name", label_name, labels)
     if column_defaults is None:
         column_defaults = _inferred(files, paths, len(names), chosen, na_value, num_rows_for_inference)
-    if len(column_defaults) != len(chosen):
-        raise ValueError(
-            f"{name}: {len(column_defaults)} column_defaults for {len(chosen)} columns: give one for each"
-        )
-    columns = csv_columns(name, list(column_defaults))
+    columns = _columns(name, column_defaults, len(chosen))
     every = chosen if len(chosen) < len(names) else None
 
     def of_file(path: Any) -> Dataset:
         return Dataset(Columns(Dataset.from_tensors(path)._stage, files, columns, every, None, ignore_errors))
 
+    def by_name(*values: Any) -> Any:
+        return collections.OrderedDict(zip(labels, values, strict=True))
+
     buffer = (shuffle_buffer_size, shuffle_seed) if shuffle else None
     dataset = batches_of(paths, of_file, batch_size, num_epochs, buffer, num_parallel_reads, False)
+    return with_label(dataset, by_name, label_name, prefetch_buffer_size)
 
-    def by_name(*values: Any) -> Any:
-        features = collections.OrderedDict(zip(labels, values, strict=True))
-        return features if label_name is None else (features, features.pop(label_name))
 
-    dataset = dataset.map(by_name)
-    return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)
+def _columns(name: str, defaults: Sequence[Any], count: int) -> Any:
+    if len(defaults) != count:
+        raise ValueError(f"{name}: {len(defaults)} column_defaults for {count} columns: give one for each")
+    return csv_columns(name, list(defaults))
 
 
 def _names(files: CsvFiles, paths: list[str], given: Any) -> list[str]:

@@ -460,6 +460,114 @@ class Dataset:
         path = cached.path_of(filename)
         return self._then(cached.FileCache(self._stage, path)) if path else self._ordered(order.Cache)
 
+    def save(
+        self,
+        path: PathLike | Tensor,
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Write all elements to a folder, for `Dataset.load`. A dataset that is there stays until all are written.
+
+        Args:
+            path: of the folder.
+            compression: accepted; the files are not compressed.
+            shard_func: a function from an element to the number of the part that it belongs to.
+            checkpoint_args: accepted; the folder has all elements or those of before.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> Dataset.range(3).map(lambda x: x * x).save(folder)
+        >>> [int(x) for x in Dataset.load(folder)]
+        [0, 1, 4]
+        """
+        from . import saved_dataset
+
+        saved_dataset.check_compression("save", compression)
+        saved_dataset.save(self._stage, saved_dataset.folder_of("save", path), shard_func)
+
+    @staticmethod
+    def load(
+        path: PathLike | Tensor,
+        element_spec: Specs | None = None,
+        compression: str | None = None,
+        reader_func: Callable[[Dataset], Dataset] | None = None,
+        wait: bool = False,
+    ) -> Dataset:
+        """The elements that `save` wrote to a folder.
+
+        Args:
+            path: of the folder.
+            element_spec: the specs of the elements; needed if they are built of classes of your own.
+            compression: accepted, as by `save`.
+            reader_func: a function from a dataset of datasets, one for each part, to the dataset of elements.
+            wait: accepted.
+
+        Raises:
+            NotFoundError: if there is no saved dataset.
+            DataLossError: if it is damaged.
+            InvalidArgumentError: if its elements do not fit `element_spec`.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> Dataset.from_tensor_slices(["a", "b"]).save(folder)
+        >>> [x.numpy() for x in Dataset.load(folder)]
+        [b'a', b'b']
+        """
+        from . import saved_dataset
+
+        saved_dataset.check_compression("load", compression)
+        stage = saved_dataset.Saved(saved_dataset.folder_of("load", path), element_spec)
+        if reader_func is None:
+            return Dataset(saved_dataset.of_all_shards(stage))
+        made = arguments.function("load: reader_func", reader_func)(saved_dataset.shards(stage, Dataset))
+        arguments.stage("load: reader_func must return", made)
+        return made
+
+    def snapshot(
+        self,
+        path: PathLike | Tensor,
+        compression: str | None = "AUTO",
+        reader_func: Callable[[Dataset], Dataset] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements, which the first whole loop also writes to a folder; later loops read them there.
+
+        Args:
+            path: of the folder.
+            compression: accepted; the files are not compressed.
+            reader_func: a function from a dataset of one dataset, that of all elements, to the dataset of elements.
+            shard_func: accepted; there is one part.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> [[int(x) for x in Dataset.range(n).snapshot(folder)] for n in (3, 5)]  # the second loop reads
+        [[0, 1, 2], [0, 1, 2]]
+        """
+        from . import saved_dataset
+
+        saved_dataset.check_compression("snapshot", compression)
+        kept = self.cache(str(saved_dataset.folder_of("snapshot", path) / "snapshot"))
+        if reader_func is None:
+            return kept
+        made = arguments.function("snapshot: reader_func", reader_func)(Dataset.from_tensors(kept))
+        arguments.stage("snapshot: reader_func must return", made)
+        return made
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """The elements without those that cannot be computed, or read.
+
+        Args:
+            log_warning: whether each such error is logged.
+
+        >>> import gradtape as tf
+        >>> texts = Dataset.from_tensor_slices(["1", "two", "3"])
+        >>> [int(x) for x in texts.map(lambda text: tf.strings.to_number(text, tf.int32)).ignore_errors()]
+        [1, 3]
+        """
+        return self._then(transform.IgnoreErrors(self._stage, bool(log_warning)))
+
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this dataset, then those of another.
 

@@ -54,6 +54,25 @@ def batches_of(
     return dataset.batch(batch_size, drop_remainder=drop_last or num_epochs is None)
 
 
+def check_label(name: str, argument: str, label: str | None, features: list[str]) -> None:
+    """Raise a ValueError unless the label is one of the features, or None."""
+    if label is not None and label not in features:
+        raise ValueError(f"{name}: {argument} must be one of {features}, not {label!r}")
+
+
+def with_label(
+    dataset: Dataset, features: Callable[..., dict[str, Any]], label: str | None, prefetch: IntLike | None
+) -> Dataset:
+    """The dicts that a function makes of elements, or pairs of such a dict and its label, prefetched if asked."""
+
+    def element(*values: Any) -> Any:
+        found = features(*values)
+        return found if label is None else (found, found.pop(label))
+
+    mapped = dataset.map(element)
+    return mapped if prefetch is None else mapped.prefetch(prefetch)
+
+
 def make_batched_features_dataset(
     file_pattern: Any,
     batch_size: IntLike,
@@ -105,8 +124,7 @@ def make_batched_features_dataset(
     [array([0, 1]), array([2])]
     """
     name = "make_batched_features_dataset"
-    if label_key is not None and label_key not in features:
-        raise ValueError(f"{name}: label_key must be one of the features {list(features)}, not {label_key!r}")
+    check_label(name, "label_key", label_key, list(features))
     read = TFRecordDataset if reader is None else function(f"{name}: reader", reader)
     arguments = () if reader_args is None else tuple(reader_args)
 
@@ -118,10 +136,6 @@ def make_batched_features_dataset(
     dataset = batches_of(
         paths, of_file, batch_size, num_epochs, buffer, reader_num_threads, bool(drop_final_batch)
     )
-
-    def parsed(*elements: Any) -> Any:
-        found = parse_example(elements[-1], features)
-        return found if label_key is None else (found, found.pop(label_key))
-
-    dataset = dataset.map(parsed)
-    return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)
+    return with_label(
+        dataset, lambda *elements: parse_example(elements[-1], features), label_key, prefetch_buffer_size
+    )

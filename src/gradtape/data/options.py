@@ -7,7 +7,13 @@ from typing import Any
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How the elements of a distributed dataset are divided among processes: see docs/distribute.md."""
+    """How the elements of a distributed dataset are divided among processes: see docs/distribute.md.
+
+    >>> options = Options()
+    >>> options.experimental_distribute.auto_shard_policy = AutoShardPolicy.DATA
+    >>> options
+    Options(experimental_distribute=DistributeOptions(auto_shard_policy=<AutoShardPolicy.DATA: 2>))
+    """
 
     OFF = -1
     AUTO = 0
@@ -17,7 +23,13 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What happens to state outside of a dataset when the dataset is copied: accepted; no effect."""
+    """What happens to state outside of a dataset when the dataset is copied: accepted; no effect.
+
+    >>> options = Options()
+    >>> options.experimental_external_state_policy = ExternalStatePolicy.WARN
+    >>> options.experimental_external_state_policy
+    <ExternalStatePolicy.WARN: 0>
+    """
 
     WARN = 0
     IGNORE = 1
@@ -57,7 +69,13 @@ class _Names:
 
 
 class AutotuneOptions(_Names):
-    """Options of the automatic tuning."""
+    """Options of the automatic tuning.
+
+    >>> options = Options()
+    >>> options.autotune.enabled = True
+    >>> options.autotune
+    AutotuneOptions(enabled=True)
+    """
 
     _known = (
         "autotune_algorithm",
@@ -70,13 +88,25 @@ class AutotuneOptions(_Names):
 
 
 class DistributeOptions(_Names):
-    """Options for dividing elements among workers."""
+    """Options for dividing elements among workers.
+
+    >>> options = Options()
+    >>> options.experimental_distribute.num_devices = 2
+    >>> options.experimental_distribute
+    DistributeOptions(num_devices=2)
+    """
 
     _known = ("auto_shard_policy", "num_devices")
 
 
 class OptimizationOptions(_Names):
-    """Options for rewriting the pipeline."""
+    """Options for rewriting the pipeline.
+
+    >>> options = Options()
+    >>> options.experimental_optimization.map_fusion = True
+    >>> options.experimental_optimization
+    OptimizationOptions(map_fusion=True)
+    """
 
     _known = (
         "apply_default_optimizations",
@@ -96,7 +126,13 @@ class OptimizationOptions(_Names):
 
 
 class ThreadingOptions(_Names):
-    """Options for the number of threads."""
+    """Options for the number of threads.
+
+    >>> options = Options()
+    >>> options.threading.private_threadpool_size = 4
+    >>> options.threading
+    ThreadingOptions(private_threadpool_size=4)
+    """
 
     _known = ("max_intra_op_parallelism", "private_threadpool_size")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.types import IntLike
+from . import checks
 from .dataset import Dataset
 
 Step = Callable[[Dataset], Dataset]
@@ -176,6 +177,66 @@ def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Step:
     2
     """
     return lambda dataset: dataset
+
+
+def ignore_errors(log_warning: bool = False) -> Step:
+    """`Dataset.ignore_errors`, for `apply`; `log_warning` says whether errors are logged.
+
+    >>> [int(x) for x in Dataset.range(2).apply(ignore_errors())]
+    [0, 1]
+    """
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def snapshot(
+    path: Any,
+    compression: str | None = "AUTO",
+    reader_func: Callable[[Dataset], Dataset] | None = None,
+    shard_func: Callable[..., Any] | None = None,
+) -> Step:
+    """`Dataset.snapshot` in the folder `path`, for `apply`; `compression`, `reader_func`, `shard_func` are its own.
+
+    >>> import tempfile
+    >>> [int(x) for x in Dataset.range(2).apply(snapshot(tempfile.mkdtemp()))]
+    [0, 1]
+    """
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
+def save(
+    dataset: Dataset,
+    path: Any,
+    compression: str | None = None,
+    shard_func: Callable[..., Any] | None = None,
+    checkpoint_args: Any = None,
+) -> None:
+    """`dataset.save` to the folder `path`; `compression`, `shard_func` and `checkpoint_args` are its own.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> save(Dataset.range(2), folder)
+    >>> [int(x) for x in load(folder)]
+    [0, 1]
+    """
+    checks.stage("save: dataset must be", dataset)
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: Any,
+    element_spec: Any = None,
+    compression: str | None = None,
+    reader_func: Callable[[Dataset], Dataset] | None = None,
+) -> Dataset:
+    """`Dataset.load` from the folder `path`; `element_spec`, `compression` and `reader_func` are its own.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> save(Dataset.range(2), folder)
+    >>> [int(x) for x in load(folder)]
+    [0, 1]
+    """
+    return Dataset.load(path, element_spec, compression, reader_func)
 
 
 def Counter(start: IntLike = 0, step: IntLike = 1, dtype: Any = "int64") -> Dataset:

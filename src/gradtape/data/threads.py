@@ -37,12 +37,13 @@ class _Pace:
     def __init__(self) -> None:
         self._slow, self._elements, self._time = 0, 0, 0.0
 
-    def timed(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def timed(self, function: Callable[..., Any], *arguments: Any, elements: int = 1) -> Any:
+        """The result of a function, which computes so many elements."""
         start = perf_counter()
         result = function(*arguments)
         taken = perf_counter() - start
-        self._slow += taken > _SLOW
-        self._elements += 1
+        self._slow += elements * (taken > _SLOW * elements)
+        self._elements += elements
         self._time += taken
         return result
 
@@ -186,8 +187,8 @@ class _ParallelMapCursor(Cursor):
         made: list[Any] = []
         while len(made) < n and not self._ended:
             if self._pace is not None and not self._pace.is_slow():
-                got = self._source.some(1)
-                made.extend(self._pace.timed(self._function, element) for element in got)
+                got = self._source.some(min(n - len(made), self._pace.group()))
+                made.extend(self._pace.timed(_each, self._function, got, elements=len(got)))
                 self._ended = not len(got)
             else:
                 made.extend(self._next(n - len(made)))
@@ -241,6 +242,10 @@ class _ParallelMapCursor(Cursor):
         self._ready.clear()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _each(function: Callable[[Any], Any], elements: Sequence[Any]) -> list[Any]:
+    return [function(element) for element in elements]
 
 
 def _mapped(function: Callable[[Any], Any], group: Sequence[Any]) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from ..core import dtypes, nest
 from ..core.composite import CompositeSpec, CompositeTensor
-from ..core.errors import DTypeError, InvalidArgumentError
+from ..core.errors import DTypeError, InvalidArgumentError, OpError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
@@ -133,6 +134,27 @@ class Filter(Stage):
         for element in self.sources[0].open(session):
             if _truth(self._call(element), "filter: predicate"):
                 yield element
+
+
+class IgnoreErrors(Stage):
+    """The elements that are computed without an error. A source that ends by its error gives no more."""
+
+    def __init__(self, source: Stage, log_warning: bool) -> None:
+        super().__init__(source)
+        self._log = log_warning
+
+    def elements(self, session: Session) -> Iterator[Any]:
+        source = self.sources[0].open(session)
+        while True:
+            try:
+                got = source.some(1)
+            except OpError as error:
+                if self._log:
+                    logging.getLogger("gradtape").warning("ignore_errors leaves out an element: %s", error)
+                continue
+            if not len(got):
+                return
+            yield got[0]
 
 
 class TakeWhile(Stage):

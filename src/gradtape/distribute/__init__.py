@@ -5,6 +5,13 @@ May import `data` and the rooms above it.
 
 from ..names.missing import closed
 from . import cluster_resolver, experimental
+from .default_strategy import (
+    experimental_set_strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
 from .distributed_input import (
     DistributedDataset,
     DistributedIterator,
@@ -29,15 +36,7 @@ from .strategies import (
     ParameterServerStrategy,
     TPUStrategy,
 )
-from .strategy import (
-    Strategy,
-    StrategyExtended,
-    experimental_set_strategy,
-    get_replica_context,
-    get_strategy,
-    has_strategy,
-    in_cross_replica_context,
-)
+from .strategy import Strategy, StrategyExtended
 
 __all__ = [
     "CrossDeviceOps",

@@ -11,15 +11,24 @@ import numpy as np
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.primitive import outside
-from ..core.tensor import array_of, wrap
+from ..core.tensor import wrap
 from ..data.checks import texts
 from ..data.csv_dataset import Columns
 from ..data.dataset import Dataset
 from ..data.nested import Interleave
 from ..data.options import AutoShardPolicy
 from ..data.sources import Strings
-from ..data.stage import Session, Stage
-from .divided_input import DividedDataset, DividedIterator, len_of, shares, starts
+from ..data.stage import INFINITE, Session, Stage
+from .divided_input import (
+    DividedDataset,
+    DividedIterator,
+    GroupedDataset,
+    GroupedIterator,
+    len_of,
+    shares,
+    starts,
+)
+from .exchanges import objects_of_each
 from .per_replica import PerReplica
 
 _READERS = (Strings, Columns)  # stages whose source are names of files
@@ -150,19 +159,47 @@ class CoordinatedIterator(DividedIterator):
 
     def _exchanged(self, element: Any, counts: list[int]) -> Any:
         """The rows of all processes in each: they are not as many in each, and no program could take them."""
-        spec = self._stage.spec
-        given = [None] * len(nest.flatten(spec)) if element is None else nest.flatten(element)
-        own, most = len(self._extended.worker_devices), max(counts)
-        parts = []
-        for leaf, like in zip(given, nest.flatten(spec), strict=True):
-            block = np.zeros((most, *like.shape[1:]), like.dtype.numpy_dtype)
-            if leaf is not None:
-                block[: array_of(leaf).shape[0]] = leaf._array
-            everyone = self._extended.of_each_process(block)
-            rows = [
-                wrap(part[a : a + n])
-                for part, count in zip(everyone, counts, strict=True)
-                for a, n in zip(starts(shares(count, own)), shares(count, own), strict=True)
-            ]
-            parts.append(PerReplica(rows))
-        return nest.pack_sequence_as(spec, parts)
+        arrays = None if element is None else [leaf._array for leaf in nest.flatten(element)]
+        own, everyone = len(self._extended.worker_devices), []
+        for count, of_one in zip(counts, objects_of_each(arrays), strict=True):
+            for start, rows in zip(starts(shares(count, own)), shares(count, own), strict=True):
+                everyone.append(None if of_one is None else [array[start : start + rows] for array in of_one])
+        return _of_all_replicas(self._stage.spec, everyone)
+
+
+class CoordinatedGroups(GroupedDataset):
+    """A dataset of batches of one replica's size in each of several processes. A step is one of all processes.
+
+    Processes agree before each step whether all have rows; where datasets never end, they need not.
+    """
+
+    def __iter__(self) -> Any:
+        endless = all(int(d.cardinality()) == INFINITE for d in self._datasets)
+        if self._extended.of_each_process(np.array(endless, np.int32)).all():
+            return super().__iter__()
+        return CoordinatedGroupsIterator([d._stage for d in self._datasets], self._extended)
+
+
+class CoordinatedGroupsIterator(GroupedIterator):
+    """A batch for each replica of all processes, as long as any has one."""
+
+    def _advance(self) -> Any:
+        with outside():
+            found = [next(iterator, None) for iterator in self._own]
+            rows = [-1 if one is None else len_of(nest.flatten(one)[0]) for one in found]
+            counts = self._extended.of_each_process(np.array(rows, np.int32))
+            if counts.max() < 0:
+                raise StopIteration
+            self._given += 1
+            if counts.min() == counts.max():
+                return self._together(found)
+            own = [None if one is None else [leaf._array for leaf in nest.flatten(one)] for one in found]
+            everyone = [arrays for of_one in objects_of_each(own) for arrays in of_one]
+            return _of_all_replicas(self._stage.spec, everyone)
+
+
+def _of_all_replicas(spec: Any, everyone: list[Any]) -> Any:
+    """An element of `PerReplica` values for the arrays of all replicas; those without any get none of the rows."""
+    like = next(arrays for arrays in everyone if arrays is not None)
+    rows = [[array[:0] for array in like] if arrays is None else arrays for arrays in everyone]
+    return nest.pack_sequence_as(spec, [PerReplica([wrap(a) for a in at]) for at in zip(*rows, strict=True)])

@@ -127,7 +127,14 @@ def _addresses(job: str, tasks: Any) -> list[str]:
 
 
 class ClusterResolver:
-    """A way to find the processes of a cluster: the base class. Subclasses define `cluster_spec`."""
+    """A way to find the processes of a cluster: the base class. Subclasses define `cluster_spec`.
+
+    >>> class OneMachine(ClusterResolver):
+    ...     def cluster_spec(self):
+    ...         return ClusterSpec({"worker": ["localhost:2222"]})
+    >>> OneMachine().master("worker", 0)
+    'localhost:2222'
+    """
 
     task_type: str | None = None  # the job of this process,
     task_id: int | None = None  # and its number there
@@ -287,6 +294,15 @@ class SlurmClusterResolver(ClusterResolver):
     Raises:
         RuntimeError: outside of a Slurm job.
         ValueError: if the jobs do not have as many tasks as Slurm runs.
+
+    >>> import os
+    >>> slurm = {"SLURM_PROCID": "0", "SLURM_STEP_NODELIST": "node[1-2]", "SLURM_STEP_NUM_TASKS": "2",
+    ...          "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    >>> os.environ.update(slurm)  # as Slurm does
+    >>> SlurmClusterResolver().cluster_spec().as_dict()
+    {'worker': ['node1:8888', 'node2:8888']}
+    >>> for name in slurm:
+    ...     del os.environ[name]
     """
 
     def __init__(

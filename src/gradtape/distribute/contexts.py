@@ -47,8 +47,9 @@ class entered:
     def __enter__(self) -> Any:
         _stack.places.append(self._place)
         here, replica = local.here, self._place.replica
-        self._before = here.replica
+        self._before = here.replica, here.across
         leave_hot("a replica runs")
+        here.across = _is_across(self._place)
         here.replica = replica if replica is not None and replica.is_one_of_several else None
         return replica
 
@@ -56,7 +57,11 @@ class entered:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _stack.places.pop()
-        local.here.replica = self._before
+        local.here.replica, local.here.across = self._before
+
+
+def _is_across(place: Place) -> bool:
+    return place.replica is None and not place.strategy.is_default
 
 
 def enter_for_good(strategy: Any) -> None:
@@ -69,6 +74,7 @@ def enter_for_good(strategy: Any) -> None:
         raise RuntimeError("experimental_set_strategy: a scope of a strategy is open here: leave it first")
     _stack.places[:] = [] if strategy is None else [Place(strategy, None)]
     _stack.lasting = strategy is not None
+    local.here.across = _stack.lasting
 
 
 def check_across_replicas(operation: str, strategy: Any) -> None:

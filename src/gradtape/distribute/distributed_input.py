@@ -130,7 +130,11 @@ class InputContext:
 
 
 class InputReplicationMode(enum.Enum):
-    """Whether `distribute_datasets_from_function` calls its function once for each worker, or for each replica."""
+    """Whether `distribute_datasets_from_function` calls its function once for each worker, or for each replica.
+
+    >>> InputReplicationMode.PER_REPLICA
+    <InputReplicationMode.PER_REPLICA: 'PER_REPLICA'>
+    """
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"

@@ -111,10 +111,14 @@ class GroupedIterator(Iterator):
                 if element is None:
                     found[-1] = nest.map_structure(lambda leaf: leaf[:0], found[0])
             self._given += 1
-            leaves = [nest.flatten(one) for one in found]
-            return nest.pack_sequence_as(
-                found[0], [self._extended.per_replica(at) for at in zip(*leaves, strict=True)]
-            )
+            return self._together(found)
+
+    def _together(self, elements: list[Any]) -> Any:
+        """One element for those of this process's replicas."""
+        leaves = [nest.flatten(one) for one in elements]
+        return nest.pack_sequence_as(
+            elements[0], [self._extended.per_replica(at) for at in zip(*leaves, strict=True)]
+        )
 
     def _traced(self) -> Any:
         return DividedIterator._traced(self)  # type: ignore[arg-type]

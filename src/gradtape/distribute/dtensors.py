@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,14 +19,8 @@ from ..core.types import TensorLike
 from ..core.variable import Variable
 from ..data.dataset import Dataset
 from ..engine.arrays import is_traced
-from ..engine.devices import (
-    LogicalDeviceConfiguration,
-    cpu_devices,
-    list_logical_devices,
-    list_physical_devices,
-    set_logical_device_configuration,
-)
-from .layouts import Layout, Mesh, layout_of
+from .layouts import Layout, Mesh, laid_out, layout_of
+from .per_replica import is_elsewhere
 
 _default: list[Mesh] = []  # the meshes of open `default_mesh` blocks
 
@@ -57,7 +52,7 @@ def relayout(tensor: TensorLike, layout: Layout, name: str | None = None) -> Ten
         ValueError: if the layout does not fit its shape.
 
     >>> from gradtape.experimental import dtensor
-    >>> mesh = dtensor.create_mesh([("x", 1)])
+    >>> mesh = dtensor.create_mesh([("x", 1)], devices=["CPU:0"])
     >>> dtensor.fetch_layout(relayout([1.0, 2.0], dtensor.Layout(["x"], mesh))).sharding_specs
     ['x']
     """
@@ -72,17 +67,31 @@ def relayout(tensor: TensorLike, layout: Layout, name: str | None = None) -> Ten
             raise InvalidArgumentError(
                 f"relayout: axis {i} of shape {list(shape)} cannot be divided evenly by {layout}"
             )
+    is_eager = local.here.trace is None
+    if is_eager and is_elsewhere(given):
+        return _compiled_relayout(layout)(given)
     out = apply1(relayout_, given, {"layout": layout})
-    if not is_traced(out._array):
-        _put(out, layout)
+    if is_eager:
+        out._both = out._device = laid_out(out._array, layout)
     return out
 
 
-def _put(tensor: Tensor, layout: Layout) -> None:
-    import jax
+@functools.lru_cache(maxsize=256)
+def _compiled_relayout(layout: Layout) -> Callable[[Tensor], Tensor]:
+    """`relayout` for tensors of which this process has a part: a program of all processes."""
+    program: Any = Function(lambda tensor: relayout(tensor, layout), autograph=False)
 
-    with jax.enable_x64(True):
-        tensor._both = tensor._device = jax.device_put(tensor._array, layout.sharding)
+    def run(tensor: Tensor) -> Tensor:
+        return _with_layout(program(tensor), layout)
+
+    return run
+
+
+def _with_layout(tensor: Tensor, layout: Layout) -> Tensor:
+    """A result of a program, as `layout` says: XLA may have chosen otherwise."""
+    if _layout(tensor) != layout:
+        tensor._device = laid_out(array_of(tensor), layout)
+    return tensor
 
 
 def relayout_like(tensor: TensorLike, layout_tensor: Any, name: str | None = None) -> Tensor:
@@ -91,6 +100,12 @@ def relayout_like(tensor: TensorLike, layout_tensor: Any, name: str | None = Non
     Args:
         tensor: a tensor.
         layout_tensor: the other one.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> divided = dtensor.relayout([1.0, 2.0], layout)
+    >>> dtensor.fetch_layout(relayout_like([3.0, 4.0], divided)) == layout
+    True
     """
     return relayout(tensor, fetch_layout(layout_tensor))
 
@@ -102,6 +117,11 @@ def copy_to_mesh(tensor: TensorLike, layout: Layout, source_layout: Layout | Non
         tensor: a tensor.
         layout: how each axis is divided.
         source_layout: accepted; no effect.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> copy_to_mesh([1.0, 2.0], layout).numpy()
+    array([1., 2.], dtype=float32)
     """
     return relayout(tensor, layout)
 
@@ -111,6 +131,11 @@ def fetch_layout(tensor: Any) -> Layout:
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> fetch_layout(dtensor.relayout([1.0, 2.0], layout)).sharding_specs
+    ['x']
     """
     found = _layout(tensor)
     if found is None:
@@ -144,6 +169,10 @@ def check_layout(tensor: Any, layout: Layout) -> None:
 
     Raises:
         ValueError: if it is divided otherwise.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> check_layout(dtensor.relayout([1.0, 2.0], layout), layout)
     """
     if fetch_layout(tensor) != layout:
         raise ValueError(f"the layout is {fetch_layout(tensor)}, not {layout}")
@@ -158,7 +187,8 @@ def call_with_layout(fn: Callable[..., Any], layout: Layout | None, *args: Any, 
         args, kwargs: the arguments.
 
     >>> import gradtape as tf
-    >>> layout = tf.experimental.dtensor.Layout.replicated(tf.experimental.dtensor.create_mesh([("x", 1)]), 1)
+    >>> mesh = tf.experimental.dtensor.create_mesh([("x", 1)], devices=["CPU:0"])
+    >>> layout = tf.experimental.dtensor.Layout.replicated(mesh, 1)
     >>> call_with_layout(tf.zeros, layout, (2,)).numpy()
     array([0., 0.], dtype=float32)
     """
@@ -172,8 +202,8 @@ def call_with_layout(fn: Callable[..., Any], layout: Layout | None, *args: Any, 
         return made()
     result: Any = Function(made, autograph=False)()
     for leaf in nest.flatten(result):
-        if type(leaf) is Tensor and _layout(leaf) != layout:
-            _put(leaf, layout)
+        if type(leaf) is Tensor:
+            _with_layout(leaf, layout)
     return result
 
 
@@ -181,43 +211,48 @@ def pack(tensors: Sequence[TensorLike], layout: Layout) -> Tensor:
     """One tensor of the parts that the devices of a mesh have.
 
     Args:
-        tensors: the part of each device, in the order of the mesh.
+        tensors: the part of each device of this process, in the order of their numbers.
         layout: how the tensor is divided.
 
     Raises:
         ValueError: if there are not as many parts as devices.
 
     >>> from gradtape.experimental import dtensor
-    >>> pack([[1.0, 2.0]], dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))).numpy()
+    >>> pack([[1.0, 2.0]], dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)], devices=["CPU:0"]))).numpy()
     array([1., 2.], dtype=float32)
     """
     import jax
 
     from ..compiled.buffers import from_device
 
-    devices = list(layout.mesh.jax_mesh.devices.flat)
+    devices = layout.mesh.own_devices
     parts = [convert_to_tensor(t)._array for t in tensors]
     if len(parts) != len(devices) or len({(p.shape, p.dtype) for p in parts}) > 1:
         raise ValueError(
-            f"pack: {layout.mesh} takes a part of one shape and dtype for each of its {len(devices)} devices, not "
+            f"pack: {layout.mesh} takes a part of one shape and dtype for each of {len(devices)} devices here, not "
             f"{[p.shape for p in parts]}"
         )
-    shape = tuple(layout.global_shape_from_local_shape(parts[0].shape))
+    shape = layout.global_shape_from_local_shape(parts[0].shape)
     with jax.enable_x64(True):
         placed = [jax.device_put(p, d) for p, d in zip(parts, devices, strict=True)]
         return from_device(jax.make_array_from_single_device_arrays(shape, layout.sharding, placed))
 
 
 def unpack(tensor: Any) -> list[Tensor]:
-    """The parts of a tensor that the devices have, in the order of the mesh.
+    """The parts of a tensor that the devices of this process have, in the order of their numbers.
 
     Raises:
         ValueError: if it lies on no mesh.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> [part.numpy() for part in unpack(dtensor.relayout([1.0, 2.0], layout))]
+    [array([1., 2.], dtype=float32)]
     """
     layout = fetch_layout(tensor)
     held = tensor._tensor if isinstance(tensor, Variable) else tensor
-    by_device = {shard.device: shard.data for shard in held._device.addressable_shards}
-    return [convert_to_tensor(np.asarray(by_device[d])) for d in layout.mesh.jax_mesh.devices.flat]
+    by_device = {shard.device: shard.data for shard in array_of(held).addressable_shards}
+    return [convert_to_tensor(np.asarray(by_device[d])) for d in layout.mesh.own_devices]
 
 
 class DVariable(Variable):
@@ -231,7 +266,7 @@ class DVariable(Variable):
         ValueError: if the initial value lies on no mesh, and there is no default mesh.
 
     >>> from gradtape.experimental import dtensor
-    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)], devices=["CPU:0"]))
     >>> DVariable(dtensor.relayout([1.0, 2.0], layout)).layout.sharding_specs
     ['x']
     """
@@ -249,8 +284,13 @@ class DVariable(Variable):
                 )
             layout = Layout.replicated(_default[-1], convert_to_tensor(value).ndim)
         self._layout = layout
-        super().__init__(value, *args, **kwargs)
-        self._put(self._tensor._array)
+        held = value._tensor if isinstance(value, Variable) else value
+        if type(held) is Tensor and is_elsewhere(held):
+            super().__init__(_stand_in(held), *args, **kwargs)
+            self._hold(array_of(held))
+        else:
+            super().__init__(value, *args, **kwargs)
+            self._put(self._tensor._array)
 
     @property
     def layout(self) -> Layout:
@@ -261,12 +301,51 @@ class DVariable(Variable):
         leave_hot("a variable is divided among devices")
         super()._put(array, given)
         if local.here.trace is None:
-            import jax
+            self._hold(array)
 
+    def _hold(self, array: Any) -> None:
+        from ..compiled.buffers import from_device
+
+        self._tensor = from_device(laid_out(array, self._layout), self._key)
+
+    def value(self) -> Tensor:
+        """The value now, as a tensor that is divided in the same way."""
+        here = local.here
+        if here.trace is not None:
+            return super().value()
+        held = self._read()
+        if not here.tapes:
             from ..compiled.buffers import from_device
 
-            with jax.enable_x64(True):
-                self._tensor = from_device(jax.device_put(array, self._layout.sharding), self._key)
+            return from_device(array_of(held))
+        return _compiled_relayout(self._layout)(held)
+
+    _as_tensor = value
+
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> DVariable:
+        """Replace the value, and divide the new one in the same way. Returns the variable.
+
+        Args:
+            value: a value of the same shape and dtype.
+            use_locking: accepted; no effect.
+            name: accepted; no effect.
+            read_value: accepted; no effect.
+        """
+        held: Any = value._tensor if isinstance(value, Variable) else value
+        if local.here.trace is None and type(held) is Tensor and is_elsewhere(held):
+            self._fitting(_stand_in(held), "assign")
+            self._hold(array_of(held))
+            return self
+        super().assign(value, use_locking, name, read_value)
+        return self
+
+
+def _stand_in(tensor: Tensor) -> Any:
+    """An array of the shape and dtype of a tensor whose values are in several processes."""
+    array = array_of(tensor)
+    return convert_to_tensor(np.zeros(array.shape, array.dtype))
 
 
 class DTensorDataset:
@@ -283,7 +362,7 @@ class DTensorDataset:
         tf_data_service_config: accepted; no effect.
 
     >>> import gradtape as tf
-    >>> mesh = tf.experimental.dtensor.create_mesh([("x", 1)])
+    >>> mesh = tf.experimental.dtensor.create_mesh([("x", 1)], devices=["CPU:0"])
     >>> layout = tf.experimental.dtensor.Layout(["x"], mesh)
     >>> len(list(DTensorDataset(tf.data.Dataset.range(4), mesh=mesh, layouts=layout, global_batch_size=2)))
     2
@@ -320,7 +399,15 @@ class DTensorDataset:
 
 @contextlib.contextmanager
 def default_mesh(mesh: Mesh) -> Iterator[None]:
-    """A block whose variables lie on a mesh, on all devices, where nothing else is said."""
+    """A block whose variables lie on a mesh, on all devices, where nothing else is said.
+
+    >>> from gradtape.experimental import dtensor
+    >>> layout = dtensor.Layout(["x"], dtensor.create_mesh([("x", 1)]))
+    >>> with default_mesh(layout.mesh):
+    ...     v = dtensor.DVariable([1.0, 2.0])
+    >>> v.layout.mesh == layout.mesh
+    True
+    """
     _default.append(mesh)
     try:
         yield
@@ -338,82 +425,3 @@ def get_default_mesh() -> Mesh | None:
     True
     """
     return _default[-1] if _default else None
-
-
-def initialize_accelerator_system(
-    device_type: str | None = None,
-    enable_coordination_service: bool | None = True,
-    num_logical_cpu_devices: int | None = None,
-    experimental_reset_context: bool | None = False,
-    experimental_enable_megcore: bool | None = False,
-) -> str:
-    """Make the devices ready, and return their kind.
-
-    Args:
-        device_type: their kind; by default accelerators, if there are any, or else CPUs.
-        enable_coordination_service: accepted; no effect.
-        num_logical_cpu_devices: how many CPUs to make of one.
-        experimental_reset_context: accepted; no effect.
-        experimental_enable_megcore: accepted; no effect.
-
-    >>> initialize_accelerator_system("CPU")
-    'CPU'
-    """
-    if num_logical_cpu_devices is not None:
-        parts = [LogicalDeviceConfiguration()] * num_logical_cpu_devices
-        set_logical_device_configuration(list_physical_devices("CPU")[0], parts)
-        cpu_devices(num_logical_cpu_devices)
-    return (device_type or preferred_device_type()).upper()
-
-
-def shutdown_accelerator_system() -> None:
-    """Accepted; no effect.
-
-    >>> shutdown_accelerator_system()
-    """
-
-
-def preferred_device_type() -> str:
-    """The kind of devices that there are, accelerators first.
-
-    >>> preferred_device_type() in ("CPU", "GPU", "TPU")
-    True
-    """
-    kinds = [d.device_type for d in list_logical_devices()]
-    return next((kind for kind in kinds if kind != "CPU"), "CPU")
-
-
-def local_devices(device_type: str, for_client_id: int | None = None) -> list[str]:
-    """The names of this process's devices of a kind.
-
-    Args:
-        device_type: the kind.
-        for_client_id: accepted; no effect.
-    """
-    return [d.name for d in list_logical_devices(device_type.upper())]
-
-
-def num_local_devices(device_type: str) -> int:
-    """The number of this process's devices of a kind."""
-    return len(local_devices(device_type))
-
-
-num_global_devices = num_local_devices
-
-
-def num_clients() -> int:
-    """The number of processes: one.
-
-    >>> num_clients()
-    1
-    """
-    return 1
-
-
-def client_id() -> int:
-    """The number of this process: 0.
-
-    >>> client_id()
-    0
-    """
-    return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .strategy import Strategy, get_replica_context, get_strategy
+from .default_strategy import get_replica_context, get_strategy
+from .strategy import Strategy
 
 
 def strategy_supports_no_merge_call() -> bool:

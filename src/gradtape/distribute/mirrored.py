@@ -23,8 +23,9 @@ from ..ops.math.reduction import reduce_sum
 from .contexts import check_across_replicas, here
 from .distributed_input import InputContext, InputOptions, InputReplicationMode, ValueContext
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
+from .exchanges import objects_of_each
 from .mirrored_variables import mirror
-from .per_replica import PerReplica, is_elsewhere, regroup
+from .per_replica import DistributedValues, PerReplica, is_elsewhere, regroup
 from .reductions import ReduceOp
 from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
@@ -71,7 +72,7 @@ class MirroredExtended(StrategyExtended):
         super()._created(variable)
         if variable._synchronization is VariableSynchronization.ON_READ:
             self._on_read[variable._key] = variable
-        mirror(variable, self._count)
+        mirror(variable, self._count, len(self._devices))
 
     def variables_on_read(self) -> list[Any]:
         """The variables of which each replica has its own value while it runs."""
@@ -127,6 +128,9 @@ class MirroredExtended(StrategyExtended):
         """Values of which this process has those of all replicas."""
         if not isinstance(value, PerReplica) or len(value.values) == self._count:
             return value
+        if not value.is_stacked:
+            everyone = objects_of_each([convert_to_tensor(v)._array for v in value.values])
+            return PerReplica([convert_to_tensor(array) for own in everyone for array in own])
         rows = self._across_processes(lambda rows: rows, array_of(value.stacked))
         return PerReplica([rows[i] for i in range(self._count)])
 
@@ -269,8 +273,8 @@ class MirroredExtended(StrategyExtended):
         return value if isinstance(value, PerReplica) else convert_to_tensor(value)
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, PerReplica):
-            return value.values
+        if isinstance(value, DistributedValues):
+            return tuple(value.values)
         if nest.is_nested(value) and any(isinstance(leaf, PerReplica) for leaf in nest.flatten(value)):
             count = len(self._devices)
             parts = [
@@ -340,6 +344,9 @@ class MirroredExtended(StrategyExtended):
         datasets = [dataset_fn(context) for context in contexts]
         for dataset in datasets:
             stage("distribute_datasets_from_function: dataset_fn must return", dataset)
+        return self._grouped(datasets)
+
+    def _grouped(self, datasets: list[Dataset]) -> Any:
         return GroupedDataset(datasets, self)
 
     def _first_replica(self) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 from ..core.primitive import local
 from ..core.variable import Variable
 from ..data.dataset import Dataset
-from .auto_sharding import sharded
+from .auto_sharding import CoordinatedGroups, sharded
+from .exchanges import of_each, of_first, share_seed
 from .mirrored import MirroredExtended
 from .per_replica import PerReplica
 from .processes import Cluster, join
@@ -35,7 +36,8 @@ class MultiWorkerExtended(MirroredExtended):
             for name in devices
         ]
         super().__init__(container_strategy, names, lambda: _mesh(len(devices), cluster), count)
-        _share_seed(self._mesh)
+        self._mesh  # noqa: B018  devices differ in number: now is the time to say so
+        share_seed()
 
     def _in_multi_worker_mode(self) -> bool:
         return True
@@ -55,13 +57,7 @@ class MultiWorkerExtended(MirroredExtended):
 
     def of_each_process(self, array: Any) -> Any:
         """The arrays of all processes, stacked. Each calls it at the same place."""
-        import jax
-        from jax.experimental import multihost_utils
-
-        from ..compiled.spmd import between_processes
-
-        with jax.enable_x64(True), between_processes():
-            return multihost_utils.process_allgather(array)
+        return of_each(array)
 
     def divided_here(self, value: Any, rows: int) -> PerReplica:
         """A part of a batch of this process alone, divided among its own replicas."""
@@ -71,11 +67,14 @@ class MultiWorkerExtended(MirroredExtended):
     def _distribute(self, dataset: Dataset) -> Any:
         return sharded(dataset, self, len(self._cluster.addresses), self._cluster.rank)
 
+    def _grouped(self, datasets: list[Dataset]) -> Any:
+        return CoordinatedGroups(datasets, self)
+
     def _created(self, variable: Variable) -> None:
         """Give a new variable the first process's initial value: random ones differ."""
         super()._created(variable)
         if local.here.trace is None:
-            variable._put(_of_first(variable._tensor._array))
+            variable._put(of_first(variable._tensor._array))
 
 
 def _mesh(own: int, cluster: Cluster) -> Any:
@@ -96,26 +95,3 @@ def _mesh(own: int, cluster: Cluster) -> Any:
             "tf.config.set_logical_device_configuration at the beginning of the program"
         )
     return mesh_of(devices)
-
-
-def _of_first(array: Any) -> Any:
-    """The first process's array. A program of all processes: each calls it at the same place."""
-    import jax
-    import numpy as np
-    from jax.experimental import multihost_utils
-
-    from ..compiled.spmd import between_processes
-
-    if array.dtype.kind == "O":
-        return array
-    with jax.enable_x64(True), between_processes():
-        return np.array(multihost_utils.broadcast_one_to_all(array)).astype(array.dtype, copy=False)
-
-
-def _share_seed(mesh: Any) -> None:
-    """Let all processes draw the same random numbers where no seed was set."""
-    import numpy as np
-
-    from ..ops.random.stateful import share_unseeded
-
-    share_unseeded(lambda key: int(_of_first(np.array(key, np.uint64))))

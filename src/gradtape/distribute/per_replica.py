@@ -24,9 +24,17 @@ from ..engine.arrays import is_traced
 
 
 class DistributedValues:
-    """Values of which each replica has its own. A strategy with one replica has that one's value instead."""
+    """Values of which each replica has its own. A strategy with one replica has that one's value instead.
+
+    >>> import gradtape as tf
+    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    >>> value = strategy.run(lambda: tf.constant(1.0))  # of one replica: its value
+    >>> float(strategy.reduce("SUM", value, axis=None))
+    1.0
+    """
 
     __slots__ = ()
+    values: Any
 
 
 class PerReplica(DistributedValues, CompositeTensor):
@@ -112,7 +120,7 @@ class PerReplica(DistributedValues, CompositeTensor):
         return PerReplicaSpec(array.shape[1:], self._stacked.dtype, array.shape[0])
 
     def __repr__(self) -> str:
-        if self._stacked is not None and is_traced(self._stacked._array):
+        if self._stacked is not None and is_traced(array_of(self._stacked)):
             return f"PerReplica({self._stacked!r})"
         return (
             "PerReplica:{\n" + ",\n".join(f"  {i}: {value!r}" for i, value in enumerate(self.values)) + "\n}"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import atexit
 import os
-import socket
 import sys
 import time
 from typing import Any, NamedTuple
 
 from ..core.errors import DeadlineExceededError, UnavailableError
 from .clusters import ClusterResolver, ClusterSpec
+from .health import Watch
+from .presence import Presence, answer_of, free_port
 
 _JOBS = ("chief", "worker")  # those whose tasks run replicas, in the order of their ranks
 _TIMEOUT = "GRADTAPE_TIMEOUT"  # seconds, in the environment
 _SECONDS = 60
 _LOOK = 3  # seconds to find out which process is gone
+_DAY = 86400  # seconds that a process which is done waits for the others: their faults end it before
 
 
 class Cluster(NamedTuple):
@@ -32,7 +34,9 @@ class Cluster(NamedTuple):
     def missing(self) -> list[str]:
         """The other processes that cannot be reached."""
         others = [rank for rank in range(len(self.addresses)) if rank != self.rank]
-        return [f"{rank} ({self.addresses[rank]})" for rank in others if not _answers(self.addresses[rank])]
+        return [
+            f"{rank} ({self.addresses[rank]})" for rank in others if answer_of(self.addresses[rank]) is None
+        ]
 
 
 def cluster_of(resolver: ClusterResolver) -> Cluster | None:
@@ -80,9 +84,12 @@ def seconds(given: float | None) -> int:
     return max(1, round(found))
 
 
-_joined: list[
-    tuple[Cluster, Any]
-] = []  # with the socket that answers those who ask whether this process is alive
+_joined: list[tuple[Cluster, Presence]] = []
+
+
+def joined() -> Cluster | None:
+    """The cluster that this process has joined; None if it runs alone."""
+    return _joined[0][0] if _joined else None
 
 
 def join(cluster: Cluster, timeout: int) -> None:
@@ -103,38 +110,47 @@ def join(cluster: Cluster, timeout: int) -> None:
         if _joined[0][0] != cluster:
             raise RuntimeError(f"this process is {_joined[0][0].me} already: a process joins one cluster")
         return
-    listening = _listen(cluster)
+    port = free_port() if cluster.rank == 0 else 0
+    presence = Presence(cluster.me, cluster.addresses[cluster.rank], port)
     try:
-        _gather(cluster, timeout)
-    except BaseException:
-        listening.close()
-        raise
-    if cluster.rank == 0:
-        listening.close()  # the port is the coordinator's from here on
-    try:
+        port = _gather(cluster, timeout) or port
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(
-            cluster.addresses[0],
+            f"{cluster.addresses[0].rpartition(':')[0]}:{port}",
             len(cluster.addresses),
             cluster.rank,
             initialization_timeout=timeout,
-            heartbeat_timeout_seconds=timeout,
-            shutdown_timeout_seconds=timeout,
+            heartbeat_timeout_seconds=3 * timeout,  # after `Watch`
+            shutdown_timeout_seconds=_DAY,
         )
     except RuntimeError as error:
-        raise RuntimeError(
-            f"{cluster.me}: MultiWorkerMirroredStrategy must be made at the beginning of the program, before anything "
-            f"is compiled ({_first_line(error)})"
-        ) from None
-    _joined.append((cluster, listening))
-    _leave_at_once_after_errors()
-    from ..compiled.spmd import failures
+        missing = cluster.missing()
+        presence.close()
+        raise _not_joined(cluster, error, missing) from None
+    except BaseException:
+        presence.close()
+        raise
+    _joined.append((cluster, presence))
+    _leave_at_the_end(presence)
+    from ..compiled.spmd import exchanging_since, failures
 
     failures.append(lost)
+    Watch(cluster.missing, lambda missing: _gone(cluster, missing), exchanging_since, timeout)
 
 
-def _leave_at_once_after_errors() -> None:
-    """Let a process that ends by an error not wait for the others, as JAX does: they learn of it when it is gone."""
+def _not_joined(cluster: Cluster, error: Exception, missing: list[str]) -> Exception:
+    """The error for a failure of `jax.distributed.initialize`."""
+    if "before" in str(error):
+        return RuntimeError(
+            f"{cluster.me}: several processes must be joined at the beginning of the program, before anything is "
+            f"compiled ({_first_line(error)})"
+        )
+    gone = f"; gone: process {', '.join(missing)}" if missing else ""
+    return UnavailableError(f"{cluster.me} could not join the others{gone} ({_first_line(error)})")
+
+
+def _leave_at_the_end(presence: Presence) -> None:
+    """Let a process that is done say so, and one that ends by an error not wait for the others, as JAX does."""
     shown: list[int] = []
     before = sys.excepthook
 
@@ -143,6 +159,7 @@ def _leave_at_once_after_errors() -> None:
         before(kind, error, tb)
 
     def leave() -> None:
+        presence.close()
         if shown:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -152,27 +169,17 @@ def _leave_at_once_after_errors() -> None:
     atexit.register(leave)  # runs before JAX's, which was registered before
 
 
-def _listen(cluster: Cluster) -> Any:
-    """Take this process's port: a process whose port answers has come, and lives."""
-    host, _, port = cluster.addresses[cluster.rank].rpartition(":")
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        listening.bind(("", int(port)))
-    except OSError as error:
-        listening.close()
-        raise UnavailableError(
-            f"{cluster.me} cannot use its port {port} ({error.strerror or error}): choose another in the cluster's "
-            "addresses, for all processes"
-        ) from None
-    listening.listen(4096)
-    return listening
-
-
-def _gather(cluster: Cluster, timeout: int) -> None:
-    """Wait until all processes have come."""
+def _gather(cluster: Cluster, timeout: int) -> int:
+    """Wait until all processes have come. Returns the answer of the first; 0 for the first itself."""
     end = time.monotonic() + timeout
     missing = [rank for rank in range(len(cluster.addresses)) if rank != cluster.rank]
-    while missing := [rank for rank in missing if not _answers(cluster.addresses[rank])]:
+    answers: dict[int, int] = {}
+    while True:
+        found = {rank: answer_of(cluster.addresses[rank]) for rank in missing}
+        answers |= {rank: answer for rank, answer in found.items() if answer is not None}
+        missing = [rank for rank in missing if rank not in answers]
+        if not missing:
+            return answers.get(0, 0)
         if time.monotonic() > end:
             names = ", ".join(f"{rank} ({cluster.addresses[rank]})" for rank in missing)
             raise DeadlineExceededError(
@@ -180,15 +187,6 @@ def _gather(cluster: Cluster, timeout: int) -> None:
                 f"longer, by {_TIMEOUT} in the environment"
             )
         time.sleep(0.05)
-
-
-def _answers(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
-    except OSError:
-        return False
-    return True
 
 
 def lost(error: Exception) -> Exception:
@@ -202,10 +200,14 @@ def lost(error: Exception) -> Exception:
     end = time.monotonic() + _LOOK
     while not (missing := cluster.missing()) and time.monotonic() < end:
         time.sleep(0.05)  # it may be about to end
+    return _gone(cluster, missing, f" ({_first_line(error)})")
+
+
+def _gone(cluster: Cluster, missing: list[str], cause: str = "") -> Exception:
     gone = f"process {', '.join(missing)} is gone" if missing else "another process has failed"
     return UnavailableError(
         f"{cluster.me}: {gone}, in the middle of a program of all processes. Restart all of them from the last "
-        f"checkpoint. ({_first_line(error)})"
+        f"checkpoint.{cause}"
     )
 
 

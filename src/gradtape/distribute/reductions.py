@@ -12,7 +12,13 @@ from ..ops.scalars import integer
 
 
 class ReduceOp(enum.Enum):
-    """The way in which the values of several replicas become one."""
+    """The way in which the values of several replicas become one.
+
+    >>> import gradtape as tf
+    >>> strategy = tf.distribute.get_strategy()
+    >>> float(strategy.reduce(tf.distribute.ReduceOp.SUM, tf.constant(2.0), axis=None))
+    2.0
+    """
 
     SUM = "SUM"
     MEAN = "MEAN"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import nest
 from ..core.primitive import local
-from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.replicas import VariableAggregation
 from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
@@ -33,10 +33,13 @@ class _Ended(BaseException):
 class _Meeting:
     """A replica waits for the others: what for, and its part in it."""
 
-    def __init__(self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]]) -> None:
+    def __init__(
+        self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]], runs_code: bool = False
+    ) -> None:
         self.kind = kind
         self.value = value
         self.together = together  # from the values of all replicas to the result of each
+        self.runs_code = runs_code  # across replicas, which may read and write variables
 
 
 class _Thread(threading.Thread):
@@ -85,45 +88,59 @@ class _Thread(threading.Thread):
 
 
 class OwnValues:
-    """The values that each replica has of variables which are aggregated when they are read, while threads take turns.
+    """The values that each replica has of variables of its own, while threads take turns.
 
+    These are variables that are aggregated when they are read, and those without an aggregation that a replica writes.
     As in a compiled program, a variable holds the aggregate before and after: of a sum, the first replica has all of
     it and the others zeros.
     """
 
     def __init__(self, variables: Sequence[Variable], count: int) -> None:
-        self._variables = variables
         self._count = count
-        self._divide()
+        self._variables: list[Variable] = []
+        self._given: list[
+            list[Tensor]
+        ] = []  # for each variable, what the replicas had at first, and have now
+        self._own: list[list[Tensor]] = []
+        for variable in variables:
+            self.add(variable)
 
-    def _divide(self) -> None:
-        self._given = [[_share(v, i) for v in self._variables] for i in range(self._count)]
-        self._own = list(self._given)
+    def add(self, variable: Variable) -> None:
+        """Let each replica have its own value of a variable from now on."""
+        if not any(known is variable for known in self._variables):
+            shares = [_share(variable, i) for i in range(self._count)]
+            self._variables.append(variable)
+            self._given.append(shares)
+            self._own.append(list(shares))
 
     @contextlib.contextmanager
     def of(self, number: int) -> Iterator[None]:
         """Let the variables hold the values of one replica."""
-        for variable, tensor in zip(self._variables, self._own[number], strict=True):
-            variable._tensor = tensor
+        for variable, own in zip(self._variables, self._own, strict=True):
+            variable._tensor = own[number]
         try:
             yield
         finally:
-            self._own[number] = [v._tensor for v in self._variables]
+            for variable, own in zip(self._variables, self._own, strict=True):
+                own[number] = variable._tensor
 
     def aggregate(self) -> None:
         """Let the variables hold what their replicas have together; those that no replica wrote are as before."""
-        for i, variable in enumerate(self._variables):
-            given, own = [row[i] for row in self._given], [row[i] for row in self._own]
+        for variable, given, own in zip(self._variables, self._given, self._own, strict=True):
             variable._tensor = given[0]
             if any(before is not now for before, now in zip(given, own, strict=True)):
                 variable._put(_aggregated(variable, [tensor._array for tensor in own]))
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Let the variables hold their aggregates, and divide them again afterwards."""
+        """Let the variables hold their aggregates; replicas keep their own values of those that are not written."""
         self.aggregate()
+        before = [variable._tensor for variable in self._variables]
         yield
-        self._divide()
+        for i, variable in enumerate(self._variables):
+            if variable._tensor is not before[i]:
+                self._given[i] = [_share(variable, number) for number in range(self._count)]
+                self._own[i] = list(self._given[i])
 
 
 def _share(variable: Variable, number: int) -> Tensor:
@@ -199,8 +216,9 @@ def _total(arrays: list[Any]) -> Any:
 class ReplicaInThread(SeveralReplicas, ReplicaContext):
     """A replica that a thread of its own runs."""
 
-    def __init__(self, strategy: Any, thread: _Thread) -> None:
+    def __init__(self, strategy: Any, thread: _Thread, own: OwnValues) -> None:
         super().__init__(strategy, thread.number)
+        self._own = own
         self._thread = thread
         self._exchange = ThreadExchange(thread, strategy.num_replicas_in_sync)
 
@@ -213,7 +231,7 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
                 result = merge_fn(strategy, *all_args, **all_kwargs)
             return [own_part(result, i) for i in range(len(calls))]
 
-        return self._thread.meet(_Meeting("merge_call", (tuple(args), dict(kwargs)), together))
+        return self._thread.meet(_Meeting("merge_call", (tuple(args), dict(kwargs)), together, True))
 
     def once(self, update: Callable[[], Any]) -> Any:
         """Call a function that updates variables, once for all replicas."""
@@ -221,13 +239,13 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         def together(updates: list[Any]) -> list[Any]:
             return [updates[0]()] * len(updates)
 
-        return self._thread.meet(_Meeting("an update of variables", update, together))
+        return self._thread.meet(_Meeting("an update of variables", update, together, True))
 
     def _added_once(self, array: Any) -> Any:
         return array if self._thread.number == 0 else np.zeros_like(array)
 
-    def _keeps_own(self, variable: Any) -> bool:
-        return variable._synchronization is VariableSynchronization.ON_READ
+    def _keep_own(self, variable: Any) -> None:
+        self._own.add(variable)
 
 
 def _grouped(values: Sequence[Any]) -> Any:
@@ -246,7 +264,7 @@ def run_in_threads(strategy: Any, fn: Callable[..., Any], args: Any, kwargs: Any
 
     def body(thread: _Thread) -> Any:
         own_args, own_kwargs = own_part((args, kwargs), thread.number)
-        with ReplicaInThread(strategy, thread):
+        with ReplicaInThread(strategy, thread, own):
             return fn(*own_args, **own_kwargs)
 
     threads = [_Thread(i, body, state) for i in range(strategy.num_replicas_in_sync)]
@@ -289,7 +307,7 @@ def _take_turns(threads: list[_Thread], own: OwnValues) -> None:
                 f"Strategy.run: all replicas must call {' and '.join(sorted(kinds))} in the same order"
                 + (f", and replica {', '.join(ended)} has ended without" if ended else "")
             )
-        with own.together():
+        with own.together() if waiting[0].runs_code else contextlib.nullcontext():
             answers = waiting[0].together([meeting.value for meeting in waiting])
         for thread, answer in zip(threads, answers, strict=True):
             thread.answer = answer

@@ -95,9 +95,6 @@ class ReplicaInProgram(SeveralReplicas, ReplicaContext):
         finally:
             here.replica = before
 
-    def _keeps_own(self, variable: Any) -> bool:
-        return True
-
     def across(self, op: ReduceOp | None, value: Any, axis: Any = None) -> Any:
         """`Strategy.reduce`, or for no operation `gather`, of a value in a merge_call."""
         with entered(self._strategy, self):

@@ -36,19 +36,21 @@ class SeveralReplicas:
         zero = m.zeros((), np.uint64)
         return m.stack([zero, number << np.uint64(48), zero])
 
-    def _keeps_own(self, variable: Any) -> bool:
-        """Return whether this replica has a value of its own of a variable that is aggregated when it is read."""
-        raise NotImplementedError
+    def _keep_own(self, variable: Any) -> None:
+        """Let this replica have a value of its own of a variable, until the run ends."""
 
     def _policy(self, variable: Any, adds: bool) -> VariableAggregation | None:
-        """How the values that all replicas assign become one; None if each keeps its own, as without a policy."""
+        """How the values that all replicas assign become one; None if each keeps its own."""
         policy = variable._aggregation
-        if policy is not VariableAggregation.NONE:
-            on_read = variable._synchronization is VariableSynchronization.ON_READ
-            return None if on_read and self._keeps_own(variable) else policy
-        if not self._strategy.extended.variable_created_in_scope(variable):  # one for all replicas
+        is_none = policy is VariableAggregation.NONE
+        if is_none and not self._strategy.extended.variable_created_in_scope(
+            variable
+        ):  # one for all replicas
             return VariableAggregation.SUM if adds else _FIRST
-        return None if self._keeps_own(variable) else _FIRST
+        if is_none or variable._synchronization is VariableSynchronization.ON_READ:
+            self._keep_own(variable)
+            return None
+        return policy
 
     def aggregated(self, variable: Any, method: str, value: Tensor) -> Tensor:
         """What all replicas together assign to a variable, or add to it."""

@@ -1,4 +1,4 @@
-"""The strategies that programs name. All of them compute on one device so far; several are refused, not ignored."""
+"""The strategies that programs name: which devices of which processes they run on."""
 
 from __future__ import annotations
 
@@ -110,7 +110,11 @@ class MirroredStrategy(Strategy):
 
 
 class CommunicationImplementation(enum.Enum):
-    """How several machines exchange values."""
+    """How several machines exchange values.
+
+    >>> CommunicationImplementation("NCCL")
+    <CommunicationImplementation.NCCL: 'NCCL'>
+    """
 
     AUTO = "AUTO"
     RING = "RING"
@@ -118,12 +122,13 @@ class CommunicationImplementation(enum.Enum):
 
 
 class CommunicationOptions:
-    """How values are exchanged between devices and machines. Stored, without an effect on one device.
+    """How values are exchanged between devices and machines.
 
     Args:
-        bytes_per_pack: how much is sent at once; 0 for a choice of the library's.
-        timeout_seconds: how long to wait; None for as long as it takes.
-        implementation: by which means.
+        bytes_per_pack: how much is sent at once; accepted: XLA decides.
+        timeout_seconds: how long to wait for a process that does not answer; by default as GRADTAPE_TIMEOUT, in the
+            environment, says.
+        implementation: by which means; accepted: JAX decides.
 
     >>> CommunicationOptions().implementation
     <CommunicationImplementation.AUTO: 'AUTO'>
@@ -229,6 +234,13 @@ class TPUStrategy(Strategy):
 
     Raises:
         UnimplementedError: always.
+
+    >>> from gradtape.errors import UnimplementedError
+    >>> try:
+    ...     TPUStrategy()
+    ... except UnimplementedError as error:
+    ...     print("TPUStrategy" in str(error))
+    True
     """
 
     def __init__(
@@ -249,6 +261,13 @@ class ParameterServerStrategy(Strategy):
 
     Raises:
         UnimplementedError: always.
+
+    >>> from gradtape.errors import UnimplementedError
+    >>> try:
+    ...     ParameterServerStrategy(None)
+    ... except UnimplementedError as error:
+    ...     print("ParameterServerStrategy" in str(error))
+    True
     """
 
     def __init__(self, cluster_resolver: Any, variable_partitioner: Any = None) -> None:

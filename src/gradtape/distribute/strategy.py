@@ -1,4 +1,4 @@
-"""Strategy: how a step runs on replicas. Here are the default strategy, with one replica, and what all share.
+"""Strategy: how a step runs on replicas. What all strategies share; `StrategyExtended` runs one replica.
 
 A strategy for several replicas overrides what `StrategyExtended` does for one.
 """
@@ -19,11 +19,11 @@ from ..data.checks import stage
 from ..data.dataset import Dataset
 from ..ops.array.movement import cast
 from ..ops.math.reduction import reduce_sum
-from ..ops.scalars import function
-from .contexts import check_across_replicas, enter_for_good, entered, here
+from ..ops.scalars import function, integer
+from .contexts import check_across_replicas, entered, here
 from .distributed_input import DistributedDataset, InputContext, InputOptions, RunOptions, ValueContext
 from .reductions import ReduceOp, as_reduce_op, pairs
-from .replica import DefaultReplicaContext, ReplicaContext, check_call
+from .replica import ReplicaContext, check_call
 
 
 class StrategyExtended:
@@ -271,6 +271,8 @@ class Strategy:
     3.0
     """
 
+    is_default = False
+
     def __init__(self, extended: StrategyExtended) -> None:
         if not isinstance(extended, StrategyExtended):
             raise TypeError(
@@ -391,6 +393,28 @@ class Strategy:
         """
         return self._extended._local_results(value)
 
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: IntLike) -> Any:
+        """Accepted: return the tensor. A replica has one logical device, of number 0.
+
+        Args:
+            tensor: a tensor.
+            logical_device_id: the number of the device of the replica that is to have it.
+
+        Raises:
+            ValueError: for another number than 0.
+
+        >>> import gradtape as tf
+        >>> float(tf.distribute.get_strategy().experimental_assign_to_logical_device(tf.constant(1.0), 0))
+        1.0
+        """
+        number = integer("experimental_assign_to_logical_device", "logical_device_id", logical_device_id)
+        if number != 0:
+            raise ValueError(
+                f"experimental_assign_to_logical_device: each replica has one logical device, 0, and not {number}. To "
+                "divide a tensor among devices, use tf.experimental.dtensor"
+            )
+        return tensor
+
     def experimental_distribute_dataset(self, dataset: Dataset, options: InputOptions | None = None) -> Any:
         """Divide each batch of a dataset among the replicas.
 
@@ -449,105 +473,8 @@ class Strategy:
         return self
 
 
-class _DefaultExtended(StrategyExtended):
-    def variable_created_in_scope(self, v: Variable) -> bool:
-        super().variable_created_in_scope(v)
-        return True
-
-    def _placed(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
-    def _distribute(self, dataset: Dataset) -> Dataset:
-        return dataset
-
-
-class DefaultStrategy(Strategy):
-    """The strategy outside of all scopes: one replica, on the devices that `tf.device` says."""
-
-    def __init__(self) -> None:
-        super().__init__(_DefaultExtended(self))
-
-    @contextlib.contextmanager
-    def _scope(self) -> Iterator[Strategy]:
-        if has_strategy():
-            raise RuntimeError("Strategy.scope: the scope of another strategy is open: leave it first")
-        yield self
-
-    def __reduce__(self) -> Any:
-        return _default_strategy, ()
-
-
-_default = DefaultStrategy()
-_default_replica = DefaultReplicaContext(_default, 0)
-
-
-def _default_strategy() -> DefaultStrategy:
-    return _default
-
-
 def _note_owner(variable: Variable) -> None:
     """Let the strategy whose scope is open know of a new variable."""
     place = here()
     if place is not None:
         place.strategy.extended._created(variable)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Where a program is
-
-
-def get_strategy() -> Strategy:
-    """The strategy whose scope is open, or the default strategy, with one replica.
-
-    >>> get_strategy().num_replicas_in_sync
-    1
-    """
-    place = here()
-    return _default if place is None else place.strategy
-
-
-def has_strategy() -> bool:
-    """Return whether the scope of a strategy other than the default is open.
-
-    >>> has_strategy()
-    False
-    """
-    place = here()
-    return place is not None and place.strategy is not _default
-
-
-def in_cross_replica_context() -> bool:
-    """Return whether this is code across replicas: in a scope, but in no function that `Strategy.run` runs.
-
-    >>> in_cross_replica_context()
-    False
-    """
-    place = here()
-    return place is not None and place.replica is None
-
-
-def get_replica_context() -> ReplicaContext | None:
-    """The replica that runs: outside of all scopes that of the default strategy; None across replicas.
-
-    >>> get_replica_context().num_replicas_in_sync
-    1
-    """
-    place = here()
-    return _default_replica if place is None else place.replica
-
-
-def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Open the scope of a strategy for the rest of the program, or until this is called again.
-
-    Args:
-        strategy: None for the default one.
-
-    Raises:
-        RuntimeError: inside a scope.
-        TypeError: if it is no strategy.
-
-    >>> experimental_set_strategy(None)
-    """
-    if strategy is not None and not isinstance(strategy, Strategy):
-        raise TypeError(f"experimental_set_strategy takes a Strategy or None, not {strategy!r}")
-    enter_for_good(None if strategy is _default else strategy)

@@ -58,4 +58,5 @@ class Alone:
             threads.set(threads.first)
 
 
+in_numpy = Alone("numpy")
 in_scipy = Alone("scipy")

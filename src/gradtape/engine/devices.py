@@ -13,21 +13,33 @@ from typing import Any, NamedTuple
 
 
 class PhysicalDevice(NamedTuple):
-    """A device of the machine."""
+    """A device of the machine.
+
+    >>> list_physical_devices("CPU")
+    [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
+    """
 
     name: str
     device_type: str
 
 
 class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
+    """A device as programs name it.
+
+    >>> list_logical_devices("CPU")[0]
+    LogicalDevice(name='/device:CPU:0', device_type='CPU')
+    """
 
     name: str
     device_type: str
 
 
 class LogicalDeviceConfiguration(NamedTuple):
-    """The part of a physical device that a logical one gets."""
+    """The part of a physical device that a logical one gets.
+
+    >>> LogicalDeviceConfiguration(memory_limit=1024).memory_limit
+    1024
+    """
 
     memory_limit: Any = None
     experimental_priority: Any = None
@@ -77,6 +89,17 @@ def place(name: str) -> Any:
     else:
         return None
     return of_kind[number] if number < len(of_kind) else None
+
+
+def is_there(name: str) -> bool:
+    """Return whether there is a logical device of a name such as '/device:GPU:0'.
+
+    >>> is_there("/cpu:0")
+    True
+    """
+    match = re.search(r"([a-z_]+)(?::(\d+|\*))?/?$", name, re.IGNORECASE)
+    number = 0 if match is None or match[2] in (None, "*") else int(match[2])
+    return match is not None and number < len(list_logical_devices(match[1].upper()))
 
 
 def _tell_jax(count: int) -> None:
@@ -189,7 +212,12 @@ def set_logical_device_configuration(
     """Split a physical device into logical ones.
 
     Args:
+        device: the physical one.
         logical_devices: what to divide the device into.
+
+    Raises:
+        ValueError: if there is no such device, or a setting that it does not take.
+        RuntimeError: if JAX has started with fewer CPUs: it cannot be told afterwards.
 
     >>> set_logical_device_configuration(list_physical_devices()[0], [LogicalDeviceConfiguration()])
     """
@@ -205,7 +233,9 @@ def set_logical_device_configuration(
             raise ValueError(
                 "config.set_logical_device_configuration: a CPU takes no memory_limit or priority"
             )
-    _configurations[device] = list(logical_devices)
     if device == _CPU and len(logical_devices) > 1 and find_spec("jax") is not None:
-        with contextlib.suppress(RuntimeError):  # JAX has started: a mesh of so many will be refused
+        try:
             _tell_jax(len(logical_devices))
+        except RuntimeError:  # it has started
+            cpu_devices(len(logical_devices))
+    _configurations[device] = list(logical_devices)

@@ -1,49 +1,65 @@
 """The public namespace `gradtape.experimental.dtensor`: tensors and variables that are divided among devices."""
 
+from ..distribute.dtensor_clients import (
+    barrier,
+    client_id,
+    full_job_name,
+    heartbeat_enabled,
+    initialize_accelerator_system,
+    initialize_multi_client,
+    job_name,
+    jobs,
+    local_devices,
+    num_clients,
+    num_global_devices,
+    num_local_devices,
+    preferred_device_type,
+    shutdown_accelerator_system,
+)
 from ..distribute.dtensors import (
     DTensorDataset,
     DVariable,
     call_with_layout,
     check_layout,
-    client_id,
     copy_to_mesh,
     default_mesh,
     fetch_layout,
     get_default_mesh,
-    initialize_accelerator_system,
     is_dtensor,
-    local_devices,
-    num_clients,
-    num_global_devices,
-    num_local_devices,
     pack,
-    preferred_device_type,
     relayout,
     relayout_like,
     run_on,
-    shutdown_accelerator_system,
     unpack,
 )
-from ..distribute.layouts import MATCH, UNSHARDED, Layout, Mesh, create_mesh
+from ..distribute.layouts import MATCH, UNSHARDED, Layout, Mesh, create_distributed_mesh, create_mesh
 from ..names.missing import closed
 
 __all__ = [
     "MATCH",
     "UNSHARDED",
+    "DTensorCheckpoint",  # noqa: F822  (of a room further down)
     "DTensorDataset",
     "DVariable",
     "Layout",
     "Mesh",
+    "barrier",
     "call_with_layout",
     "check_layout",
     "client_id",
     "copy_to_mesh",
+    "create_distributed_mesh",
     "create_mesh",
     "default_mesh",
     "fetch_layout",
+    "full_job_name",
     "get_default_mesh",
+    "heartbeat_enabled",
     "initialize_accelerator_system",
+    "initialize_multi_client",
     "is_dtensor",
+    "job_name",
+    "jobs",
     "local_devices",
     "num_clients",
     "num_global_devices",
@@ -57,4 +73,4 @@ __all__ = [
     "unpack",
 ]
 
-closed(__name__)
+closed(__name__, later={"DTensorCheckpoint": "...train.checkpoint"})

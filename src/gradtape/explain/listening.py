@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import dis
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..core.observers import Observer
+from ..core.primitive import local
+from ..core.shown_code import is_of_cell
+from ..core.tape import GradientTape
 from ..core.tensor_conversion import observe, unobserve
 from .witness import Witness
 
@@ -54,3 +67,58 @@ class Tracing:
 
     def __repr__(self) -> str:
         return f"<origins traced: {len(self.witness.events)} events{'' if self._on else ', ended'}>"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Blocks of tapes in code that shows them
+
+_BLOCKS = 10  # that are traced, of the same code
+_traced: WeakKeyDictionary[CodeType, int] = WeakKeyDictionary()
+
+
+def trace_block(frame: FrameType, tape: GradientTape) -> bool:
+    """Trace lines and values in the block of a tape that is entered now, if the code around it shows it.
+
+    Returns:
+        Whether to ask again at the next block there.
+    """
+    if not _shows_a_tape(frame):
+        return False
+    code = frame.f_code
+    if _witness is None and local.here.trace is None and not tape._recording:
+        _traced[code] = _traced.get(code, 0) + 1
+        _Block(tape)
+    return _traced.get(code, 0) < _BLOCKS
+
+
+def _shows_a_tape(frame: FrameType) -> bool:
+    """Return whether code calls `show` on a tape, or on what has no value yet, rather than on a module or a figure."""
+    known: dict[Any, Any] = {**frame.f_globals, **frame.f_locals}
+    return any(name not in known or isinstance(known[name], GradientTape) for name in _shown_in(frame.f_code))
+
+
+def _shown_in(code: CodeType) -> Iterator[str]:
+    """The names of what code calls `show` on; of a cell, the whole cell. An expression has the name ''."""
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval == "show":
+            yield before if isinstance(before, str) else ""
+        before = instruction.argval
+    if is_of_cell(code):
+        with contextlib.suppress(SyntaxError):
+            for node in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
+                if isinstance(node, ast.Attribute) and node.attr == "show":
+                    yield node.value.id if isinstance(node.value, ast.Name) else ""
+
+
+class _Block(Observer):
+    """Traces lines and values until the block of a tape ends."""
+
+    def __init__(self, tape: GradientTape) -> None:
+        self._tape, self._tracing = tape, Tracing(values=True)
+        observe(self)
+
+    def _on_stop(self, tape: GradientTape, pauses: bool) -> None:
+        if tape is self._tape and not pauses:
+            unobserve(self)
+            self._tracing.stop()

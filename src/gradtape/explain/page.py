@@ -40,6 +40,7 @@ class Page:
 
     def __init__(self, data: Data) -> None:
         self.data = data
+        self._shown_in: Any = None  # the number of the cell that shows it already
 
     @property
     def html(self) -> str:
@@ -69,7 +70,14 @@ class Page:
         open_file(path)
         return path
 
-    def _repr_html_(self) -> str:
+    def display(self) -> None:
+        """Show the page in the running cell of a notebook, also if it is not the value of the cell."""
+        sys.modules["IPython"].display.display(self)
+        self._shown_in = _shell().execution_count
+
+    def _repr_html_(self) -> str | None:
+        if self._shown_in is not None and self._shown_in == _shell().execution_count:
+            return None  # it is the value of the cell as well
         frame = 'style="width:100%;height:720px;border:1px solid #8888" title="gradtape"'
         return f'<iframe srcdoc="{html_module.escape(self.html)}" {frame}></iframe>'
 
@@ -105,7 +113,9 @@ def show(tape: GradientTape, target: Any, sources: Any, path: Any = None) -> Pag
     page = Page(document([(data, collector.files)]))
     if path is not None:
         page.save(path)
-    elif not _in_notebook():
+    elif _in_notebook():
+        page.display()
+    else:
         page.open()
     return page
 
@@ -120,7 +130,7 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
     data: Data = {
         "version": VERSION,
         "gradtape": sys.modules["gradtape"].__version__,
-        "title": Path(next(iter(files), "tape")).name,
+        "title": Path(_name_of(next(iter(files), "tape"))).name,
         "files": _source_files(files),
         "types": _share_types([tape for tape, _ in tapes], list(files)),
         "tapes": [tape for tape, _ in tapes],
@@ -133,13 +143,11 @@ def document(tapes: list[tuple[Data, dict[str, set[int]]]], notes: list[str] | N
                 _leave_out(parts, tape, data["types"])
     left_out = 0
     while len(data["tapes"]) > 1 and _size(data) > _MOST:
-        keep = max(1, len(data["tapes"]) // 2)
-        left_out += len(data["tapes"]) - keep
-        data["tapes"] = data["tapes"][:keep]
+        kept = data["tapes"][::2]
+        left_out += len(data["tapes"]) - len(kept)
+        data["tapes"] = kept
     if left_out:
-        notes.append(
-            f"The last {left_out} tapes were left out, because the file would be too large with them."
-        )
+        notes.append(f"{left_out} tapes were left out, because the file would be too large with them.")
     return data
 
 
@@ -152,9 +160,17 @@ def _source_files(files: dict[str, set[int]]) -> list[Data]:
         if len(text) > 1500:
             first, last = max(1, min(lines) - 100), max(lines) + 100
             text = text[first - 1 : min(last, first + 1499)]
-        path = os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
-        found.append({"file": file, "path": path, "first": first, "lines": text})
+        found.append({"file": file, "path": _name_of(file), "first": first, "lines": text})
     return found
+
+
+def _name_of(file: str) -> str:
+    """The name of a file as users know it: relative to the current folder; of a notebook's cell, "Cell In[3]"."""
+    shell = _shell()
+    cell = shell.compile.format_code_name(file) if hasattr(shell, "compile") else None
+    if cell is not None:
+        return " ".join(cell)
+    return os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
 
 
 def _size(data: Data) -> int:
@@ -202,7 +218,11 @@ def _check(targets: list[Any], sources: list[Any]) -> None:
             raise TypeError(f"show: target and sources must be Tensors or Variables, not {end!r}")
 
 
+def _shell() -> Any:
+    """IPython's shell, if it runs this."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _in_notebook() -> bool:
     """Return whether a notebook's kernel runs this, which shows values in place."""
-    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    return shell is not None and bool(getattr(shell, "kernel", None))
+    return bool(getattr(_shell(), "kernel", None))

@@ -372,11 +372,6 @@ class Collector:
 
     def _notes(self) -> list[str]:
         notes = []
-        if self.history is None:
-            notes.append(
-                "The lines of the program are not known: call tf.debugging.trace_origins() before the tape's block, or "
-                "use gradtape run --view."
-            )
         if not self.detailed:
             notes.append(
                 f"Elements are shown for every {self._every}th of the {len(self.events):,} operations; of the others, "

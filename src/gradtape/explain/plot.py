@@ -94,8 +94,13 @@ class Picture:
 
 def plot(tape: GradientTape, path: Any, target: Any = None, sources: Any = None) -> None:
     """The work of `tape.plot`: write the picture to a file."""
+    file = Path(path)
+    if file.suffix.lower() not in ("", ".svg"):
+        raise ValueError(
+            f"tape.plot writes SVG: name a file such as {file.with_suffix('.svg').name}, not {file.name}"
+        )
     picture = _picture(tape, target, sources)
-    Path(path).write_text(draw(picture), encoding="utf-8")
+    file.write_text(draw(picture), encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -162,12 +167,29 @@ def shown_events(
     return list(dict.fromkeys(found))
 
 
+def _trains(event: Event, trail: Trail) -> bool:
+    """Return whether an event before the block updated a variable by a gradient: earlier steps of the training."""
+    if event.kind != "assign" or trail.state(event) != "before":
+        return False
+    seen, waiting = set(event.inputs), list(event.inputs)
+    while waiting:
+        for maker in trail.makers.get(waiting.pop(), ()):
+            if maker.name == "gradient":
+                return True
+            if maker.kind != "assign":
+                waiting += [key for key in maker.inputs if key not in seen]
+                seen.update(maker.inputs)
+    return False
+
+
 def _leading_to(keys: list[int], trail: Trail) -> list[Event]:
     seen, waiting, found = set(keys), list(keys), []
     while waiting:
         for event in trail.makers.get(waiting.pop(), ()):
             initial = event.name == "tf.Variable(...)" and trail.evidence.known.isdisjoint(event.inputs)
             if event.kind == "entered" or initial:  # a variable made in the block, as layers do, is a source
+                continue
+            if _trains(event, trail):
                 continue
             found.append(event)
             for key in event.inputs:

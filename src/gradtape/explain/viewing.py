@@ -1,6 +1,7 @@
 """The tapes of a whole program, for `gradtape run --view`: each answer of a tape is noted as `tape.show` would show it.
 
-Of a loop, the first ten answers are noted, then the 20th, the 40th and so on, and those with a None or NaN.
+All answers are noted, up to 3,000 operations. After that, of each line, the first ten answers are noted, the 20th, the
+40th and so on, and those with a None or NaN.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .not_finite import bad
 from .page import Page, document
 from .page_data import Collector, Data
 
-_FIRST = 10  # answers at each line that are noted
+_OPERATIONS = 3000  # all answers are noted, up to so many operations
+_FIRST = 10  # answers at each line that are noted in any case
 _BROKEN = 5  # and of those with None or NaN
 
 
@@ -31,6 +33,7 @@ class Viewer(Observer):
         self._noted: list[tuple[Data, dict[str, set[int]]]] = []
         self._asked: Counter[Any] = Counter()  # answers, by line
         self._broken: Counter[Any] = Counter()
+        self._operations = 0  # of the answers that are noted
         self._sweep: tuple[GradientTape, dict[int, Any], list[Any]] | None = None
         observe(self)
 
@@ -70,11 +73,17 @@ class Viewer(Observer):
         evidence = replace(Evidence.of(tape), records=swept[2], used=False)
         collector = Collector(evidence, tape.watched_variables(), targets, sources, frame, swept[1])
         label = f"{name_in(frame, tape, 'tape')} {self._asked[at]}"
-        self._noted.append(({**collector.data(), "label": label}, collector.files))
+        data = {**collector.data(), "label": label}
+        self._operations += len(data["nodes"])
+        self._noted.append((data, collector.files))
 
     def _is_noted(self, at: Any, gradients: list[Any]) -> bool:
         number = self._asked[at]
-        if number <= _FIRST or (number % _FIRST == 0 and (number // _FIRST).bit_count() == 1):
+        if (
+            self._operations < _OPERATIONS
+            or number <= _FIRST
+            or (number % _FIRST == 0 and (number // _FIRST).bit_count() == 1)
+        ):
             return True
         if all(g is not None and not (type(g) is Tensor and bad(g._array)) for g in gradients):
             return False

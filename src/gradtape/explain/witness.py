@@ -230,7 +230,7 @@ class Witness(Listener, Observer):
             history.watched.clear()
         history.spans.append([self.now, None, not resumes])
 
-    def _on_stop(self, tape: GradientTape) -> None:
+    def _on_stop(self, tape: GradientTape, pauses: bool) -> None:
         spans = self._history(tape).spans
         if spans:
             spans[-1][1] = self.now

@@ -20,6 +20,7 @@ from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford
 from .composite_features import ragged, sparse, variable_length
 from .contents import one_string, strings
+from .example_layouts import layouts_for
 from .features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -124,6 +125,9 @@ def parse_example(
 def _examples(
     operation: str, serialized: list[bytes], features: Mapping[str, Any], single: bool
 ) -> dict[str, Any]:
+    layouts = layouts_for(features) if serialized and isinstance(features, Mapping) else None
+    if layouts is not None and (columns := layouts.columns(serialized)) is not None:
+        return {name: wrap(columns[name][0, ...] if single else columns[name]) for name in features}
     examples = _parsed(operation, serialized, "Example")
     values = _Batch(operation, [example.features.feature for example in examples])
     return _features(operation, values, features, single)

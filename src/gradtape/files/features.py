@@ -16,6 +16,13 @@ class FixedLenFeature(NamedTuple):
         shape: of the feature in one example.
         dtype: float32, int64 or string.
         default_value: for examples that have none; without it they are an error.
+
+    >>> import gradtape as tf
+    >>> Feature, Int64List = tf.train.Feature, tf.train.Int64List
+    >>> features = tf.train.Features(feature={"n": Feature(int64_list=Int64List(value=[3, 5]))})
+    >>> text = tf.train.Example(features=features).SerializeToString()
+    >>> tf.io.parse_single_example(text, {"n": FixedLenFeature([2], tf.int64)})["n"].numpy()
+    array([3, 5])
     """
 
     shape: Any
@@ -31,6 +38,14 @@ class FixedLenSequenceFeature(NamedTuple):
         dtype: float32, int64 or string.
         allow_missing: whether an example may have none.
         default_value: fills up examples with fewer rows than others of the batch.
+
+    >>> import gradtape as tf
+    >>> Feature, Int64List = tf.train.Feature, tf.train.Int64List
+    >>> features = tf.train.Features(feature={"n": Feature(int64_list=Int64List(value=[3, 5]))})
+    >>> text = tf.train.Example(features=features).SerializeToString()
+    >>> rows = FixedLenSequenceFeature([], tf.int64, allow_missing=True)
+    >>> tf.io.parse_single_example(text, {"n": rows})["n"].numpy()
+    array([3, 5])
     """
 
     shape: Any
@@ -44,6 +59,13 @@ class VarLenFeature(NamedTuple):
 
     Args:
         dtype: float32, int64 or string.
+
+    >>> import gradtape as tf
+    >>> Feature, Int64List = tf.train.Feature, tf.train.Int64List
+    >>> features = tf.train.Features(feature={"n": Feature(int64_list=Int64List(value=[3, 5]))})
+    >>> text = tf.train.Example(features=features).SerializeToString()
+    >>> tf.sparse.to_dense(tf.io.parse_single_example(text, {"n": VarLenFeature(tf.int64)})["n"]).numpy()
+    array([3, 5])
     """
 
     dtype: Any
@@ -58,6 +80,14 @@ class SparseFeature(NamedTuple):
         dtype: of the values: float32, int64 or string.
         size: length of the axis; a list for several.
         already_sorted: leave the values in the order of the file.
+
+    >>> import gradtape as tf
+    >>> numbers = lambda *values: tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+    >>> features = tf.train.Features(feature={"at": numbers(0, 2), "is": numbers(7, 9)})
+    >>> text = tf.train.Example(features=features).SerializeToString()
+    >>> parsed = tf.io.parse_single_example(text, {"n": SparseFeature("at", "is", tf.int64, size=4)})
+    >>> tf.sparse.to_dense(parsed["n"]).numpy()
+    array([7, 0, 9, 0])
     """
 
     index_key: Any

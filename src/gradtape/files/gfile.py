@@ -158,7 +158,15 @@ class _as_permission:
 
 
 class FileStatistics(NamedTuple):
-    """The result of `stat`: length in bytes, time of the last change, and whether it is a folder."""
+    """The result of `stat`: length in bytes, time of the last change, and whether it is a folder.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with GFile(f"{folder}/a.txt", "w") as file:
+    ...     _ = file.write("hello")
+    >>> stat(f"{folder}/a.txt").length, stat(folder).is_directory
+    (5, True)
+    """
 
     length: int
     mtime_nsec: int
@@ -178,7 +186,13 @@ def exists(path: Any) -> bool:
 
 
 def isdir(path: Any) -> bool:
-    """Return whether a path is a folder."""
+    """Return whether a path is a folder.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> isdir(folder), isdir(f"{folder}/a.txt")
+    (True, False)
+    """
     name = path_of("gfile.isdir", path)
     if is_remote(name):
         return bool(file_system("gfile.isdir", name).isdir(name))
@@ -190,6 +204,13 @@ def stat(path: Any) -> FileStatistics:
 
     Raises:
         NotFoundError: if there is none.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with GFile(f"{folder}/a.txt", "w") as file:
+    ...     _ = file.write("hello")
+    >>> stat(f"{folder}/a.txt").length
+    5
     """
     name = path_of("gfile.stat", path)
     with as_tensorflow_errors("gfile.stat", name):
@@ -205,6 +226,12 @@ def listdir(path: Any) -> list[str]:
 
     Raises:
         NotFoundError: if there is no such folder.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> mkdir(f"{folder}/a")
+    >>> listdir(folder)
+    ['a']
     """
     name = path_of("gfile.listdir", path)
     if not isdir(name):
@@ -232,6 +259,12 @@ def mkdir(path: Any) -> None:
     Raises:
         AlreadyExistsError: if it is there.
         NotFoundError: if the one around it is not.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> mkdir(f"{folder}/a")
+    >>> isdir(f"{folder}/a")
+    True
     """
     name = path_of("gfile.mkdir", path)
     with as_tensorflow_errors("gfile.mkdir", name):
@@ -242,7 +275,14 @@ def mkdir(path: Any) -> None:
 
 
 def makedirs(path: Any) -> None:
-    """Make a folder and those around it; it may be there already."""
+    """Make a folder and those around it; it may be there already.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> makedirs(f"{folder}/a/b/c")
+    >>> isdir(f"{folder}/a/b/c")
+    True
+    """
     name = path_of("gfile.makedirs", path)
     with as_tensorflow_errors("gfile.makedirs", name):
         if is_remote(name):
@@ -257,6 +297,14 @@ def remove(path: Any) -> None:
     Raises:
         NotFoundError: if there is none.
         FailedPreconditionError: if it is a folder.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with GFile(f"{folder}/a.txt", "w") as file:
+    ...     _ = file.write("hello")
+    >>> remove(f"{folder}/a.txt")
+    >>> exists(f"{folder}/a.txt")
+    False
     """
     name = path_of("gfile.remove", path)
     if isdir(name):
@@ -273,6 +321,13 @@ def rmtree(path: Any) -> None:
 
     Raises:
         NotFoundError: if there is none.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> makedirs(f"{folder}/a/b")
+    >>> rmtree(f"{folder}/a")
+    >>> listdir(folder)
+    []
     """
     name = path_of("gfile.rmtree", path)
     if not exists(name):
@@ -294,6 +349,14 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
     Raises:
         AlreadyExistsError: if there is a file at `dst` and it may not be replaced.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with GFile(f"{folder}/a.txt", "w") as file:
+    ...     _ = file.write("hello")
+    >>> copy(f"{folder}/a.txt", f"{folder}/b.txt")
+    >>> sorted(listdir(folder))
+    ['a.txt', 'b.txt']
     """
     source, target = _both("gfile.copy", src, dst, overwrite)
     with open_file("gfile.copy", source, "rb") as old, open_file("gfile.copy", target, "wb") as new:
@@ -308,6 +371,14 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
     Raises:
         AlreadyExistsError: if there is a file at `dst` and it may not be replaced.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with GFile(f"{folder}/a.txt", "w") as file:
+    ...     _ = file.write("hello")
+    >>> rename(f"{folder}/a.txt", f"{folder}/b.txt")
+    >>> listdir(folder)
+    ['b.txt']
     """
     source, target = _both("gfile.rename", src, dst, overwrite)
     with as_tensorflow_errors("gfile.rename", source):
@@ -340,6 +411,12 @@ def walk(
         top: where to begin.
         topdown: whether a folder comes before those in it.
         onerror: called with the error where a folder cannot be listed; such folders are left out.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> makedirs(f"{folder}/a/b")
+    >>> [(os.path.relpath(path, folder), folders, files) for path, folders, files in walk(folder)]
+    [('.', ['a'], []), ('a', ['b'], []), ('a/b', [], [])]
     """
     name = path_of("gfile.walk", top)
     if is_remote(name):

@@ -62,7 +62,9 @@ _NO_SESSION = "there are no sessions: an operation runs at once, and .numpy() gi
 _NO_CONFIGURATION = "there is no session to configure: leave it out"
 _NO_INITIALIZING = "a variable has its value from the start: leave it out"
 _NO_GRAPH = "there is no graph, operations run at once: leave it out"
-_ONE_PROCESS = "gradtape runs in one process, on one device"
+_STRATEGIES = (
+    "tf.distribute.MirroredStrategy runs on several devices, MultiWorkerMirroredStrategy in several processes"
+)
 _SAVING = "gradtape exports models in its own format: tf.saved_model.save"
 _CAST = "use tf.cast(x, dtype)"
 _VARIABLES = "make a tf.Variable with its first value, and keep it in an object of your own"
@@ -78,8 +80,8 @@ ADVICE = {
     "contrib": "it ended with TensorFlow 1",
     "disable_eager_execution": "everything runs eagerly here: leave it out, and sessions too",
     "disable_v2_behavior": "everything behaves as in TensorFlow 2 here: leave it out, and sessions too",
-    "distribute": _ONE_PROCESS,
-    "dtensor": _ONE_PROCESS,
+    "distribute": _STRATEGIES,
+    "dtensor": "use tf.experimental.dtensor",
     "enable_eager_execution": "everything runs eagerly already: leave it out",
     "enable_v2_behavior": "everything behaves as in TensorFlow 2 already: leave it out",
     "estimator": "it ended with TensorFlow 2.15; write the loop with tf.GradientTape",
@@ -110,7 +112,7 @@ ADVICE = {
     "to_double": _CAST,
     "to_float": _CAST,
     "to_int": _CAST,
-    "tpu": _ONE_PROCESS,
+    "tpu": _STRATEGIES,
     "trainable_variables": "keep the variables in a list of your own, or ask tape.watched_variables()",
     "user_ops": "write the operation with tf.custom_gradient",
     "variable_scope": _VARIABLES,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..compiled.program_values import program_specs
 from ..core import nest
 from ..core.errors import InvalidArgumentError
 from ..core.tensor import wrap
@@ -213,7 +214,7 @@ class Loader:
         function.checks = [(int(c["fails_at"]), str(c["line"])) for c in about["checks"]]
         function.no_more = str(about["no_more_gradients"])
         function.programs = [self._program(function.name, program) for program in about["programs"]]
-        if not function.programs or len(function.names) != sum(map(_is_spec, function.leaves)):
+        if not function.programs or len(function.names) != len(program_specs(function.leaves)):
             raise ValueError(f"the function {function.name} is not complete")
         return function
 
@@ -250,12 +251,6 @@ class Loader:
             if len(inputs) != len(function.names) or len(outputs) != given:
                 raise InvalidArgumentError(f"the signature {name!r} does not fit its function")
         return SignatureFunction(name, functions, inputs, outputs)
-
-
-def _is_spec(leaf: Any) -> bool:
-    from ..core.spec import TensorSpec
-
-    return isinstance(leaf, TensorSpec)
 
 
 def _in_order(children: dict[str, int]) -> list[tuple[str, int]]:

@@ -15,7 +15,9 @@ import numpy as np
 
 from ..compiled.arguments import bind, fit_one
 from ..compiled.function_warnings import can_compile
+from ..compiled.program_values import from_program, program_specs
 from ..core import dtypes, nest
+from ..core.composite import CompositeSpec, CompositeTensor
 from ..core.custom import record_custom
 from ..core.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from ..core.primitive import leave_hot, local
@@ -200,9 +202,13 @@ class LoadedConcreteFunction:
             leaves = nest.flatten_up_to((self.args, self.kwargs), (args, kwargs))
         except (ValueError, TypeError):
             return None
-        tensors = []
+        tensors: list[Tensor] = []
         for mine, leaf in zip(self.leaves, leaves, strict=True):
-            if isinstance(mine, TensorSpec):
+            if isinstance(mine, CompositeSpec):
+                if not isinstance(leaf, CompositeTensor) or not mine.is_compatible_with(leaf):
+                    return None
+                tensors += mine._to_program(leaf)
+            elif isinstance(mine, TensorSpec):
                 tensor = _fitting(self.name, mine, leaf, convert_values)
                 if tensor is None:
                     return None
@@ -218,13 +224,13 @@ class LoadedConcreteFunction:
         self._check_lengths(tensors)
         values = {v._key: _value(v) for v in self.variables}
         seed = _seed() if any(isinstance(what, str) for what in self.programs[0].inputs) else None
-        results = iter(self._level(0, tensors, values, seed))
-        return nest.map_structure(lambda spec: None if spec is None else next(results), self.outputs)
+        results = self._level(0, tensors, values, seed)
+        return nest.pack_sequence_as(self.outputs, from_program(nest.flatten(self.outputs), results))
 
     @functools.cached_property
     def _check_program(self) -> None:
         """Refuse a program whose results are not those that the table of the model lists."""
-        results = [spec for spec in nest.flatten(self.outputs) if spec is not None]
+        results = program_specs(nest.flatten(self.outputs))
         results += [TensorSpec(v.shape, v.dtype) for v in self.written]
         program = self.programs[0]
         found = program.exported.out_avals

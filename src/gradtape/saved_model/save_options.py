@@ -7,7 +7,11 @@ from typing import Any
 
 
 class VariablePolicy(enum.Enum):
-    """How variables on several devices are saved: `saved_model.experimental.VariablePolicy`. Accepted; no effect."""
+    """How variables on several devices are saved: `saved_model.experimental.VariablePolicy`. Accepted; no effect.
+
+    >>> VariablePolicy("save_variable_devices")
+    <VariablePolicy.SAVE_VARIABLE_DEVICES: 'save_variable_devices'>
+    """
 
     NONE = None
     SAVE_VARIABLE_DEVICES = "save_variable_devices"

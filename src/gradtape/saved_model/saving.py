@@ -18,6 +18,7 @@ from ..compiled.concrete_function import ConcreteFunction
 from ..compiled.function import Function
 from ..compiled.function_warnings import can_compile
 from ..core import nest
+from ..core.composite import CompositeSpec
 from ..core.errors import FailedPreconditionError, InvalidArgumentError, NotCompilableError
 from ..core.primitive import local
 from ..core.spec import TensorSpec
@@ -405,7 +406,7 @@ def _default_signature(root: Any) -> Any:
 
 def _can_be_signature(concrete: Any) -> bool:
     try:
-        return bool(_output_names("", concrete.structured_outputs))
+        return bool(_output_names("", concrete.structured_outputs)) and _input_names(concrete) is not None
     except ValueError:
         return False
 
@@ -443,6 +444,11 @@ def _input_names(concrete: Any) -> list[str]:
     names: list[str] = []
     for argument, value in (*zip(positional, args, strict=False), *kwargs.items()):
         for leaf in nest.flatten(value):
+            if isinstance(leaf, CompositeSpec):
+                raise ValueError(
+                    f"signatures: a signature takes tensors, and the function takes {leaf}: call the loaded function "
+                    "itself, or give a function that makes this of tensors"
+                )
             if not isinstance(leaf, TensorSpec):
                 continue
             base = name = leaf.name or argument

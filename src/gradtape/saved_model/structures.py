@@ -1,6 +1,6 @@
 """Arguments and results of saved functions as JSON: nested structures of specs of tensors, and of plain values.
 
-Decoding makes dicts, lists, tuples, numbers, texts, dtypes, shapes and `TensorSpec`s, and nothing else.
+Decoding makes dicts, lists, tuples, numbers, texts, dtypes, shapes and specs of tensors, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from ..core.dtypes import DType
 from ..core.errors import InvalidArgumentError
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
+from ..ops.ragged.ragged_tensor import RaggedTensorSpec
+from ..ops.sparse.sparse_tensor import SparseTensorSpec
 
 _KINDS = {
     kind.name: kind
@@ -40,6 +42,10 @@ def encode(value: Any) -> Any:
     """
     if isinstance(value, TensorSpec):
         return {"tensor": {"shape": _lengths(value.shape), "dtype": value.dtype.name, "name": value.name}}
+    if isinstance(value, SparseTensorSpec):
+        return {"sparse": {"shape": _lengths(value.shape), "dtype": value.dtype.name}}
+    if isinstance(value, RaggedTensorSpec):
+        return {"ragged": _encode_ragged(value)}
     if isinstance(value, Mapping):
         if not all(type(key) is str for key in value):
             raise InvalidArgumentError(f"the keys of a saved dict must be texts, not {list(value)}")
@@ -47,6 +53,17 @@ def encode(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and nest.is_nested(value):
         return {"list" if isinstance(value, list) else "tuple": [encode(part) for part in value]}
     return _encode_leaf(value)
+
+
+def _encode_ragged(spec: RaggedTensorSpec) -> dict[str, Any]:
+    values = spec.flat_values_spec
+    return {
+        "shape": _lengths(spec.shape),
+        "dtype": spec.dtype.name,
+        "ragged_rank": spec.ragged_rank,
+        "row_splits_dtype": spec.row_splits_dtype.name,
+        "flat_values": None if values is None else encode(values)["tensor"],
+    }
 
 
 def _encode_leaf(value: Any) -> Any:
@@ -81,6 +98,17 @@ def decode(coded: Any) -> Any:
     ((kind, content),) = coded.items()
     if kind == "tensor":
         return _decode_spec(content)
+    if kind == "sparse":
+        return SparseTensorSpec(_checked_shape(content["shape"]), _decode_dtype(content["dtype"]))
+    if kind == "ragged":
+        values = content["flat_values"]
+        return RaggedTensorSpec(
+            _checked_shape(content["shape"]),
+            _decode_dtype(content["dtype"]),
+            _checked(content["ragged_rank"], int),
+            _decode_dtype(content["row_splits_dtype"]),
+            None if values is None else _decode_spec(values),
+        )
     if kind == "dict":
         return {_checked(key, str): decode(part) for key, part in _checked(content, dict).items()}
     if kind in ("list", "tuple"):
@@ -95,7 +123,7 @@ def decode(coded: Any) -> Any:
     if kind == "bytes":
         return base64.b64decode(_checked(content, str), validate=True)
     if kind == "dtype":
-        return dtypes.as_dtype(_checked(content, str))
+        return _decode_dtype(content)
     if kind == "shape":
         return TensorShape(_checked_shape(content))
     raise ValueError(f"{kind!r} is no kind of value")
@@ -103,9 +131,11 @@ def decode(coded: Any) -> Any:
 
 def _decode_spec(content: Any) -> TensorSpec:
     name = _checked(content["name"], str, type(None))
-    return TensorSpec(
-        _checked_shape(content["shape"]), dtypes.as_dtype(_checked(content["dtype"], str)), name
-    )
+    return TensorSpec(_checked_shape(content["shape"]), _decode_dtype(content["dtype"]), name)
+
+
+def _decode_dtype(name: Any) -> DType:
+    return dtypes.as_dtype(_checked(name, str))
 
 
 def _checked(value: Any, *kinds: type) -> Any:

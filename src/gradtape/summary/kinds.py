@@ -19,6 +19,7 @@ from ..ops.scalars import integer
 from .recording import record, summary_scope
 
 _SCALAR, _TENSOR, _BLOBS = 1, 2, 3  # TensorBoard's classes of data
+_OLD = 0  # none: TensorBoard takes the labels out of what earlier versions wrote, as of sounds
 _WAV = b"\x10\x0b"  # field 2 (the encoding) is 11
 
 
@@ -236,7 +237,7 @@ def audio(
             clips = [encode_wav(wrap(one.astype(np.float32)), rate).numpy() for one in array[:most]]
             return _texts([part for clip in clips for part in (clip, b"")]).reshape(len(clips), 2)
 
-        return record(tag, sounds, step, _metadata("audio", _BLOBS, description, _WAV), encoded)
+        return record(tag, sounds, step, _metadata("audio", _OLD, description, _WAV), encoded)
 
 
 def _texts(values: list[Any]) -> np.ndarray:

@@ -164,6 +164,12 @@ def start_server(port: IntLike) -> None:
     Raises:
         ImportError: if JAX is not installed.
         InvalidArgumentError: if the port is none.
+
+    >>> try:
+    ...     start_server(70000)
+    ... except InvalidArgumentError as error:
+    ...     print(error)
+    profiler.experimental.server.start: 70000 is no port: they go from 1 to 65535
     """
     number = integer("profiler.experimental.server.start", "port", port)
     if not 0 < number < 65536:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
+    from .moving_average import ExponentialMovingAverage
     from .trackable_view import TrackableView
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "CheckpointManager",
     "ClusterSpec",
     "Example",
+    "ExponentialMovingAverage",
     "Feature",
     "FeatureList",
     "FeatureLists",
@@ -52,6 +54,7 @@ closed(
         "BytesList": "..files.messages",
         "ClusterSpec": "..distribute.clusters",
         "Example": "..files.messages",
+        "ExponentialMovingAverage": ".moving_average",
         "Feature": "..files.messages",
         "FeatureList": "..files.messages",
         "FeatureLists": "..files.messages",

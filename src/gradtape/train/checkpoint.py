@@ -14,6 +14,7 @@ from ..core.types import PathLike
 from ..core.variable import Variable
 from . import files, latest
 from .graph import children, is_trackable, walk
+from .parts import is_divided
 from .restore import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
 
 
@@ -82,7 +83,8 @@ class Checkpoint:
         prefix = os.fspath(file_prefix)
 
         def is_latest(path: str) -> None:
-            latest.update(os.path.dirname(path), latest.State(os.path.basename(path)))
+            if self._is_written_here():
+                latest.update(os.path.dirname(path), latest.State(os.path.basename(path)))
 
         return self._counted(lambda number: f"{prefix}-{number}", is_latest)
 
@@ -99,8 +101,15 @@ class Checkpoint:
             raise
         return path
 
+    def _is_written_here(self) -> bool:
+        """Return whether this process keeps the record of checkpoints: of values that are divided, the first does."""
+        divided = any(is_divided(node.thing) for node in walk(self) if isinstance(node.thing, Variable))
+        return not divided or files.is_first()
+
     def write(self, file_prefix: PathLike, options: object = None) -> str:
         """Save under this very name, without counting.
+
+        Where variables are divided among processes, all of these call it, and each writes what it has.
 
         Args:
             file_prefix: the path of the file but for '.safetensors'.
@@ -113,16 +122,19 @@ class Checkpoint:
             InvalidArgumentError: if a variable holds strings.
         """
         prefix = os.fspath(file_prefix)
-        nodes, tensors = [], {}
+        nodes, tensors, divided = [], {}, {}
         for node in walk(self):
             entry: dict[str, Any] = {"children": node.children}
             if isinstance(node.thing, Variable):
                 entry["tensor"] = node.name
-                tensors[node.name] = np.asarray(node.thing._array)
+                if is_divided(node.thing):
+                    divided[node.name] = node.thing
+                else:
+                    tensors[node.name] = np.asarray(node.thing._array)
             elif hasattr(type(node.thing), "_save_state"):
                 entry["state"] = node.thing._save_state()
             nodes.append(entry)
-        files.save(prefix, files.Saved(nodes, tensors))
+        files.save(prefix, files.Saved(nodes, tensors, divided))
         return prefix
 
     def restore(
@@ -160,6 +172,24 @@ class Checkpoint:
 
     def sync(self) -> None:
         """Do nothing: `save` returns when all is on the disk."""
+
+
+class DTensorCheckpoint(Checkpoint):
+    """A checkpoint of variables that are divided among devices. `Checkpoint` saves them just as well.
+
+    Args:
+        mesh: accepted: variables know theirs.
+        root: as for `Checkpoint`.
+        kwargs: as for `Checkpoint`.
+
+    >>> import gradtape as tf, tempfile
+    >>> mesh = tf.experimental.dtensor.create_mesh([("x", 1)], devices=["CPU:0"])
+    >>> DTensorCheckpoint(mesh, v=tf.Variable(1.0)).save(tempfile.mkdtemp() + "/ckpt")[-6:]
+    'ckpt-1'
+    """
+
+    def __init__(self, mesh: Any, root: object = None, **kwargs: object) -> None:
+        super().__init__(root, **kwargs)
 
 
 def _check(name: str, value: Any, named: bool = True) -> None:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import storage
-from ..core.errors import InvalidArgumentError, NotFoundError
+from ..core.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from ..core.variable import Variable
+from . import parts
 
 SUFFIX = ".safetensors"
 CHECKPOINT = storage.Kind("checkpoint", "Nothing was restored")
 
 
 class Saved(NamedTuple):
-    """Contents of a checkpoint. A node has `children`, and perhaps the name of a `tensor`, or a `state`."""
+    """Contents of a checkpoint. A node has `children`, and perhaps the name of a `tensor`, or a `state`.
+
+    Values of which each process has a part are `divided`.
+    """
 
     nodes: list[dict[str, Any]]
     tensors: dict[str, np.ndarray]
+    divided: Mapping[str, Variable] = MappingProxyType({})
 
 
 def file_of(prefix: str | os.PathLike[str]) -> Path:
@@ -35,8 +43,41 @@ def save(prefix: str, saved: Saved) -> None:
             raise InvalidArgumentError(
                 f"the variable {name!r} holds strings: a checkpoint holds numbers and booleans only"
             )
+    path = file_of(prefix)
+    if saved.divided:
+        _save_divided(path, saved)
+        return
     content, _ = storage.packed(CHECKPOINT.name, {"nodes": saved.nodes}, saved.tensors)
-    storage.replace(file_of(prefix), content)
+    storage.replace(path, content)
+
+
+def _save_divided(path: Path, saved: Saved) -> None:
+    """Write a checkpoint whose values are divided among processes, all of which call this at the same place."""
+    described = parts.write_part(path, saved.divided)
+    failure: OSError | None = None
+    if is_first():
+        content, _ = storage.packed(
+            CHECKPOINT.name, {"nodes": saved.nodes, "parts": described}, saved.tensors
+        )
+        try:
+            storage.replace(path, content)
+            parts.remove_parts(path, described["digests"])
+        except OSError as error:
+            failure = error
+    if not parts.agree(failure is None):
+        raise failure or UnavailableError(f"the first process could not write the checkpoint {str(path)!r}")
+
+
+def is_first() -> bool:
+    """Return whether this process writes what all have: the first, or one that runs alone."""
+    return parts.rank() == 0
+
+
+def remove(prefix: str) -> None:
+    """Remove a checkpoint, with its parts."""
+    path = file_of(prefix)
+    path.unlink()
+    parts.remove_parts(path)
 
 
 def load(prefix: str | os.PathLike[str]) -> Saved:
@@ -47,6 +88,8 @@ def load(prefix: str | os.PathLike[str]) -> Saved:
     except FileNotFoundError:
         raise _missing(path) from None
     nodes = contents.get("nodes")
+    if "parts" in contents:
+        tensors |= parts.read_parts(path, contents["parts"])
     if not _makes_sense(nodes, tensors):
         raise CHECKPOINT.damaged(path, "its table of contents makes no sense")
     return Saved(nodes, tensors)  # type: ignore[arg-type]

@@ -148,16 +148,18 @@ class CheckpointManager:
         times = {old: saved for old, saved in self._times.items() if old != newest} | {newest: time.time()}
         surplus, preserved = self._surplus(times)
         everything = self._others() | times
-        latest.update(
-            self._directory,
-            latest.State(newest, list(everything), list(everything.values()), preserved),
-        )
+        is_written_here = self._checkpoint._is_written_here()
+        if is_written_here:
+            latest.update(
+                self._directory,
+                latest.State(newest, list(everything), list(everything.values()), preserved),
+            )
         self._latest, self._times, self._last_preserved = newest, times, preserved
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
-        for old in surplus:
+        for old in surplus if is_written_here else ():
             with contextlib.suppress(OSError):  # gone already, or it stays: the new one is safe
-                files.file_of(self._full(old)).unlink()
+                files.remove(self._full(old))
 
     def _is_due(self) -> bool:
         if self._interval is None or self._last_step is None or self._step_counter is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.strategy import get_strategy
+from ..distribute.default_strategy import get_strategy
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
 

@@ -23,17 +23,31 @@ def test_a_mesh(mesh):
     assert mesh.contains_dim("batch")
     assert mesh.device_type() == "CPU"
     assert mesh.unravel_index()[5] == {"batch": 1, "model": 1}
+    assert mesh.local_device_locations()[6] == {"batch": 1, "model": 2}
+    assert mesh.device_location(6) == mesh.coords(6).numpy().tolist() == [1, 2]
+    assert mesh.strides == [4, 1]
+    assert mesh.local_devices()[7] == "/job:localhost/replica:0/task:0/device:CPU:7"
     assert dtensor.create_mesh({"x": 8}) == dtensor.create_mesh([("x", 8)])
-    with pytest.raises(ValueError, match="16 devices"):
-        dtensor.create_mesh([("x", 16)])
+    assert dtensor.create_mesh(devices=["CPU:2", "CPU:3"]).local_devices()[0].endswith("CPU:2")
+    assert dtensor.create_distributed_mesh([("x", 8)]) == dtensor.create_mesh([("x", 8)])
+    for count in (3, 16):
+        with pytest.raises(ValueError, match=f"{count} devices"):
+            dtensor.create_mesh([("x", count)])
+    with pytest.raises(ValueError, match="number and a name"):
+        dtensor.Mesh(["x"], [0, 1], [0, 2], ["CPU:0", "CPU:1"])
 
 
 def test_layouts(mesh):
     layout = dtensor.Layout.batch_sharded(mesh, "batch", rank=2)
     assert layout.sharding_specs == ["batch", dtensor.UNSHARDED]
     assert layout == dtensor.Layout(["batch", dtensor.UNSHARDED], mesh)
-    assert layout.local_shape_from_global_shape([6, 5]) == [3, 5]
-    assert layout.global_shape_from_local_shape([3, 5]) == [6, 5]
+    assert layout.local_shape_from_global_shape([6, 5]) == (3, 5)
+    assert layout.global_shape_from_local_shape([3, 5]) == (6, 5)
+    assert layout.shape == [2, 4]
+    assert layout.offset_to_shard() == [(0, 0)] * 4 + [(1, 0)] * 4
+    assert layout.to_string().startswith(
+        "sharding_specs:batch,unsharded, mesh:|batch=2,model=4|0,1,2,3,4,5,6,7|"
+    )
     assert layout.is_batch_parallel()
     assert dtensor.Layout.inner_sharded(mesh, "model", 3).sharding_specs[2] == "model"
     assert dtensor.Layout.replicated(mesh, 2).is_fully_replicated()
@@ -119,13 +133,16 @@ def test_data_and_model_parallelism(mesh, optimizer):
 
     rows = dtensor.Layout.batch_sharded(mesh, "batch", rank=2)
     batches = [(dtensor.relayout(x, rows), dtensor.relayout(y, rows)) for x, y in data]
-    losses, values, variables = trained(divided, batches, optimizer())
+    used = optimizer()
+    losses, values, variables = trained(divided, batches, used)
     expected, plain, _ = trained(lambda v, axis: tf.Variable(v), data, optimizer())
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     for a, b in zip(values, plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
     assert parts(variables[0]._tensor._device) == {(6, 4)}
     assert parts(variables[2]._tensor._device) == {(4, 2)}
+    if len(used.variables) > 2:  # Adam: its state is divided as the variables are
+        assert [parts(v._tensor._device) for v in used.variables[2:4]] == [{(6, 4)}] * 2
     assert variables[0].layout == dtensor.fetch_layout(variables[0])
 
 
@@ -136,7 +153,15 @@ def test_variables(mesh, tmp_path):
     assert dtensor.fetch_layout(v) == layout
     assert parts(v._tensor._device) == {(2,)}
     np.testing.assert_array_equal(v, [2.0] * 8)
-    path = tf.train.Checkpoint(v=v).save(str(tmp_path / "c"))
+    value = v.read_value()
+    assert dtensor.fetch_layout(value) == layout
+    v.assign_add(tf.ones((8,)))
+    np.testing.assert_array_equal(value, [2.0] * 8)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v.value() ** 2)
+    np.testing.assert_array_equal(tape.gradient(y, v), [6.0] * 8)
+    v.assign(value)
+    path = dtensor.DTensorCheckpoint(mesh, v=v).save(str(tmp_path / "c"))
     other = dtensor.DVariable(dtensor.relayout(np.zeros(8, "f"), dtensor.Layout(["batch"], mesh)))
     tf.train.Checkpoint(v=other).restore(path)
     np.testing.assert_array_equal(other, [2.0] * 8)
@@ -163,3 +188,14 @@ def test_the_system():
     assert dtensor.initialize_accelerator_system("CPU", num_logical_cpu_devices=8) == "CPU"
     assert dtensor.num_local_devices("CPU") == dtensor.num_global_devices("CPU") == 8
     assert (dtensor.num_clients(), dtensor.client_id(), dtensor.preferred_device_type()) == (1, 0, "CPU")
+    assert (dtensor.job_name(), dtensor.jobs()) == ("localhost", [])
+    assert dtensor.barrier(dtensor.create_mesh()) is None
+
+
+@pytest.mark.parametrize("rank", ["2", "-1", "first"])
+def test_a_wrong_environment(monkeypatch, rank):
+    monkeypatch.setenv("DTENSOR_JOBS", "a:1,b:2")
+    monkeypatch.setenv("DTENSOR_NUM_CLIENTS", "2")
+    monkeypatch.setenv("DTENSOR_CLIENT_ID", rank)
+    with pytest.raises(ValueError, match="DTENSOR_CLIENT_ID"):
+        dtensor.initialize_accelerator_system()

@@ -301,16 +301,36 @@ def test_assigning_in_replicas(strategy, run, aggregation, assigned, added, sync
 
 
 def test_assigning_without_a_policy(strategy, run):
-    """Replicas are taken to assign the same; the first one's value is read."""
+    """Each replica has its own value while it runs; the first one's is read afterwards."""
     with strategy.scope():
         v, w = tf.Variable(1.0), tf.Variable(1.0)
 
     def step(x):
         v.assign(x + 5)
         w.assign_add(2.0)
+        return v + 0.0 * context().all_reduce("SUM", x), w.read_value()
 
-    run(step, own(strategy, float))
+    found = run(step, own(strategy, float))
+    assert numbers(strategy, found[0]) == [5.0, 6.0, 7.0, 8.0]
+    assert numbers(strategy, found[1]) == [3.0] * COUNT
     assert (float(v), float(w)) == (5.0, 3.0)
+
+
+def test_copies_of_variables(strategy, run):
+    with strategy.scope():
+        v = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+        with pytest.raises(ValueError, match="synchronization=NONE"):
+            tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE)
+    run(lambda x: v.assign(x), own(strategy, float))
+    assert [float(copy) for copy in v.values] == [6.0] * COUNT
+    assert len(strategy.experimental_local_results(v)) == COUNT
+
+
+def test_logical_devices_of_a_replica(strategy, run):
+    result = run(lambda x: strategy.experimental_assign_to_logical_device(x, 0) + 1.0, own(strategy, float))
+    assert numbers(strategy, result) == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(ValueError, match="one logical device"):
+        strategy.experimental_assign_to_logical_device(1.0, 1)
 
 
 def test_a_variable_of_no_scope_is_one_for_all(strategy, run):
@@ -349,6 +369,19 @@ def test_metrics(strategy, run):
     run(step, own(strategy, float))
     assert float(mean.result()) == 1.5
     assert float(auc.result()) == pytest.approx(2 / 3)
+
+
+def test_losses_are_divided_by_the_rows_of_all_replicas(strategy, run):
+    def step(x):
+        return tf.nn.compute_average_loss(x), tf.nn.scale_regularization_loss(tf.reduce_sum(x))
+
+    average, regularization = run(step, own(strategy, lambda i: [i, i + 1.0]))
+    assert numbers(strategy, average) == [0.125, 0.375, 0.625, 0.875]
+    assert numbers(strategy, regularization) == [0.25, 0.75, 1.25, 1.75]
+    with strategy.scope():
+        for wrong in (tf.nn.compute_average_loss, tf.nn.scale_regularization_loss):
+            with pytest.raises(RuntimeError, match="across replicas"):
+                wrong(tf.constant([1.0]))
 
 
 def test_sums_over_replicas_already(strategy, run):
@@ -509,3 +542,37 @@ def test_a_function_is_compiled_once(strategy):
     for _ in range(3):
         strategy.run(step, args=(own(strategy, float),))
     assert len(traces) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Devices
+
+
+def test_devices_after_jax_has_started(strategy):
+    """As in TensorFlow, it is too late for more of them."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    assert numbers(strategy, strategy.run(tf.function(lambda: tf.constant(1.0)))) == [1.0] * COUNT
+    with pytest.raises(RuntimeError, match="at the beginning"):
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 9)
+    assert (
+        len(tf.config.list_logical_devices("CPU"))
+        == len(tf.config.get_logical_device_configuration(cpu))
+        == 8
+    )
+
+
+def test_devices_of_blocks():
+    double = tf.function(lambda x: x * 2)
+    with tf.device("/cpu:3"):
+        assert double(tf.ones((3,))).device.endswith("CPU:3")
+    tf.config.set_soft_device_placement(False)
+    try:
+        with tf.device("/job:localhost/replica:0/task:0/device:CPU:7"):
+            pass
+        for name in ("/cpu:8", "/gpu:0"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="CPU:7"), tf.device(name):
+                pass
+    finally:
+        tf.config.set_soft_device_placement(True)
+    with tf.device("/gpu:0"):
+        assert float(tf.constant(1.0) + 1.0) == 2.0

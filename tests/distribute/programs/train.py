@@ -1,13 +1,13 @@
 """A program of several processes: trains a small network, and says how, in a file for each rank.
 
-Arguments: the folder; what happens (nothing, or a fault with the step in which it does); and where input comes from.
+Arguments: the folder; what happens (nothing, or a fault with the step and the rank); and where input comes from.
 """
 
 import json
 import os
+import select
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,23 @@ FOLDER, FAULT, INPUT = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 RANK = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
 BATCH = 8
 
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+def resolver():
+    """What finds the processes: TF_CONFIG by itself, or another resolver that says the same."""
+    kind, cluster = os.environ.get("RESOLVER"), tf.distribute.cluster_resolver
+    if kind == "simple":
+        spec = tf.train.ClusterSpec(json.loads(os.environ.pop("TF_CONFIG"))["cluster"])
+        return cluster.SimpleClusterResolver(spec, task_type="worker", task_id=RANK)
+    if kind == "slurm":  # all on one node, on consecutive ports
+        addresses = json.loads(os.environ.pop("TF_CONFIG"))["cluster"]["worker"]
+        host, _, port = addresses[0].partition(":")
+        job = {"PROCID": RANK, "STEP_NODELIST": host, "STEP_TASKS_PER_NODE": len(addresses)}
+        os.environ.update({f"SLURM_{name}": str(value) for name, value in job.items()})
+        return cluster.SlurmClusterResolver(port_base=int(port))
+    return None
+
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver())
 with strategy.scope():
     random = np.random.default_rng(1)
     w = tf.Variable(random.normal(size=(4, 3)).astype("f"))
@@ -33,6 +49,19 @@ manager.restore_or_initialize()
 def rows(record):
     numbers = tf.io.decode_raw(record, tf.float32)
     return numbers[:4], numbers[4:]
+
+
+def own_rows(context):
+    """Every second row, in batches of a replica's size; the last ones are of two rows, and of one."""
+    table = np.load(FOLDER / "rows.npy")[context.input_pipeline_id :: context.num_input_pipelines]
+    parts = tf.data.Dataset.from_tensor_slices((table[:, :4], table[:, 4:]))
+    return parts.batch(context.get_per_replica_batch_size(BATCH))
+
+
+def batches():
+    if INPUT == "function":
+        return strategy.distribute_datasets_from_function(own_rows)
+    return strategy.experimental_distribute_dataset(dataset())
 
 
 def dataset():
@@ -59,12 +88,27 @@ def train(batch):
 
 
 def maybe_fail(number):
-    kind, _, at = FAULT.partition(":")
-    if kind == "kill" and RANK == 1 and number == int(at):
+    kind, *at = FAULT.split(":")
+    if not at or number != int(at[0]) or (len(at) > 1 and int(at[1]) != RANK):
+        return
+    if kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    if kind == "wait" and number == int(at):
-        (FOLDER / f"waiting.{RANK}").touch()
-        time.sleep(1.0)
+    elif kind == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif kind == "exit":
+        os._exit(0)
+    elif kind == "leave":
+        sys.exit(0)
+    elif kind == "wait":
+        wait_for_a_signal()
+
+
+def wait_for_a_signal():
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    (FOLDER / f"waiting.{RANK}").touch()
+    select.select([reading], [], [], 300)
 
 
 def main():
@@ -74,7 +118,7 @@ def main():
             handler = tf.distribute.experimental.PreemptionCheckpointHandler(None, manager)
     losses = []
     for _ in range(3):
-        for batch in strategy.experimental_distribute_dataset(dataset()):
+        for batch in batches():
             if len(losses) < int(steps):
                 losses.append(None)  # before the checkpoint
                 continue

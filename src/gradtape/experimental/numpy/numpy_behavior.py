@@ -18,7 +18,7 @@ from ...ops.array.scatter import gather_nd
 from ...ops.known import static_shape
 from ...ops.math.functions import where
 from ...ops.scalars import boolean
-from . import numpy_arrays, numpy_math, numpy_shapes
+from . import numpy_arrays, numpy_choosing, numpy_products, numpy_reductions, numpy_shapes
 
 _MODES = ("off", "legacy", "safe", "all")
 _WEAK = {bool: "bool", int: "int32", float: "float32", complex: "complex128"}
@@ -146,7 +146,7 @@ def _reshape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _clip(self: Tensor, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    return numpy_shapes.clip(self, a_min, a_max)
+    return numpy_choosing.clip(self, a_min, a_max)
 
 
 def _reducing(of: Any) -> Any:
@@ -159,16 +159,16 @@ def _reducing(of: Any) -> Any:
 
 _METHODS: dict[str, Any] = {
     "T": property(lambda self: transpose(self)),
-    "__matmul__": lambda self, other: numpy_math.matmul(self, other),
+    "__matmul__": lambda self, other: numpy_products.matmul(self, other),
     "__pos__": lambda self: self,
-    "__rmatmul__": lambda self, other: numpy_math.matmul(other, self),
+    "__rmatmul__": lambda self, other: numpy_products.matmul(other, self),
     "astype": _astype,
     "clip": _clip,
     "data": property(lambda self: self),
     "flatten": numpy_shapes.flatten,
-    "max": _reducing(numpy_math.max),
-    "mean": _reducing(numpy_math.mean),
-    "min": _reducing(numpy_math.min),
+    "max": _reducing(numpy_reductions.max),
+    "mean": _reducing(numpy_reductions.mean),
+    "min": _reducing(numpy_reductions.min),
     "ravel": numpy_shapes.ravel,
     "reshape": _reshape,
     "size": property(lambda self: np.int64(numpy_shapes.size(self))),

@@ -1,4 +1,4 @@
-"""Arithmetic for `experimental.numpy`: functions of each element, reductions and products."""
+"""Arithmetic for `experimental.numpy`: functions of each element."""
 
 from __future__ import annotations
 
@@ -12,21 +12,13 @@ import numpy as np
 from ... import math as _tf
 from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.tensor import Tensor
-from ...core.types import Axes, Axis, DTypeLike, TensorLike
+from ...core.types import TensorLike
 from ...engine.arrays import is_traced
 from ...ops.array import movement as _movement
-from ...ops.array.arrange import roll as _roll
-from ...ops.linalg.einsum import einsum as _einsum
-from ...ops.linalg.einsum import tensordot as _tensordot
-from ...ops.linalg.products import matmul as _matmul
 from ...ops.math import bits as _bits
 from ...ops.math.functions import where as _where
 from ...ops.scalars import integer as _integer
-from .numpy_arrays import array, diagonal_of, inexact_array, together
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Element by element
-
+from .numpy_arrays import array, inexact_array, together
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,17 +32,8 @@ class _Binary(Protocol):
     def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor: ...
 
 
-class _Reduction(Protocol):
-    def __call__(self, a: TensorLike, axis: Axes = None, keepdims: bool | None = None) -> Tensor: ...
-
-
-class _TypedReduction(Protocol):
-    def __call__(
-        self, a: TensorLike, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool | None = None
-    ) -> Tensor: ...
-
-
-def _named(function: F, name: str, doc: str) -> F:
+def named(function: F, name: str, doc: str) -> F:
+    """Give a function a name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -63,7 +46,7 @@ def _unary(of: Callable[[Any], Tensor], name: str, doc: str, take: Callable[[Any
     def function(x: TensorLike) -> Tensor:
         return of(take(x))
 
-    return _named(function, name, doc)
+    return named(function, name, doc)
 
 
 def _binary(
@@ -73,14 +56,14 @@ def _binary(
         xs = together(x1, x2)
         return of(*xs) if take is None else of(*map(take, xs))
 
-    return _named(function, name, doc)
+    return named(function, name, doc)
 
 
 def _logical(of: Callable[[Any, Any], Tensor], name: str, doc: str) -> _Binary:
     def function(x1: TensorLike, x2: TensorLike) -> Tensor:
         return of(array(x1, bool), array(x2, bool))
 
-    return _named(function, name, doc)
+    return named(function, name, doc)
 
 
 abs = absolute = _unary(_tf.abs, "abs", "The absolute value.\n\n>>> int(abs(-1))\n1")
@@ -445,443 +428,3 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     for coefficient in _movement.unstack(coefficients, axis=0):
         total = total * at + coefficient
     return total
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Reductions and products
-
-
-def _reduction(
-    of: Callable[[Any, Any, bool], Tensor], name: str, doc: str, take: Callable[[Any], Tensor]
-) -> _Reduction:
-    def function(a: TensorLike, axis: Axes = None, keepdims: bool | None = None) -> Tensor:
-        return of(take(a), axis, bool(keepdims))
-
-    return _named(function, name, doc)
-
-
-def _typed_reduction(
-    of: Callable[[Any, Any, bool], Tensor], name: str, doc: str, take: Callable[[Any], Tensor]
-) -> _TypedReduction:
-    def function(
-        a: TensorLike, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool | None = None
-    ) -> Tensor:
-        return of(take(a) if dtype is None else array(a, dtype), axis, bool(keepdims))
-
-    return _named(function, name, doc)
-
-
-def _summable(a: Any) -> Tensor:
-    """As NumPy sums it: small integers and booleans as int64."""
-    x = array(a)
-    short = x.dtype.is_bool or (x.dtype.is_integer and x.dtype.size < 8)
-    return _movement.cast(x, "uint64" if x.dtype.is_unsigned else "int64") if short else x
-
-
-def _truth(a: Any) -> Tensor:
-    return array(a, bool)
-
-
-sum = _typed_reduction(_tf.reduce_sum, "sum", "The sum.\n\n>>> int(sum([1, 2]))\n3", _summable)
-prod = _typed_reduction(_tf.reduce_prod, "prod", "The product.\n\n>>> int(prod([2, 3]))\n6", _summable)
-std = _reduction(
-    _tf.reduce_std, "std", "The standard deviation.\n\n>>> float(std([1, 3]))\n1.0", inexact_array
-)
-max = _reduction(_tf.reduce_max, "max", "The largest.\n\n>>> int(max([1, 2]))\n2", array)
-min = _reduction(_tf.reduce_min, "min", "The smallest.\n\n>>> int(min([1, 2]))\n1", array)
-all = _reduction(_tf.reduce_all, "all", "Whether all are true.\n\n>>> bool(all([1, 0]))\nFalse", _truth)
-any = _reduction(_tf.reduce_any, "any", "Whether any is true.\n\n>>> bool(any([1, 0]))\nTrue", _truth)
-
-
-def argmax(a: TensorLike, axis: Axis | None = None) -> Tensor:
-    """The index of the largest element, along an axis or in the flat tensor.
-
-    >>> int(argmax([1, 3, 2]))
-    1
-    """
-    return _tf.argmax(_movement.reshape(array(a), (-1,)), 0) if axis is None else _tf.argmax(array(a), axis)
-
-
-def argmin(a: TensorLike, axis: Axis | None = None) -> Tensor:
-    """The index of the smallest element, along an axis or in the flat tensor.
-
-    >>> int(argmin([2, 1, 3]))
-    1
-    """
-    return _tf.argmin(_movement.reshape(array(a), (-1,)), 0) if axis is None else _tf.argmin(array(a), axis)
-
-
-def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The matrix product of `x1` and `x2`; vectors stand for a row and a column.
-
-    Raises:
-        ValueError: for a scalar.
-
-    >>> float(matmul([1.0, 2.0], [3.0, 4.0]))
-    11.0
-    """
-    a, b = together(x1, x2)
-    if not a.ndim or not b.ndim:
-        raise ValueError("matmul: scalars have no matrix product: use multiply")
-    product = _matmul(
-        _movement.expand_dims(a, 0) if a.ndim == 1 else a, _movement.expand_dims(b, 1) if b.ndim == 1 else b
-    )
-    gone = ([-2] if a.ndim == 1 else []) + ([-1] if b.ndim == 1 else [])
-    return _movement.squeeze(product, gone) if gone else product
-
-
-def dot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The product of matrices or vectors; with a scalar, the plain product.
-
-    Raises:
-        ValueError: for more than two axes.
-
-    >>> float(dot([1.0, 2.0], [3.0, 4.0]))
-    11.0
-    """
-    x, y = together(a, b)
-    if not x.ndim or not y.ndim:
-        return multiply(x, y)
-    if builtins.max(x.ndim, y.ndim) > 2:
-        raise ValueError("dot: for more than two axes, use matmul or einsum")
-    return matmul(x, y)
-
-
-def mean(
-    a: TensorLike,
-    axis: Axes = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool | None = None,
-) -> Tensor:
-    """The mean.
-
-    Args:
-        dtype: in which to compute; by default that of `a`, float64 for integers.
-        out: must be None.
-
-    >>> float(mean([1, 2]))
-    1.5
-    """
-    _no_output("mean", out)
-    return _tf.reduce_mean(inexact_array(a) if dtype is None else array(a, dtype), axis, bool(keepdims))
-
-
-def _no_output(name: str, out: Any) -> None:
-    if out is not None:
-        raise ValueError(f"{name}: tensors are immutable, so out must be None")
-
-
-def var(
-    a: TensorLike,
-    axis: Axes = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool | None = None,
-) -> Tensor:
-    """The variance.
-
-    Args:
-        dtype: in which to compute; by default that of `a`, float64 for integers.
-        out: must be None.
-        ddof: the sum of squares is divided by the number of elements less this.
-
-    >>> float(var([1, 3]))
-    1.0
-    """
-    _no_output("var", out)
-    x = inexact_array(a) if dtype is None else inexact_array(array(a, dtype))
-    found = _tf.reduce_variance(x, axis, bool(keepdims))
-    if not ddof:
-        return found
-    count = _math.prod(x._array.shape) // builtins.max(_math.prod(found._array.shape), 1)
-    return found * array(count / (count - ddof) if count != ddof else _math.nan, found.dtype)
-
-
-def amax(a: TensorLike, axis: Axes = None, out: None = None, keepdims: bool | None = None) -> Tensor:
-    """The largest; `out` must be None.
-
-    >>> int(amax([1, 2]))
-    2
-    """
-    _no_output("amax", out)
-    return max(a, axis, keepdims)
-
-
-def amin(a: TensorLike, axis: Axes = None, out: None = None, keepdims: bool | None = None) -> Tensor:
-    """The smallest; `out` must be None.
-
-    >>> int(amin([1, 2]))
-    1
-    """
-    _no_output("amin", out)
-    return min(a, axis, keepdims)
-
-
-def ptp(a: TensorLike, axis: Axes = None, keepdims: bool | None = None) -> Tensor:
-    """The largest less the smallest.
-
-    >>> int(ptp([1, 5]))
-    4
-    """
-    x = array(a)
-    return max(x, axis, keepdims) - min(x, axis, keepdims)
-
-
-def count_nonzero(a: TensorLike, axis: Axes = None) -> Tensor:
-    """The number of elements that are not 0.
-
-    >>> int(count_nonzero([0, 5, 6]))
-    2
-    """
-    return _tf.count_nonzero(array(a), axis)
-
-
-def average(
-    a: TensorLike, axis: Axis | None = None, weights: TensorLike | None = None, returned: bool = False
-) -> Any:
-    """The mean, weighted.
-
-    Args:
-        weights: of the shape of `a`, or a vector along the axis.
-        returned: whether to return the sum of the weights as well.
-
-    >>> float(average([1, 3], weights=[3, 1]))
-    1.5
-    """
-    x = inexact_array(a)
-    if weights is None:
-        found = _tf.reduce_mean(x, axis)
-        count = _math.prod(x._array.shape) // builtins.max(_math.prod(found._array.shape), 1)
-        return (found, found * 0 + count) if returned else found
-    x, w = together(x, inexact_array(weights))
-    if w._array.shape != x._array.shape:
-        if axis is None or w.ndim != 1:
-            raise ValueError(
-                f"average: weights of shape {list(w.shape)} need an axis, or the shape {list(x.shape)} of the array"
-            )
-        along = _integer("average", "axis", axis) % builtins.max(x.ndim, 1)
-        w = _movement.reshape(w, [-1 if i == along else 1 for i in range(x.ndim)]) + x * 0
-    total = _tf.reduce_sum(w, axis)
-    found = _tf.reduce_sum(x * w, axis) / total
-    return (found, total) if returned else found
-
-
-def _without_nan(name: str, a: Any, dtype: Any, instead: float) -> tuple[Tensor, Tensor]:
-    x = _summable(a) if dtype is None else array(a, dtype)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
-        return x, _tf.equal(x, x)
-    there = _tf.equal(x, x)
-    return _where(there, x, array(instead, x.dtype)), there
-
-
-def nansum(
-    a: TensorLike, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
-) -> Tensor:
-    """The sum of the elements that are not NaN.
-
-    >>> float(nansum([1.0, float("nan")]))
-    1.0
-    """
-    return _tf.reduce_sum(_without_nan("nansum", a, dtype, 0)[0], axis, bool(keepdims))
-
-
-def nanprod(
-    a: TensorLike, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
-) -> Tensor:
-    """The product of the elements that are not NaN.
-
-    >>> float(nanprod([2.0, float("nan")]))
-    2.0
-    """
-    return _tf.reduce_prod(_without_nan("nanprod", a, dtype, 1)[0], axis, bool(keepdims))
-
-
-def nanmean(
-    a: TensorLike, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool | None = None
-) -> Tensor:
-    """The mean of the elements that are not NaN.
-
-    >>> float(nanmean([1.0, 3.0, float("nan")]))
-    2.0
-    """
-    values, there = _without_nan("nanmean", inexact_array(a), dtype, 0)
-    count = _tf.reduce_sum(_movement.cast(there, values.dtype), axis, bool(keepdims))
-    return _tf.reduce_sum(values, axis, bool(keepdims)) / count
-
-
-def cumsum(a: TensorLike, axis: Axis | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """The sums of the elements up to each one, along an axis or in the flat array.
-
-    >>> cumsum([1, 2, 3]).numpy()
-    array([1, 3, 6])
-    """
-    return _running(_tf.cumsum, a, axis, dtype)
-
-
-def cumprod(a: TensorLike, axis: Axis | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """The products of the elements up to each one, along an axis or in the flat array.
-
-    >>> cumprod([1, 2, 3]).numpy()
-    array([1, 2, 6])
-    """
-    return _running(_tf.cumprod, a, axis, dtype)
-
-
-def _running(of: Any, a: Any, axis: Any, dtype: Any) -> Tensor:
-    x = _summable(a) if dtype is None else array(a, dtype)
-    if axis is None:
-        x, axis = _movement.reshape(x, (-1,)), 0
-    found: Tensor = of(x, axis)
-    return found
-
-
-def diff(a: TensorLike, n: int = 1, axis: Axis = -1) -> Tensor:
-    """The differences of neighbours along an axis, `n` times.
-
-    >>> diff([1, 4, 9]).numpy()
-    array([3, 5])
-    """
-    x, times = array(a), _integer("diff", "n", n, 0)
-    if not x.ndim:
-        raise ValueError("diff: needs an axis")
-    along = _integer("diff", "axis", axis)
-    if not -x.ndim <= along < x.ndim:
-        raise ValueError(f"diff: there is no axis {along} among {x.ndim}")
-    lead = (slice(None),) * (along % x.ndim)
-    for _ in range(builtins.min(times, x._array.shape[along])):
-        after, before = x[(*lead, slice(1, None))], x[(*lead, slice(None, -1))]
-        x = _tf.logical_xor(after, before) if x.dtype.is_bool else after - before
-    return x
-
-
-def trace(
-    a: TensorLike, offset: int = 0, axis1: Axis = 0, axis2: Axis = 1, dtype: DTypeLike | None = None
-) -> Tensor:
-    """The sum of the diagonal `offset` of the matrices in the axes `axis1` and `axis2`.
-
-    >>> int(trace([[1, 2], [3, 4]]))
-    5
-    """
-    x = array(a) if dtype is None else array(a, dtype)
-    if x.ndim < 2:
-        raise ValueError(f"trace: needs two axes, not the shape {list(x.shape)}")
-    first, second = (_integer("trace", "axis", axis) for axis in (axis1, axis2))
-    if (
-        not builtins.all(-x.ndim <= axis < x.ndim for axis in (first, second))
-        or (first - second) % x.ndim == 0
-    ):
-        raise ValueError(f"trace: axes {first} and {second} are no two of {x.ndim}")
-    others = [i for i in range(x.ndim) if i not in (first % x.ndim, second % x.ndim)]
-    moved = _movement.transpose(x, [*others, first % x.ndim, second % x.ndim])
-    return _tf.reduce_sum(diagonal_of(moved, _integer("trace", "offset", offset)), -1)
-
-
-def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
-    """The sum of products of `operands` that `subscripts` describes, as of NumPy's einsum.
-
-    >>> float(einsum("i,i->", [1.0, 2.0], [3.0, 4.0]))
-    11.0
-    """
-    return _einsum(subscripts, *together(*operands), **kwargs)
-
-
-def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Tensor:
-    """The sum of products over axes of both.
-
-    >>> int(tensordot([1, 2], [3, 4], 1))
-    11
-    """
-    x, y = together(a, b)
-    return _tensordot(x, y, axes)
-
-
-def inner(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of products over the last axes; with a scalar, the plain product.
-
-    >>> int(inner([1, 2], [3, 4]))
-    11
-    """
-    x, y = together(a, b)
-    if not x.ndim or not y.ndim:
-        return x * y
-    return _tensordot(x, y, [[x.ndim - 1], [y.ndim - 1]])
-
-
-def outer(a: TensorLike, b: TensorLike) -> Tensor:
-    """The products of each element of `a` with each of `b`, both flat.
-
-    >>> outer([1, 2], [3, 4]).numpy()
-    array([[3, 4], [6, 8]])
-    """
-    x, y = together(a, b)
-    return _movement.reshape(x, (-1, 1)) * _movement.reshape(y, (1, -1))
-
-
-def vdot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of products of both flat, with the conjugate of `a`.
-
-    >>> int(vdot([1, 2], [3, 4]))
-    11
-    """
-    x, y = (_movement.reshape(v, (-1,)) for v in together(a, b))
-    return dot(_tf.conj(x) if x.dtype.is_complex else x, y)
-
-
-def kron(a: TensorLike, b: TensorLike) -> Tensor:
-    """The Kronecker product: `b` times each element of `a`, side by side.
-
-    >>> kron([1, 10], [1, 2]).numpy()
-    array([ 1,  2, 10, 20])
-    """
-    x, y = together(a, b)
-    rank = builtins.max(x.ndim, y.ndim)
-    first, second = ((1,) * (rank - v.ndim) + v._array.shape for v in (x, y))
-    wide = _movement.reshape(x, [n for length in first for n in (length, 1)])
-    other = _movement.reshape(y, [n for length in second for n in (1, length)])
-    return _movement.reshape(wide * other, [m * n for m, n in zip(first, second, strict=True)])
-
-
-def cross(
-    a: TensorLike,
-    b: TensorLike,
-    axisa: Axis = -1,
-    axisb: Axis = -1,
-    axisc: Axis = -1,
-    axis: Axis | None = None,
-) -> Tensor:
-    """The cross product of vectors of length 2 or 3.
-
-    Args:
-        axisa, axisb, axisc: the axes of the vectors in `a`, in `b` and in the result.
-        axis: for all three.
-
-    >>> cross([1, 0, 0], [0, 1, 0]).numpy()
-    array([0, 0, 1])
-    """
-    of_a, of_b, of_c = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
-    x, y = together(a, b)
-    x, y = _last(x, of_a), _last(y, of_b)
-    lengths = x._array.shape[-1], y._array.shape[-1]
-    if not {*lengths} <= {2, 3}:
-        raise ValueError(f"cross: vectors must have the length 2 or 3, not {lengths}")
-    if lengths == (2, 2):
-        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
-    zero = [_movement.concat([v, v[..., :1] * 0], -1) if v._array.shape[-1] == 2 else v for v in (x, y)]
-    x, y = zero
-    made = _roll(x, -1, -1) * _roll(y, -2, -1) - _roll(x, -2, -1) * _roll(y, -1, -1)
-    return _movement.transpose(made, _order(made.ndim, -1, of_c))
-
-
-def _last(x: Tensor, axis: Any) -> Tensor:
-    if not x.ndim:
-        raise ValueError("cross: takes vectors, not scalars")
-    return _movement.transpose(x, _order(x.ndim, axis, -1))
-
-
-def _order(ndim: int, source: Any, destination: Any) -> list[int]:
-    start, end = (_integer("cross", "axis", axis) % ndim for axis in (source, destination))
-    order = [axis for axis in range(ndim) if axis != start]
-    order.insert(end, start)
-    return order

@@ -1,4 +1,4 @@
-"""The shapes of arrays for `experimental.numpy`: joining, splitting, choosing and ordering elements."""
+"""The shapes of arrays for `experimental.numpy`: joining, splitting and moving."""
 
 from __future__ import annotations
 
@@ -20,20 +20,27 @@ from ...ops.array.arrange import repeat as _repeat
 from ...ops.array.arrange import reverse as _reverse
 from ...ops.array.arrange import roll as _roll
 from ...ops.array.padding import pad as _pad
-from ...ops.known import is_computed, known, static_shape
-from ...ops.math.sorting import argsort as _argsort
-from ...ops.math.sorting import sort as _sort
+from ...ops.known import known, static_shape
 from ...ops.scalars import choice
 from ...ops.scalars import integer as _integer
-from .numpy_arrays import _moved, array, asarray, diagonal_of, together
-from .numpy_math import maximum, minimum
+from .numpy_arrays import array, asarray, diagonal_of, together
+
+
+def at_least(x: Tensor, ndim: int) -> Tensor:
+    """With axes of length 1 in front, if there are too few."""
+    return _movement.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
+
+
+def axis_of(operation: str, axis: Any, ndim: int) -> int:
+    """An axis counted from the front."""
+    number = _integer(operation, "axis", axis)
+    if not -ndim <= number < ndim:
+        raise ValueError(f"{operation}: there is no axis {number} among {ndim}")
+    return number % ndim
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Joining
-
-
-def _at_least(x: Tensor, ndim: int) -> Tensor:
-    return _movement.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) if x.ndim < ndim else x
 
 
 def concatenate(arys: Sequence[TensorLike], axis: int = 0) -> Tensor:
@@ -60,7 +67,7 @@ def hstack(tup: Sequence[TensorLike]) -> Tensor:
     >>> hstack([[[1.0], [2.0]], [[3.0], [4.0]]]).numpy()
     array([[1., 3.], [2., 4.]])
     """
-    xs = [_at_least(x, 1) for x in together(*tup)]
+    xs = [at_least(x, 1) for x in together(*tup)]
     return _movement.concat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
@@ -70,7 +77,7 @@ def vstack(tup: Sequence[TensorLike]) -> Tensor:
     >>> vstack([[1, 2], [3, 4]]).numpy()
     array([[1, 2], [3, 4]])
     """
-    return _movement.concat([_at_least(x, 2) for x in together(*tup)], 0)
+    return _movement.concat([at_least(x, 2) for x in together(*tup)], 0)
 
 
 def dstack(tup: Sequence[TensorLike]) -> Tensor:
@@ -79,7 +86,7 @@ def dstack(tup: Sequence[TensorLike]) -> Tensor:
     >>> dstack([[1, 2], [3, 4]]).shape
     TensorShape([1, 2, 2])
     """
-    xs = [_at_least(x, 2) for x in together(*tup)]
+    xs = [at_least(x, 2) for x in together(*tup)]
     return _movement.concat([_movement.expand_dims(x, 2) if x.ndim == 2 else x for x in xs], 2)
 
 
@@ -175,7 +182,7 @@ def tile(a: TensorLike, reps: ShapeLike) -> Tensor:
     array([1, 2, 1, 2])
     """
     times = list(_movement.static_shape("tile", reps))
-    x = _at_least(array(a), len(times))
+    x = at_least(array(a), len(times))
     return _movement.tile(x, [1] * (x.ndim - len(times)) + times)
 
 
@@ -196,145 +203,6 @@ def flip(m: TensorLike, axis: Axes = None) -> Tensor:
     """
     x = array(m)
     return _reverse(x, list(range(x.ndim)) if axis is None else axis)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Choosing
-
-
-def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None) -> Any:
-    """`x` where `condition` holds, `y` elsewhere; of a condition alone, the indices along each axis.
-
-    >>> where([True, False], 1.0, 2).numpy()
-    array([1., 2.])
-    """
-    chosen = array(condition, bool)
-    if x is None and y is None:
-        return _movement.unstack(_tf.where(chosen), axis=1)
-    taken, other = together(x, y)
-    return _tf.where(chosen, taken, other)
-
-
-def select(
-    condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
-) -> Tensor:
-    """Choose element by element, by the first condition that holds.
-
-    Args:
-        condlist: conditions.
-        choicelist: a tensor for each condition.
-        default: for elements for which no condition holds.
-
-    Raises:
-        ValueError: if there is no condition, or not one for each choice.
-
-    >>> select([[True, False]], [[1.0, 2.0]], 9.0).numpy()
-    array([1., 9.])
-    """
-    if not len(condlist) or len(condlist) != len(choicelist):
-        raise ValueError(
-            f"select: each condition, at least one, needs a choice; got {len(condlist)} and {len(choicelist)}"
-        )
-    *choices, result = together(*choicelist, default)
-    for condition, chosen in reversed(list(zip(condlist, choices, strict=True))):
-        result = _tf.where(array(condition, bool), chosen, result)
-    return result
-
-
-def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
-    """The nearest values in [`a_min`, `a_max`]; None for no bound.
-
-    >>> clip([1, 5], 2, 3).numpy()
-    array([2, 3])
-    """
-    x = array(a)
-    if a_min is not None:
-        x = maximum(x, a_min)
-    return x if a_max is None else minimum(x, a_max)
-
-
-def take(
-    a: TensorLike, indices: TensorLike, axis: Axis | None = None, out: None = None, mode: str = "clip"
-) -> Tensor:
-    """The elements at indices along an axis, or of the flat array.
-
-    Args:
-        indices: integers; below 0 counted from the end, with mode="wrap".
-        out: must be None.
-        mode: "clip" takes the nearest element for indices outside; "wrap" goes round; "raise" raises.
-
-    >>> take([1, 2, 3], [2, 0]).numpy()
-    array([3, 1])
-    """
-    if out is not None:
-        raise ValueError("take: tensors are immutable, so out must be None")
-    choice("take", "mode", mode, ("clip", "wrap", "raise"))
-    x = ravel(a) if axis is None else array(a)
-    along = 0 if axis is None else axis
-    at = array(indices)
-    length = x._array.shape[_axis("take", along, x.ndim)]
-    if mode == "clip":
-        at = _tf.minimum(_tf.maximum(at, 0), length - 1)
-    elif mode == "wrap":
-        at = _tf.floormod(at, length)
-    elif not is_computed(at) and at._array.size:
-        if not -length <= at._array.min() <= at._array.max() < length:
-            raise InvalidArgumentError(f"take: an index is outside of the {length} elements")
-        at = _tf.floormod(at, length)
-    return _movement.gather(x, at, axis=along)
-
-
-def _axis(operation: str, axis: Any, ndim: int) -> int:
-    number = _integer(operation, "axis", axis)
-    if not -ndim <= number < ndim:
-        raise ValueError(f"{operation}: there is no axis {number} among {ndim}")
-    return number % ndim
-
-
-def take_along_axis(arr: TensorLike, indices: TensorLike, axis: Axis | None) -> Tensor:
-    """For each place the element of `arr` at its own index along an axis; `indices` as `argsort` gives them.
-
-    >>> take_along_axis([[3, 1]], [[1, 0]], 1).numpy()
-    array([[1, 3]])
-    """
-    x, at = array(arr), array(indices)
-    if axis is None:
-        return take(x, ravel(at), None, mode="wrap")
-    if x.ndim != at.ndim:
-        raise ValueError(
-            f"take_along_axis: arr and indices must have as many axes, not {x.ndim} and {at.ndim}"
-        )
-    along = _axis("take_along_axis", axis, x.ndim)
-    lengths = np.broadcast_shapes(*([n for i, n in enumerate(y._array.shape) if i != along] for y in (x, at)))
-    common = list(lengths)
-    last = [_movement.transpose(y, _moved(x.ndim, along, -1)) for y in (x, at)]
-    wide = [_movement.broadcast_to(y, (*common, y._array.shape[-1])) for y in last]
-    found = _movement.gather(wide[0], _tf.floormod(wide[1], wide[0]._array.shape[-1]), batch_dims=len(common))
-    return _movement.transpose(found, _moved(x.ndim, -1, along))
-
-
-def compress(condition: TensorLike, a: TensorLike, axis: Axis | None = None) -> Tensor:
-    """The slices along an axis, or elements of the flat array, for which `condition` holds.
-
-    >>> compress([True, False, True], [1, 2, 3]).numpy()
-    array([1, 3])
-    """
-    x = ravel(a) if axis is None else array(a)
-    chosen = array(condition, bool)
-    if chosen.ndim != 1:
-        raise ValueError(f"compress: condition must be a vector, not of shape {list(chosen.shape)}")
-    along = 0 if axis is None else axis
-    return _movement.gather(x, _movement.reshape(_tf.where(chosen), (-1,)), axis=along)
-
-
-def nonzero(a: TensorLike) -> list[Tensor]:
-    """The indices of the elements that are not 0, along each axis.
-
-    >>> [i.numpy().tolist() for i in nonzero([0, 5, 6])]
-    [[1, 2]]
-    """
-    x = array(a, bool)
-    return _movement.unstack(_tf.where(_at_least(x, 1)), axis=1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -364,7 +232,7 @@ def atleast_1d(*arys: TensorLike) -> Any:
     >>> atleast_1d(1).shape
     TensorShape([1])
     """
-    return _of_each(arys, lambda x: _at_least(x, 1))
+    return _of_each(arys, lambda x: at_least(x, 1))
 
 
 def atleast_2d(*arys: TensorLike) -> Any:
@@ -373,7 +241,7 @@ def atleast_2d(*arys: TensorLike) -> Any:
     >>> atleast_2d([1, 2]).shape
     TensorShape([1, 2])
     """
-    return _of_each(arys, lambda x: _at_least(x, 2))
+    return _of_each(arys, lambda x: at_least(x, 2))
 
 
 def atleast_3d(*arys: TensorLike) -> Any:
@@ -382,7 +250,7 @@ def atleast_3d(*arys: TensorLike) -> Any:
     >>> atleast_3d([1, 2]).shape
     TensorShape([1, 2, 1])
     """
-    return _of_each(arys, lambda x: x if x.ndim > 2 else _movement.expand_dims(_at_least(x, 2), -1))
+    return _of_each(arys, lambda x: x if x.ndim > 2 else _movement.expand_dims(at_least(x, 2), -1))
 
 
 def broadcast_arrays(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
@@ -411,7 +279,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: Axis = 0) -> list[Ten
     [[1], [2, 3]]
     """
     x = array(ary)
-    along = _axis("split", axis, x.ndim)
+    along = axis_of("split", axis, x.ndim)
     length = x._array.shape[along]
     if not convert(indices_or_sections).ndim:
         count = _integer("split", "indices_or_sections", indices_or_sections, 1)
@@ -493,7 +361,7 @@ def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
     """
     x = array(a)
     pairs = [static_shape("moveaxis", v) for v in (source, destination)]
-    sources, targets = ([_axis("moveaxis", v, x.ndim) for v in part] for part in pairs)
+    sources, targets = ([axis_of("moveaxis", v, x.ndim) for v in part] for part in pairs)
     if len(sources) != len(targets) or len({*sources}) != len(sources) or len({*targets}) != len(targets):
         raise ValueError(f"moveaxis: {sources} cannot be moved to {targets}")
     order = [axis for axis in range(x.ndim) if axis not in sources]
@@ -510,7 +378,7 @@ def swapaxes(a: TensorLike, axis1: Axis, axis2: Axis) -> Tensor:
     """
     x = array(a)
     order = list(range(x.ndim))
-    first, second = _axis("swapaxes", axis1, x.ndim), _axis("swapaxes", axis2, x.ndim)
+    first, second = axis_of("swapaxes", axis1, x.ndim), axis_of("swapaxes", axis2, x.ndim)
     order[first], order[second] = second, first
     return _movement.transpose(x, order)
 
@@ -535,7 +403,7 @@ def rot90(m: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     array([[2, 4], [1, 3]])
     """
     x = array(m)
-    plane = [_axis("rot90", axis, x.ndim) for axis in static_shape("rot90", axes)]
+    plane = [axis_of("rot90", axis, x.ndim) for axis in static_shape("rot90", axes)]
     if len(plane) != 2 or plane[0] == plane[1]:
         raise ValueError(f"rot90: axes must be two, not {axes!r}")
     first, second = plane
@@ -611,38 +479,3 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Tensor:
     rows, columns = x._array.shape[-2:]
     kept = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=bool)
     return _tf.where(kept if lower else ~kept, x, array(0, x.dtype))
-
-
-def sort(a: TensorLike, axis: Axis | None = -1, kind: str = "quicksort", order: None = None) -> Tensor:
-    """The elements in ascending order along an axis, or of the flat array.
-
-    Args:
-        kind: accepted.
-        order: must be None.
-
-    >>> sort([3, 1, 2]).numpy()
-    array([1, 2, 3])
-    """
-    _sorting("sort", kind, order)
-    return _sort(ravel(a), 0) if axis is None else _sort(array(a), axis)
-
-
-def argsort(a: TensorLike, axis: Axis | None = -1, kind: str = "quicksort", order: None = None) -> Tensor:
-    """The indices that put the elements in ascending order along an axis, or in the flat array.
-
-    Args:
-        kind: "quicksort" or "stable": equal elements always stay in order.
-        order: must be None.
-
-    >>> argsort([3, 1, 2]).numpy()
-    array([1, 2, 0])
-    """
-    _sorting("argsort", kind, order)
-    found = _argsort(ravel(a), 0, stable=True) if axis is None else _argsort(array(a), axis, stable=True)
-    return _movement.cast(found, "int64")
-
-
-def _sorting(name: str, kind: Any, order: Any) -> None:
-    choice(name, "kind", kind, ("quicksort", "mergesort", "heapsort", "stable"))
-    if order is not None:
-        raise ValueError(f"{name}: arrays have no fields: order must be None")

@@ -46,7 +46,12 @@ def as_batch(name: str, value: TensorLike) -> Tensor:
 
 
 class ResizeMethod:
-    """The methods of `resize`, by name."""
+    """The methods of `resize`, by name.
+
+    >>> import gradtape as tf
+    >>> tf.image.resize(tf.ones([2, 2, 1]), [4, 4], ResizeMethod.NEAREST_NEIGHBOR).shape
+    TensorShape([4, 4, 1])
+    """
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"

@@ -90,7 +90,14 @@ class Contents:
 
 
 class Table(ABC):
-    """What all tables share: dtypes, and lookups of the values of sparse and ragged tensors."""
+    """What all tables share: dtypes, and lookups of the values of sparse and ragged tensors.
+
+    >>> import gradtape as tf
+    >>> initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
+    >>> table = tf.lookup.StaticHashTable(initializer, default_value=-1)
+    >>> isinstance(table, Table), table.lookup(tf.constant(["b", "c"])).numpy()
+    (True, array([ 2, -1], dtype=int32))
+    """
 
     _name: str
     key_dtype: DType

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.primitive import apply, apply1, apply2, floats, ordered, primitive, real_floats, rounded
+from ...core.primitive import apply, apply1, apply2, floats, local, ordered, primitive, real_floats, rounded
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
@@ -147,14 +147,16 @@ def compute_average_loss(
     Args:
         per_example_loss: the losses, with a first axis for the examples.
         sample_weight: weights, one for each loss or for each example.
-        global_batch_size: by default the number of examples.
+        global_batch_size: by default the number of examples times that of replicas.
 
     Raises:
+        RuntimeError: in the scope of a strategy, outside of its replicas.
         InvalidArgumentError: if there is no axis for the examples, or the batch size is no integer of at least 0.
 
     >>> float(compute_average_loss([1.0, 2.0, 3.0], global_batch_size=6))
     1.0
     """
+    replicas = _replicas("compute_average_loss")
     losses = convert(per_example_loss)
     if losses._array.dtype.char in HALF:
         given = {"sample_weight": sample_weight, "global_batch_size": global_batch_size}
@@ -163,7 +165,8 @@ def compute_average_loss(
         raise InvalidArgumentError(
             "compute_average_loss: per_example_loss must have an axis for the examples, and a scalar has none"
         )
-    size = convert(losses._array.shape[0] if global_batch_size is None else global_batch_size)._array
+    default = losses._array.shape[0] * replicas
+    size = convert(default if global_batch_size is None else global_batch_size)._array
     if size.ndim or size.dtype.kind not in "iu" or (not is_traced(size) and size < 0):
         raise InvalidArgumentError(
             f"compute_average_loss: global_batch_size must be an integer of at least 0, not {global_batch_size!r}"
@@ -183,12 +186,28 @@ def _weights_for(losses: Tensor, sample_weight: TensorLike) -> Tensor:
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of `regularization_loss` over the number of replicas, which is one.
+    """The sum of `regularization_loss` over the number of replicas: added up over these, it counts once.
+
+    Raises:
+        RuntimeError: in the scope of a strategy, outside of its replicas.
 
     >>> float(scale_regularization_loss([1.0, 2.0]))
     3.0
     """
-    return reduce_sum(regularization_loss)
+    replicas = _replicas("scale_regularization_loss")
+    total: Tensor = reduce_sum(regularization_loss)
+    return total if replicas == 1 else total / replicas
+
+
+def _replicas(name: str) -> int:
+    """The number of replicas of which one runs here."""
+    here = local.here
+    if here.across:
+        raise RuntimeError(
+            f"{name} is for one replica, and this is code across replicas: call it in the function that Strategy.run "
+            "runs"
+        )
+    return 1 if here.replica is None else int(here.replica.num_replicas_in_sync)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...core import dtypes
-from ...core.composite import CompositeSpec
+from ...core.composite import CompositeSpec, ProgramPart
 from ...core.dtypes import DType
 from ...core.shapes import TensorShape
 from ...core.spec import TensorSpec
@@ -29,6 +29,7 @@ from .row_partition import (
     lengths_of,
     number,
     rows_of_values,
+    splits_of_lengths,
 )
 
 
@@ -185,6 +186,12 @@ class RaggedTensor(RaggedConstructors):
         return self.with_values(
             inner.with_flat_values(new_values) if isinstance(inner, RaggedTensor) else new_values
         )
+
+    def _gradient_tensor(self) -> Any:
+        return self.flat_values
+
+    def _with_gradient(self, gradient: Any) -> RaggedTensor:
+        return self.with_flat_values(gradient)
 
     def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
         """The same with splits in int32 or int64.
@@ -520,6 +527,24 @@ class RaggedTensorSpec(CompositeSpec):
         for splits, width in zip(components[:0:-1], widths[self._ragged_rank - 1 :: -1], strict=False):
             result = ragged(result, splits._array, width)
         return result
+
+    def _program_parts(self) -> tuple[ProgramPart, ...]:
+        """The innermost values, and the lengths of the rows of each level: the first are as many as there are rows."""
+        if self._shape.rank is None:
+            return ()
+        values, *_ = self._component_specs()
+        splits = self._row_splits_dtype
+        first = [ProgramPart(TensorSpec(self._shape[:1], splits))] if self._ragged_rank else []
+        inner = [ProgramPart(TensorSpec([None], splits), f"rows{i}_") for i in range(1, self._ragged_rank)]
+        return (ProgramPart(values, "values"), *first, *inner)
+
+    def _to_program(self, value: Any) -> tuple[Any, ...]:
+        values, *splits = self._to_components(value)
+        return (values, *[wrap(lengths_of(each._array)) for each in splits])
+
+    def _from_program(self, tensors: Sequence[Any]) -> Any:
+        values, *lengths = tensors
+        return self._from_components([values, *[wrap(splits_of_lengths(each._array)) for each in lengths]])
 
     def __repr__(self) -> str:
         return f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank}, {self._row_splits_dtype!r})"

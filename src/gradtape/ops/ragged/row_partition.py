@@ -47,7 +47,8 @@ def rows_of_values(splits: Any, count: int) -> Any:
     if not is_traced(splits):
         return np.repeat(np.arange(len(splits) - 1, dtype=splits.dtype), lengths_of(splits))
     m = xp(splits)
-    return (m.searchsorted(splits, m.arange(count), side="right") - 1).astype(splits.dtype)
+    ends = m.zeros(count, splits.dtype).at[splits[1:]].add(1, mode="drop")
+    return m.cumsum(ends, dtype=splits.dtype)  # how many rows end before or at the value
 
 
 def columns_of_values(splits: Any, count: int) -> Any:

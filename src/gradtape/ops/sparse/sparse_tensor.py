@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.composite import CompositeSpec, CompositeTensor
+from ...core.composite import CompositeSpec, CompositeTensor, ProgramPart
 from ...core.dtypes import DType
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import apply
 from ...core.shapes import TensorShape
 from ...core.slicing import gather_
 from ...core.spec import TensorSpec
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, array_of, wrap
 from ...core.tensor_conversion import convert, convert_to_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import is_traced
@@ -123,6 +123,12 @@ class SparseTensor(CompositeTensor):
         parts = [as_text(part._array, summarize) for part in (self._indices, self._values, self.dense_shape)]
         return "'SparseTensor(indices={}, values={}, shape={})'".format(*parts)
 
+    def _gradient_tensor(self) -> Tensor:
+        return self._values
+
+    def _with_gradient(self, gradient: Any) -> SparseTensor:
+        return self.with_values(gradient)
+
     @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
@@ -186,6 +192,23 @@ class SparseTensorSpec(CompositeSpec):
     def _from_components(self, components: Sequence[Any]) -> SparseTensor:
         indices, values, dense_shape = components
         return SparseTensor(indices, values, self.shape if self.shape.is_fully_defined() else dense_shape)
+
+    def _program_parts(self) -> tuple[ProgramPart, ...]:
+        """Indices, values, and an array without elements whose other lengths are those of the dense shape."""
+        if self.shape.rank is None:
+            return ()
+        indices, values, _ = self._component_specs()
+        shape = TensorSpec([*self.shape, 0], "bool")
+        return ProgramPart(indices, "elements"), ProgramPart(values, "elements"), ProgramPart(shape)
+
+    def _to_program(self, value: SparseTensor) -> tuple[Tensor, ...]:
+        from ..array.creation import zeros
+
+        return value.indices, value.values, zeros([*value.lengths, 0], "bool")
+
+    def _from_program(self, tensors: Sequence[Any]) -> SparseTensor:
+        indices, values, shape = tensors
+        return SparseTensor(indices, values, array_of(shape).shape[:-1])
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"

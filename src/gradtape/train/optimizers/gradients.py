@@ -13,7 +13,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.indexed_slices import IndexedSlices
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, array_of
 from ...core.tensor_conversion import convert
 from ...core.variable import Variable
 from ...engine.arrays import xp
@@ -31,7 +31,8 @@ def checked(gradient: Any, variable: Any) -> Any:
         gradient = convert(gradient, None, variable._array.dtype)
     elif not isinstance(variable, Variable):
         raise _no_variable(variable)
-    array, own = gradient._array, variable._tensor._array
+    array = gradient._array
+    own = variable._tensor._array if type(array) is np.ndarray else array_of(variable._tensor)
     if array.dtype is not own.dtype:
         _check_dtype(array, variable)
     if array.shape != own.shape:

@@ -19,7 +19,7 @@ from ...core.indexed_slices import IndexedSlices
 from ...core.primitive import local, no_recording
 from ...core.scopes import snake_case
 from ...core.stand_in import StandIn, original
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, array_of, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, Gradient, ShapeLike, TensorLike
 from ...core.variable import Variable
@@ -298,9 +298,10 @@ class Optimizer:
         for variable in new:
             self._trained.index[variable._key] = len(self._trained.variables)
             self._trained.variables.append(variable)
+            like, layout = array_of(variable._now), getattr(variable, "layout", None)
             for name in names:
-                array = np.full(variable._array.shape, self._initial(name), variable._array.dtype)
-                self._slots.setdefault(name, []).append(Slot(array, _slot_name(variable, name)))
+                array = np.full(like.shape, self._initial(name), like.dtype)
+                self._slots.setdefault(name, []).append(Slot(array, _slot_name(variable, name), layout))
         self.built = True
 
     def _check_numbers(self) -> None:

@@ -33,10 +33,11 @@ class Slot(Variable):
 
     _is_slot = True
 
-    __slots__ = ("_given", "_home")
+    __slots__ = ("_given", "_home", "layout")
 
-    def __init__(self, value: Any, name: str) -> None:
+    def __init__(self, value: Any, name: str, layout: Any = None) -> None:
         self._home = value
+        self.layout = layout  # of a variable that is divided among devices: its state is divided alike
         self._given: Tensor | None = (
             None  # a value that was assigned, until the next update copies it to `_home`
         )
@@ -64,7 +65,7 @@ class Slot(Variable):
         return self._home
 
     def __copy__(self) -> Slot:
-        return Slot(np.array(self._array), self._name)
+        return Slot(np.array(self._array), self._name, self.layout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Slot, (np.array(self._array), self._name)
