@@ -9,6 +9,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.primitive import local
+from gradtape.core.tensor import wrap
 from gradtape.engine.pending import PendingArray
 
 
@@ -391,3 +392,20 @@ def test_gradients_have_the_structure_of_the_sources(hot, pack):
             y = v * w
         assert tf.nest.map_structure(float, tape.gradient(y, sources)) == expected
     assert hot.counts["followed"] >= 2
+
+
+def test_a_pass_that_jax_traces_is_not_followed(hot):
+    import jax
+
+    def squared(array):
+        x = wrap(array)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.gradient(y, x)._array
+
+    hot()
+    for step in range(4):
+        assert squared(np.float32(step)) == 2.0 * step
+    for step in range(3):
+        assert jax.jit(lambda array: squared(array))(np.float32(step)) == 2.0 * step

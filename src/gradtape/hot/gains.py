@@ -23,7 +23,6 @@ _RERUN = 12.0  # lost if the program runs once more, because somebody looked in 
 _RERUN_EVENT = 0.2
 
 _PRODUCTS = frozenset(("matmul", "gram", "einsum"))
-LEAST = 10.0  # below, a pass is not worth following
 COMPILE = 200_000.0  # to compile the program of a pass
 
 

@@ -13,6 +13,7 @@ from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
+from ..engine.arrays import is_traced
 from .pass_events import (
     Ask,
     Assign,
@@ -298,6 +299,8 @@ class Learner:
         array = array_of(x)
         if array.dtype.kind not in "fciub":
             raise Unfit("a tensor of strings is used")
+        if is_traced(array):
+            raise Unfit("a tensor is traced by JAX")
         return NewTensor(self._add(x), tuple(array.shape), array.dtype)
 
     def _variable(self, variable: Variable) -> Spec:

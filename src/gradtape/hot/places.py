@@ -16,12 +16,12 @@ from ..core.hot_door import ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
 from ..core.tape import GradientTape, when_entered
-from . import gains
-from .learning import Learner
-from .pass_trace import Trace, merged
 
+# All else is imported when a place is first learned: a program of few passes starts as quickly as without hot tapes.
 if TYPE_CHECKING:
     from .following import Follower
+    from .learning import Learner
+    from .pass_trace import Trace
 
 MOST_TRACES = 6  # of one place
 SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
@@ -36,14 +36,18 @@ class Policy:
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
         self.least, self.most = 25, 2000  # the first pass to follow
-        self.least_saved = gains.LEAST  # microseconds: below, a place is left alone
+        self.least_saved = 10.0  # microseconds a pass: below, a place is left alone
 
     def follow_from(self, trace: Trace) -> int:
         """The first pass to follow: when following so far would have saved what it takes to compile."""
+        from . import gains
+
         return int(min(self.most, max(self.least, gains.COMPILE / max(gains.saved(trace), 1.0))))
 
     def pays(self, trace: Trace, runs: float = 1.0) -> bool:
         """Return whether following takes less time than computing operation by operation; programs run so often."""
+        from . import gains
+
         return gains.saved(trace, runs) >= self.least_saved
 
     def always(self) -> None:
@@ -99,9 +103,13 @@ class Place:
         )
 
     def _learner(self) -> Learner:
+        from .learning import Learner
+
         return Learner(self._learned, entered)
 
     def _learned(self, result: Trace | str) -> None:
+        from .pass_trace import Trace, merged
+
         self.learned += 1
         if not isinstance(result, Trace):
             self.reasons[result] += 1
