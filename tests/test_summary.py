@@ -383,6 +383,7 @@ def test_summaries_do_not_disturb_gradients(folder):
 
 
 def test_a_trace_is_exported_once(folder):
+    S.trace_off()
     with pytest.raises(ValueError, match="trace_on"):
         S.trace_export("x", step=1)
     S.trace_on()

@@ -5,6 +5,7 @@ Keras's TensorFlow backend derives its variables and layers from classes found h
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from abc import ABC
 from collections.abc import Callable, Iterator
@@ -233,6 +234,7 @@ PYTHON_OBJECTS: dict[str, dict[str, Any]] = {
         "sparse_matrix_sparse_mat_mul": matrices.sparse_matrix_sparse_mat_mul,
         "sparse_tensor_to_csr_sparse_matrix": matrices.sparse_tensor_to_csr_sparse_matrix,
     },
+    "util.deprecation": {"silence": contextlib.nullcontext},  # TensorBoard reads records in this context
     "trackable.data_structures": {"ListWrapper": ListWrapper, "_DictWrapper": _DictWrapper},
     "framework.config": {
         "is_op_determinism_enabled": lambda: settings.op_determinism,
