@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import logging
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sys import _getframe
@@ -449,7 +450,7 @@ class GradientTape(Listener):
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
         target, shape, pick = _rows_of(target)
-        array, size = _value(target), int(np.prod(shape, dtype=int))
+        array, size = _value(target), math.prod(shape)
 
         def seed(start: Any, count: int) -> Any:
             return pick(_unit_rows(array, start, count, size).reshape(count, *shape))
@@ -504,7 +505,7 @@ class GradientTape(Listener):
                 f"{list(shape)} and {list(by.shape)}"
             )
         inner = shape[1:]
-        size = int(np.prod(inner, dtype=int))
+        size = math.prod(inner)
 
         def seed(start: Any, count: int) -> Any:
             unit = _unit_rows(array, start, count, size).reshape(count, 1, *inner)
