@@ -19,13 +19,10 @@ from ..core.errors import FailedPreconditionError, UnimplementedError
 from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
-from ..engine import heap
 from ..engine.arrays import is_traced
 from ..engine.pending import PendingArray, computed
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
-
-heap.share_heap()  # JAX starts its threads when the first array is put on a device
 
 blank = object.__new__
 x64 = jax.enable_x64

@@ -15,7 +15,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..core.errors import ResourceExhaustedError
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from ..engine import heap
 from ..engine.host import python_errors
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .buffers import (
@@ -34,7 +33,7 @@ from .buffers import (
 )
 from .function_graph import Code, FunctionGraph
 from .fusion import planned
-from .jaxprs import calls_python, computed_bytes, is_large, split, without_aliases
+from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
 from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
@@ -95,7 +94,6 @@ def jit(
     (JAX gives an array at once, before XLA has computed it; reading one for which there was no memory ends the
     process.)
     """
-    heap.keep(computed_bytes(code.jaxpr))
     mesh = mesh_of(code.jaxpr) or next((s.mesh for s in map(sharding_of, code.read) if s is not None), None)
     if mesh is not None and results is not None:
         options["out_shardings"] = _shardings(mesh, written, results)

@@ -91,17 +91,6 @@ def is_large(jaxpr: Any) -> bool:
     )
 
 
-def computed_bytes(jaxpr: Any) -> int:
-    """The bytes of all values that the code computes, those of each branch and loop body once."""
-    return sum(
-        math.prod(v.aval.shape) * v.aval.dtype.itemsize
-        for code in inner_code(jaxpr)
-        for eqn in code.eqns
-        for v in eqn.outvars
-        if hasattr(v.aval, "shape") and isinstance(v.aval.dtype, np.dtype)
-    )
-
-
 def largest_product(jaxpr: Any) -> int:
     """The number of multiplications in the largest product of matrices, or convolution, of the code."""
     counts = [0]

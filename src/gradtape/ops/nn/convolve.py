@@ -53,7 +53,7 @@ def deconvolve(y, filters, *, windows, groups, space):
 @deconvolve.compiled
 def _(y, filters, *, windows, groups, space):
     shape = (*y.shape[: -len(space) - 1], *space, filters.shape[-2] * groups)
-    if y.size and _is_quick_as_sum(filters.shape, windows, groups):
+    if y.size and _is_quick_as_sum(filters, windows, groups):
         y = _unfused(
             y
         )  # fused, what comes before is computed anew for each position: up to 2.5 times the time
@@ -79,9 +79,6 @@ def correlate(x, y, *, windows, groups):
 @correlate.compiled
 def _(x, y, *, windows, groups):
     shape = _kernel_shape(x, y, windows, groups)
-    if x.size and groups > 1 and x.shape[-1] == groups and _is_quick_as_sum(shape, windows, groups):
-        x, windows = _padded_by_jax(x, windows)
-        x = _unfused(x)  # fused, what comes before is computed anew for each position
     return _transposed_by_jax(lambda f, x: _convolved_by_jax(x, f, windows, groups), shape, y, x)
 
 
@@ -99,7 +96,7 @@ def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> An
         return jax.numpy.zeros(shape, x.dtype)
     if groups == 1 and _is_quick_as_product(x, windows):
         return _by_product(x, filters, windows)
-    if _is_quick_as_sum(filters.shape, windows, groups):
+    if _is_quick_as_sum(filters, windows, groups):
         return _by_sum(x, filters, windows)
     letters = "XYZ"[:rank]
     out = jax.lax.conv_general_dilated(
@@ -144,7 +141,7 @@ def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
     return out.reshape(*columns.shape[:-1], out.shape[-1])
 
 
-def _is_quick_as_sum(shape: tuple[int, ...], windows: Windows, groups: int) -> bool:
+def _is_quick_as_sum(filters: Any, windows: Windows, groups: int) -> bool:
     """Return whether each channel is by itself, and XLA is quicker at adding up shifted products: on a CPU.
 
     A step over one such layer takes a fifth to a twentieth of the time at the shapes of MobileNetV2: see
@@ -154,7 +151,7 @@ def _is_quick_as_sum(shape: tuple[int, ...], windows: Windows, groups: int) -> b
 
     return (
         groups > 1
-        and shape[-2] == 1
+        and filters.shape[-2] == 1
         and math.prod(windows.size) <= _MOST_TAPS
         and jax.default_backend() == "cpu"
     )
