@@ -153,5 +153,5 @@ def test_names_of_cells():
     shell = types.SimpleNamespace(compile=compiler)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "_shell", lambda: shell)
-        assert page._name_of("/tmp/ipykernel_1/123.py") == "Cell In[3]"
+        assert page._name_of("/cells/123.py") == "Cell In[3]"
         assert page._name_of("/somewhere/train.py") == "/somewhere/train.py"
