@@ -11,7 +11,8 @@ from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .pass_events import NewNumber, NewVariable, Number
 from .pass_trace import Trace
-from .pending_values import PendingValues, computed_copy, is_pending, value_on_device
+from .pending_tensors import computed_copy, is_pending, value_on_device
+from .pending_values import PendingValues
 
 MISS: Any = object()  # in place of a result: the event was not the expected one
 
@@ -70,6 +71,10 @@ class ExpectedInputs(PendingValues):
             return False
         if is_traced(array):
             return False
+        if self._values:  # a program was started for the wrong one
+            self._trace.sure *= 2
+            self._drop_ahead()
+        self._trace.steady = -1  # see `_complete`
         for slot in [*self._trace.outside]:  # it may be one that is expected in another place
             if slot > spec.slot:
                 self._seen[slot] = None
@@ -99,8 +104,8 @@ class ExpectedInputs(PendingValues):
             if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
                 return False
         slot = spec.slot
-        if slot in self._early and self._early[slot] is not value:
-            return False
+        if self._before.get(slot, value) is not value:  # a program has read it, and another thread assigned it
+            self._drop_ahead()
         self._read[x._key] = x
         self._before[slot] = value
         self._variables[slot] = x
@@ -109,6 +114,7 @@ class ExpectedInputs(PendingValues):
 
     def _forget(self) -> Any:
         """Take back the slots of an event that did not fit."""
+        self._drop_ahead()
         start, end = self._trace.starts[self._position], self._trace.starts[-1]
         self._seen[start:end] = [None] * (end - start)
         self._ids, self._keys, self._counted = set(), set(), 0

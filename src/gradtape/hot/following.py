@@ -28,11 +28,13 @@ from .pass_events import (
     exactly,
 )
 from .pass_trace import Trace
-from .pending_values import give, is_pending, own_result
+from .pending_tensors import fill, give, is_pending, own_result
+from .quick_events import Use
 
 _new = object.__new__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
 _SMALL = 1 << 10  # and of a result that is computed for that although nobody may look
+_OFTEN = 8  # passes that could not be completed with their last event, after which that is not tried again
 
 
 class Follower(ExpectedInputs):
@@ -129,16 +131,45 @@ class Follower(ExpectedInputs):
     def _general(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         if self._here.tapes is not self._listening:
             return self._outside(primitive, inputs, attributes)
+        out = self._with_variables(primitive, inputs, attributes)
+        if out is not MISS:
+            return out
+        for x in inputs:
+            if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
+                return apply(primitive, as_tensors(primitive, inputs), attributes)
         out = self._operation(primitive, inputs, attributes)
         if out is MISS:
-            for x in inputs:
-                if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
-                    return apply(primitive, as_tensors(primitive, inputs), attributes)
             out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
             if out is MISS:
                 self._leave(f"{primitive.name} was not expected", learn=True)
                 return apply(primitive, inputs, attributes)
         return out
+
+    def _with_variables(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        """The result of the expected operation on variables, whose values are read already: see `_read_early`."""
+        quick = self._trace.quick.mixed.get(self._position)
+        if quick is None:
+            return MISS
+        expected, uses, wanted, types, out = quick
+        if expected is not primitive or len(uses) != len(inputs) or (attributes or None) != wanted:
+            return MISS
+        if types is not None and [*map(type, attributes.values())] != types:
+            return MISS
+        seen = self._seen
+        for (index, use), x in zip(uses, inputs):
+            known = seen[index]
+            if not use:
+                if known is not x and not (index < 0 and type(known) is type(x) and known == x and x):
+                    return MISS
+            elif known is None or (known is not x and known._tensor is not x):
+                return MISS
+            elif use is Use.FIRST:
+                if self._before[index] is not known._tensor:
+                    return MISS
+                self._read[known._key] = known
+        tensor = self._pending(out)
+        self._advance()
+        return tensor
 
     def _operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         event: Any = self._events[self._position]
@@ -156,7 +187,7 @@ class Follower(ExpectedInputs):
             out: Any = tuple([self._pending(known) for known in event.outs])
         else:
             out = self._pending(event.outs[0])
-        self._position += 1
+        self._advance()
         self._end_reached()
         return out
 
@@ -168,7 +199,7 @@ class Follower(ExpectedInputs):
             if result._array.shape != known.shape or result._array.dtype != known.dtype:
                 return self._forget()
             self._seen[known.slot] = result
-        self._position += 1
+        self._advance()
         self._end_reached()
         return out
 
@@ -187,6 +218,13 @@ class Follower(ExpectedInputs):
 
     def assign(self, variable: Variable, method: str, value: Any) -> None:
         """Give a variable a value that is computed when somebody looks."""
+        quick = self._trace.quick.assigns.get(self._position)
+        if quick is not None and self._here.tapes is self._listening:
+            expected, a, b, out = quick
+            if expected == method and self._seen[a] is variable and self._seen[b] is value:
+                self._position += 1
+                self._give_variable(variable, self._pending(out))
+                return
         if type(value) is not Tensor or not is_pending(value):
             value = own_result(self, variable._fitting(value, method))
         if self._here.tapes is not self._listening:
@@ -201,6 +239,9 @@ class Follower(ExpectedInputs):
             self._seen[event.outs[0].slot] = tensor = wrap(value._array)
         else:
             tensor = self._pending(event.outs[0])
+        self._give_variable(variable, tensor)
+
+    def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
         tensor._key = variable._key
         variable._tensor = tensor
         self._end_reached()
@@ -253,18 +294,21 @@ class Follower(ExpectedInputs):
         given = inputs(event) if callable(inputs) else inputs
         if not self._all_fit(self._trace.specs[self._position], given):
             return self._forget()
-        self._position += 1
+        self._advance()
         return True
+
+    def _advance(self) -> None:
+        """Go to the next event. When all is known that the pass takes from outside, its program can be started."""
+        self._position += 1
+        if self._position == self._ready_at:
+            self._launch()
 
     def _on_another_path(self, attempt: Callable[[], Any]) -> Any:
         """Try the event on the other traces that began as this one did."""
         mine = self._trace
         if len(self._traces) == 1 or self._is_complete:
             return MISS
-        start = mine.starts[self._position]
-        # A program may have run ahead: what it computed of events to come is for this path alone.
-        self._values = {slot: value for slot, value in self._values.items() if slot < start}
-        self._early = {}
+        self._forget()  # a program may have run ahead, and what it computed of events to come is for this path alone
         for other in self._traces:
             if other is not mine and mine.shared_with(other) >= self._position:
                 self._use(other)
@@ -295,6 +339,8 @@ class Follower(ExpectedInputs):
         tape._pass = self
         self._tapes.append(weakref.ref(tape))
         self._open.append(tape)
+        if self._position == 1:
+            self._guess()
         return True
 
     def exit(self, tape: GradientTape, kind: Any) -> bool:
@@ -335,6 +381,10 @@ class Follower(ExpectedInputs):
         if self._over:
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *options)
+        if method == "gradient" and self._here.tapes is self._listening:
+            answer = self._quick_gradient(tape, target, sources, options)
+            if answer is not MISS:
+                return answer
         given = options
         targets, wanted, weights = _flat(target), _flat(sources), None
         ends = [*targets, *wanted]
@@ -358,12 +408,36 @@ class Follower(ExpectedInputs):
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *given)
         event: Any = self._events[self._position - 1]
-        if tape in self._open and not tape._persistent:
-            self._open.remove(tape)
-        self._asked.add(event.tape)
-        results = [None if out is None else self._pending(out) for out in event.outs]
-        self._end_reached()
+        results = self._answer(tape, event.tape, event.outs)
         return results[0] if wanted and sources is wanted[0] else nest.pack_sequence_as(sources, results)
+
+    def _quick_gradient(self, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]) -> Any:
+        """The gradients of the expected tensor by the expected ones, of which there is one or a list."""
+        quick = self._trace.quick.asks.get(self._position)
+        if quick is None:
+            return MISS
+        number, a, slots, unconnected, outs = quick
+        seen, is_list = self._seen, type(sources) is list
+        if seen[a] is not target or options[0] is not None or options[1] is not unconnected:
+            return MISS
+        given = sources if is_list else (sources,)
+        if len(given) != len(slots) or not self._is(tape, number):
+            return MISS
+        for slot, x in zip(slots, given):
+            if seen[slot] is not x:
+                return MISS
+        self._position += 1
+        results = self._answer(tape, number, outs)
+        return results if is_list else results[0]
+
+    def _answer(self, tape: GradientTape, number: int, outs: tuple[Out | None, ...]) -> list[Any]:
+        """The results of a question, after which a tape's block has ended unless it is persistent."""
+        if self._open and tape in self._open and not tape._persistent:
+            self._open.remove(tape)
+        self._asked.add(number)
+        results = [None if out is None else self._pending(out) for out in outs]
+        self._end_reached()
+        return results
 
     def _is(self, tape: GradientTape, number: int) -> bool:
         return number < len(self._tapes) and self._tapes[number]() is tape
@@ -398,6 +472,7 @@ class Follower(ExpectedInputs):
         """End the pass where it is: compute what is in use."""
         trace, end = self._trace, self._position
         if end < len(trace.events):
+            trace.straight = 0
             trace.stops[end] += 1
             if trace.stops[end] < self._patience:
                 self._leave("the pass ended early")
@@ -416,19 +491,31 @@ class Follower(ExpectedInputs):
         trace = self._trace
         if self._position < len(trace.events) or self._open or trace.is_prefix:
             return
+        is_much = trace.input_elements > _MUCH
+        if trace.late >= _OFTEN and not is_much:
+            return
         held = trace.held(self._position, self._seen)
         others = [slot for slot in held if slot not in trace.outputs and is_pending(self._seen[slot])]
-        if not others or (
-            trace.input_elements > _MUCH and all(trace.sizes[slot] <= _SMALL for slot in others)
-        ):
+        if not others or (is_much and all(trace.sizes[slot] <= _SMALL for slot in others)):
             self._complete(held)
+        else:
+            trace.late += 1
 
     def _complete(self, held: list[int]) -> bool:
         """Compute the results that something holds; returns False if the pass was left, because that failed."""
-        needed = [slot for slot in held if is_pending(self._seen[slot])]
-        if needed and not self._computed_by_program(self._position, needed):
+        seen, values = self._seen, self._values
+        needed = [slot for slot in held if is_pending(seen[slot])]
+        missing = [slot for slot in needed if slot not in values]
+        if missing and not self._computed_by_program(self._position, missing):
             self._give_up("the trace cannot be compiled")
             return False
+        values = self._values
+        for slot in needed:
+            fill(seen[slot], values[slot])
+        del seen
+        if self._position == len(self._trace.events):
+            self._trace.straight += 1
+            self._trace.steady += 1
         for number, reference in enumerate(self._tapes):
             tape = reference()
             if number in self._asked and tape is not None and not tape._persistent:
@@ -471,6 +558,7 @@ class Follower(ExpectedInputs):
             self._give_up(reason, learn)
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
+        self._trace.straight = 0
         self._close()
         here, tapes = self._here, [tape for tape in map(_referent, self._tapes) if self._answers_for(tape)]
         is_heard = here.tapes is self._listening
@@ -481,7 +569,8 @@ class Follower(ExpectedInputs):
         if learn:
             events = self._trace.events[: self._position]
             seen = self._seen[: self._trace.starts[self._position]]
-            self._learner().resume(events, seen, self._variables, self._read, tapes)
+            used = {slot: variable for slot, variable in self._variables.items() if slot < len(seen)}
+            self._learner().resume(events, seen, used, self._read, tapes)
 
     def _close(self) -> None:
         self._over = True
