@@ -104,7 +104,9 @@ class ExpectedInputs(PendingValues):
             if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
                 return False
         slot = spec.slot
-        if self._before.get(slot, value) is not value:  # a program has read it, and another thread assigned it
+        if (
+            self._before.get(slot, value) is not value
+        ):  # a program has read it, and another thread assigned it
             self._drop_ahead()
         self._read[x._key] = x
         self._before[slot] = value

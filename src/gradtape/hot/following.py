@@ -30,6 +30,7 @@ from .pass_events import (
 from .pass_trace import Trace
 from .pending_tensors import fill, give, is_pending, own_result
 from .quick_events import Use
+from .sparse_gradients import divided, joined
 
 _new = object.__new__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
@@ -249,11 +250,11 @@ class Follower(ExpectedInputs):
     def update(self, optimizer: Any, pairs: list[Any]) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
         settings: Any = optimizer._pure_settings()
-        given = [*[g for g, _ in pairs], *[v for _, v in pairs]]
+        parts, slices = divided(g for g, _ in pairs)
+        given = [*parts, *[v for _, v in pairs]]
 
         def fits(event: Update) -> bool:
-            same = event.optimizer() is optimizer and len(event.gradients) == len(pairs)
-            return same and event.settings == settings
+            return event.optimizer() is optimizer and event.slices == slices and event.settings == settings
 
         def inputs(event: Update) -> Any:
             return [*given, *map(self._touched, event.touched)]
@@ -408,7 +409,7 @@ class Follower(ExpectedInputs):
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *given)
         event: Any = self._events[self._position - 1]
-        results = self._answer(tape, event.tape, event.outs)
+        results = joined(self._answer(tape, event.tape, event.outs), event.slices)
         return results[0] if wanted and sources is wanted[0] else nest.pack_sequence_as(sources, results)
 
     def _quick_gradient(self, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]) -> Any:

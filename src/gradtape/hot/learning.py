@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 from ..core import nest
+from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import Primitive, apply, as_tensors, inside, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .pass_events import (
@@ -33,6 +35,7 @@ from .pass_events import (
 )
 from .pass_trace import Trace
 from .safety import is_checked
+from .sparse_gradients import divided
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000
@@ -156,14 +159,15 @@ class Learner:
         settings = optimizer._pure_settings()
         if settings is None or any(v._constraint is not None for _, v in pairs):
             raise Unfit("an optimizer runs Python code of the user")
-        if any(type(g) is not Tensor and not isinstance(g, Variable) for g, _ in pairs):
-            raise Unfit("a gradient for an optimizer is None or sparse")
-        gradients = tuple([self._spec(gradient) for gradient, _ in pairs])
+        parts, slices = divided(g for g, _ in pairs)
+        if any(type(g) is not Tensor and not isinstance(g, Variable) for g in parts):
+            raise Unfit("a gradient for an optimizer is no tensor")
+        gradients = tuple([self._spec(part) for part in parts])
         variables = tuple([self._spec(v) for _, v in pairs])
         written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer.variables]}.values())
         touched = tuple([self._spec(v) for v in written])
         outs = tuple([self._out_of(v) for v in written])
-        return Update(weakref.ref(optimizer), settings, gradients, variables, touched, outs)
+        return Update(weakref.ref(optimizer), settings, gradients, slices, variables, touched, outs)
 
     def enter(self, tape: GradientTape) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
@@ -230,11 +234,15 @@ class Learner:
             options = tuple(rest)
             if output_gradients is not None:
                 weights = tuple([self._spec(end) for end in _ends(output_gradients)])
-        outs = tuple([None if result is None else self._out(result) for result in results])
-        return Ask(method, self._number(tape), targets, wanted, weights, options, outs)
+        parts, slices = divided(results)
+        outs = tuple([None if part is None else self._out(part) for part in parts])
+        return Ask(method, self._number(tape), targets, wanted, weights, options, outs, slices)
 
     def _distinct(self, result: Any) -> Any:
         """A tensor of its own where a tape gave one that the pass knows already."""
+        if type(result) is IndexedSlices:
+            indices = wrap(convert(result._indices)._array)
+            return IndexedSlices(self._distinct(result._values), indices, result._dense_shape)
         if type(result) is not Tensor or id(result) not in self._slots:
             return result
         tensor = wrap(result._array)

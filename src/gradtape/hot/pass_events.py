@@ -10,6 +10,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from ..core.primitive import Primitive
+from .sparse_gradients import Slices
 
 # -- inputs -----------------------------------------------------------------------------------------------------------
 
@@ -114,7 +115,7 @@ class Watch(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None."""
+    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None, and two results for slices."""
 
     method: str
     tape: int
@@ -123,6 +124,7 @@ class Ask(NamedTuple):
     weights: tuple[Spec, ...] | None
     options: tuple[Any, ...]
     outs: tuple[Out | None, ...]
+    slices: Slices
 
     @property
     def specs(self) -> tuple[Spec, ...]:
@@ -144,6 +146,7 @@ class Update(NamedTuple):
     optimizer: weakref.ref[Any]
     settings: Any
     gradients: tuple[Spec, ...]
+    slices: Slices  # what the gradients were
     variables: tuple[Spec, ...]
     touched: tuple[Spec, ...]  # the variables, and the optimizer's own
     outs: tuple[Out, ...]

@@ -8,10 +8,12 @@ from typing import Any
 from ..core.primitive import apply, local, quietly
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import as_array, xp
 from .pass_events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
 from .pass_trace import Trace
+from .sparse_gradients import divided, joined
 
 
 class Replay:
@@ -110,9 +112,12 @@ class Replay:
         if event.method == "batch_jacobian":
             (sources,) = sources
         results = getattr(self.tapes[event.tape], event.method)(targets, sources, *options)
-        for known, result in zip(event.outs, results if type(results) is list else [results], strict=True):
+        parts, slices = divided(results if type(results) is list else [results])
+        if slices != event.slices:
+            raise ValueError("a gradient is sparse in one pass and not in another")
+        for known, part in zip(event.outs, parts, strict=True):
             if known is not None:
-                self.result(known.slot, result)
+                self.result(known.slot, part if type(part) is Tensor else convert(part))
 
     def _assign(self, event: Assign) -> None:
         slot = event.specs[0] if isinstance(event.specs[0], int) else event.specs[0].slot  # type: ignore[union-attr]
@@ -129,7 +134,7 @@ class Replay:
         if local.here.trace is None:
             for slot in slots:
                 self.variables[slot]._tensor = self.tensors[slot]
-        gradients = [self._input(spec) for spec in event.gradients]
+        gradients = joined([self._input(spec) for spec in event.gradients], event.slices)
         optimizer._apply([(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)])
         for slot, out in zip(slots, event.outs, strict=True):
             variable = self.variables[slot]

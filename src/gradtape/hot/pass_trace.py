@@ -70,7 +70,9 @@ class Trace:
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
-        self.late = 0  # passes whose results were in use with their last event that are not with the next pass
+        self.late = (
+            0  # passes whose results were in use with their last event that are not with the next pass
+        )
         self.is_prefix = False  # whether another trace of its place goes on where this one ends
         # Passes in a row that went to the end of the trace, and of them those that were given the same tensors.
         self.straight = self.steady = 0

@@ -119,7 +119,9 @@ class PendingValues:
             with self._lock:
                 trace.wants(wanted)
                 program = trace.current.get(end)
-                if program is None or not program.covered.issuperset(wanted):  # another thread may have wanted less
+                if program is None or not program.covered.issuperset(
+                    wanted
+                ):  # another thread may have wanted less
                     program = trace.current[end] = self._program(end)
                 self._run(program)
         except Exception as error:  # whatever JAX raises

@@ -87,7 +87,9 @@ class QuickEvents:
     def _ask(self, event: Any) -> tuple[Any, ...] | None:
         if not isinstance(event, Ask) or event.method != "gradient" or event.weights is not None:
             return None
-        if len(event.targets) != 1 or not all(isinstance(spec, int) for spec in event.specs):
+        if len(event.targets) != 1 or any(shape is not None for shape in event.slices):
+            return None
+        if not all(isinstance(spec, int) for spec in event.specs):
             return None
         return event.tape, event.targets[0], event.sources, event.options[0], event.outs
 
