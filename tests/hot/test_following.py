@@ -413,3 +413,42 @@ def test_a_pass_that_jax_traces_is_not_followed(hot):
         assert squared(np.float32(step)) == 2.0 * step
     for step in range(3):
         assert jax.jit(lambda array: squared(array))(np.float32(step)) == 2.0 * step
+
+
+def test_other_tensors_than_those_that_were_guessed(hot):
+    hot()
+    v, seen = tf.Variable(2.0), []
+    given, one = [tf.constant(float(k)) for k in range(3)], tf.constant(1.0)
+    for k in (0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 2, 1):  # after equal ones, the program is started with the first event
+        with tf.GradientTape() as tape:
+            y = v * 3.0 * given[k] * one
+        seen.append((float(y), float(tape.gradient(y, v))))
+        assert seen[-1] == (6.0 * k, 3.0 * k)
+    assert hot.counts["left"] == 0
+
+
+def test_a_variable_that_another_thread_assigns_before_it_is_read(hot):
+    hot()
+    v, w = tf.Variable(2.0), tf.Variable(1.0)
+    for k in range(8):
+        with tf.GradientTape() as tape:
+            y = v * 3.0
+            thread = threading.Thread(target=w.assign, args=(float(k),))  # while the program of the pass runs
+            thread.start()
+            thread.join()
+            z = y * w
+        assert float(z) == 6.0 * k
+        assert float(tape.gradient(z, v)) == 3.0 * k
+
+
+def test_a_program_is_started_before_the_pass_ends(hot):
+    hot()
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+    for k in range(5):
+        with tf.GradientTape() as tape:
+            y = v * x
+            started = bool(local.here.hot._values) if k else False
+        g = tape.gradient(y, v)
+        v.assign_sub(0.5 * g)
+        assert started is (k > 1)
+    assert float(v) == 2.0 - 5 * 1.5
