@@ -270,7 +270,7 @@ def test_what_numpy_changes_later_was_copied(hot):
         assert y.numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_compiled_function_in_a_pass_is_not_followed(hot):
+def test_a_compiled_function_in_a_pass_is_followed(hot):
     hot()
     v = tf.Variable(2.0)
     bump = tf.function(lambda: v.assign_add(1.0))
@@ -281,8 +281,52 @@ def test_a_compiled_function_in_a_pass_is_not_followed(hot):
             z = v * 3.0
         assert (float(y), float(z)) == ((2.0 + step) ** 2, (3.0 + step) * 3)
         assert float(tape.gradient(y, v)) == 2 * (2.0 + step)
-    assert hot.counts["followed"] == 0
-    assert "a compiled function is called" in next(iter(hot.counts["places"].values()))["reasons"]
+        assert float(v) == 3.0 + step
+    assert hot.counts["followed"] >= 2
+    assert hot.counts["left"] == 0
+
+
+def test_a_compiled_function_with_another_argument_is_another_path(hot):
+    hot()
+    v, power = tf.Variable(2.0), tf.function(lambda x, n, root=False: tf.sqrt(x**n) if root else x**n)
+    for n, root in [(2, False)] * 4 + [(2.0, False), (3, False), (2, True), (2, False)]:
+        with tf.GradientTape() as tape:
+            y = power(v * 1.0, n, root=root) + 1.0
+        exponent = n / 2 if root else n
+        assert float(y) == pytest.approx(2.0**exponent + 1)
+        assert float(tape.gradient(y, v)) == pytest.approx(exponent * 2.0 ** (exponent - 1))
+    assert hot.counts["followed"] >= 3
+
+
+def test_compiled_functions_that_no_program_can_contain_run_as_ever(hot):
+    hot()
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+    random = tf.function(lambda x: x * tf.random.uniform([]))
+    checks = tf.function(lambda x: tf.debugging.assert_positive(x) or x)
+    captures = tf.function(lambda: x * x)
+    for function, reason in ((random, "random numbers"), (checks, "calls Python")):
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                y = function(v * 2.0)
+            assert float(tape.gradient(y, v)) == pytest.approx(float(y) / 2.0)
+        assert any(reason in r for place in hot.counts["places"].values() for r in place["reasons"])
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = captures() + 2.0 * x
+        assert float(tape.gradient(y, x)) == 8.0
+    assert any("a tape knows" in r for place in hot.counts["places"].values() for r in place["reasons"])
+
+
+def test_a_function_that_raises_in_a_pass(hot):
+    hot()
+    v, fails = tf.Variable(2.0), tf.function(lambda x: tf.reshape(x, [2]))
+    for _ in range(3):
+        with pytest.raises(ValueError), tf.GradientTape():
+            fails(v * 2.0)
+        with tf.GradientTape() as tape:
+            y = v * v
+        assert float(tape.gradient(y, v)) == 4.0
 
 
 def test_nothing_is_followed_while_origins_are_traced(hot):
@@ -419,7 +463,21 @@ def test_other_tensors_than_those_that_were_guessed(hot):
     hot()
     v, seen = tf.Variable(2.0), []
     given, one = [tf.constant(float(k)) for k in range(3)], tf.constant(1.0)
-    for k in (0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 2, 1):  # after equal ones, the program is started with the first event
+    for k in (
+        0,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        2,
+        2,
+        1,
+    ):  # after equal ones, the program is started with the first event
         with tf.GradientTape() as tape:
             y = v * 3.0 * given[k] * one
         seen.append((float(y), float(tape.gradient(y, v))))

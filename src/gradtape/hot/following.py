@@ -15,10 +15,12 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from .expected_inputs import MISS, ExpectedInputs
+from .function_calls import arguments_with, given
 from .learning import PYTHON_NUMBERS, Learner
 from .pass_events import (
     Ask,
     Assign,
+    Call,
     Enter,
     Exit,
     Operation,
@@ -275,8 +277,35 @@ class Follower(ExpectedInputs):
             variable._tensor = tensor
         self._end_reached()
 
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results of the expected call of a compiled function, and values of the variables that it writes."""
+        if self._here.tapes is not self._listening:
+            self.interrupt("a compiled function is called inside another listener's block")
+            return NotImplemented
+        parts = given(args, kwargs)
+
+        def fits(event: Call) -> bool:
+            same = event.function() is function and parts is not None
+            return same and event.exactly == parts.exactly and event.others == parts.others
+
+        def inputs(event: Call) -> Any:
+            return [*parts.tensors, *map(self._touched, event.variables)]  # type: ignore[union-attr]
+
+        if not self._expects(Call, fits, inputs):
+            self._leave("a compiled function was not expected", learn=True)
+            return function._call(args, kwargs)
+        event: Any = self._events[self._position - 1]
+        tensors = [self._pending(out) for out in event.outs]
+        count = len(tensors) - len(event.written)
+        for i, tensor in zip(event.written, tensors[count:]):
+            variable = self._touched(event.variables[i])
+            tensor._key = variable._key
+            variable._tensor = tensor
+        self._end_reached()
+        return arguments_with(event.results, tensors[:count])
+
     def _touched(self, spec: Any) -> Any:
-        """The variable that an optimizer will write."""
+        """The variable that an optimizer or a function will read or write."""
         slot = spec if type(spec) is int else spec.slot
         known = self._seen[slot]
         return self._trace.variables[slot]() if known is None else known

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .pass_events import Assign, NewTensor, NewVariable, Operation, Update, outs_of, specs_of
+from .pass_events import Assign, Call, NewTensor, NewVariable, Operation, Update, outs_of, specs_of
 from .pass_trace import Trace, size
 
 _PASS = 31.0  # to begin a pass, call its program and end it
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it
 _ASSIGN = 2.0
 _UPDATE, _VARIABLE = 10.0, 10.0  # an optimizer's step, and each variable in it
+_CALL = 20.0  # to call a compiled function under a tape, and its gradient
 _ELEMENT = 0.0006  # of an elementwise operation: NumPy goes through memory for each, XLA once for many
 _PRODUCT = 2.5  # lost for each product of small matrices,
 _MULTIPLY = 1.7e-5  # and for each multiplication in it, forward and back: XLA has half of the speed of BLAS
@@ -37,6 +38,8 @@ def saved(trace: Trace, runs: float = 1.0) -> float:
             total += _saved_by_operation(event, shapes)
         elif isinstance(event, Assign):
             total += _ASSIGN
+        elif isinstance(event, Call):
+            total += _CALL
         elif isinstance(event, Update):
             total += _UPDATE + _VARIABLE * len(event.variables)
     return total

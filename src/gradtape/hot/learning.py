@@ -16,9 +16,11 @@ from ..core.tensor import Tensor, array_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from .function_calls import given, reason_against
 from .pass_events import (
     Ask,
     Assign,
+    Call,
     Enter,
     Event,
     Exit,
@@ -32,6 +34,7 @@ from .pass_events import (
     exactly,
     number,
     outs_of,
+    written_by,
 )
 from .pass_trace import Trace
 from .safety import is_checked
@@ -39,6 +42,7 @@ from .sparse_gradients import divided
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000
+MOST_CALLS = 50  # of compiled functions: a loop of such calls is no part of a pass
 
 
 class Unfit(Exception):
@@ -65,6 +69,7 @@ class Learner:
         self._variables: dict[int, int] = {}  # slots of variables by key
         self._tapes: list[weakref.ref[GradientTape]] = []
         self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
+        self._calls = 0  # of compiled functions
         self._here = local.here
         self._here.hot = self
         self._listening = self._here.tapes
@@ -81,6 +86,9 @@ class Learner:
         self._events = list(events)
         self._seen = list(seen)
         written = {out.slot for event in events if isinstance(event, (Assign, Update)) for out in event.outs}
+        written.update(
+            out.slot for event in events if isinstance(event, Call) for _, out in written_by(event)
+        )
         for slot, x in enumerate(seen):
             if slot in written:
                 self._seen[slot] = None  # the value is the variable's
@@ -96,6 +104,9 @@ class Learner:
             elif isinstance(event, Update):
                 for spec, out in zip(event.touched, event.outs):
                     self._written[self._key(spec)] = out.slot
+            elif isinstance(event, Call):
+                for i, out in written_by(event):
+                    self._written[self._key(event.variables[i])] = out.slot
         self._tapes = [weakref.ref(tape) for tape in tapes]
         for tape in tapes:
             tape._pass = self
@@ -168,6 +179,39 @@ class Learner:
         touched = tuple([self._spec(v) for v in written])
         outs = tuple([self._out_of(v) for v in written])
         return Update(weakref.ref(optimizer), settings, gradients, slices, variables, touched, outs)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a compiled function and note it."""
+        if self._here.tapes is not self._listening:
+            self.interrupt("a compiled function is called inside another listener's block")
+            return NotImplemented
+        result = self._computed(function._call, args, kwargs)
+        if self._here.hot is self:
+            leaves = [self._distinct(leaf) for leaf in nest.flatten(result)]
+            result = nest.pack_sequence_as(result, leaves)
+            self._note(self._call, function, args, kwargs, leaves, result)
+        return result
+
+    def _call(self, function: Any, args: Any, kwargs: Any, leaves: list[Any], result: Any) -> Event:
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            raise Unfit("compiled functions are called too often")
+        parts = given(args, kwargs)
+        if parts is None:
+            raise Unfit("a compiled function takes other arguments than tensors and plain values")
+        program, _ = function._find(args, kwargs)
+        reason = reason_against(function, program)
+        if reason is not None:
+            raise Unfit(reason)
+        inputs = tuple([self._spec(x) for x in parts.tensors])
+        variables = [*program.variables.values()]
+        specs = tuple([self._spec(v) for v in variables])
+        written = tuple([i for i, v in enumerate(variables) if v._key in program.written])
+        results = nest.pack_sequence_as(result, [... if type(x) is Tensor else x for x in leaves])
+        outs = [self._out(x) for x in leaves if type(x) is Tensor]
+        outs += [self._out_of(variables[i]) for i in written]
+        reference = weakref.ref(function)
+        return Call(reference, parts.others, parts.exactly, inputs, specs, written, results, tuple(outs))
 
     def enter(self, tape: GradientTape) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""

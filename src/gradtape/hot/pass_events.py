@@ -157,7 +157,25 @@ class Update(NamedTuple):
         return (*self.gradients, *self.variables, *self.touched)
 
 
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update
+class Call(NamedTuple):
+    """A compiled function was called; the results are those it returned, and the new values of what it wrote."""
+
+    function: weakref.ref[Any]
+    others: Any  # arguments that are no tensors: see `Given`
+    exactly: Any
+    inputs: tuple[Spec, ...]
+    variables: tuple[Spec, ...]  # those it reads or writes,
+    written: tuple[int, ...]  # and the positions of the latter among them
+    results: Any  # what it returned, with ... in the place of tensors
+    outs: tuple[Out, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.inputs, *self.variables)
+
+
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call
 
 
 def specs_of(event: Event) -> tuple[Spec, ...]:
@@ -168,6 +186,11 @@ def specs_of(event: Event) -> tuple[Spec, ...]:
 def outs_of(event: Event) -> tuple[Out, ...]:
     """The results of an event."""
     return tuple([out for out in getattr(event, "outs", ()) if out is not None])
+
+
+def written_by(call: Call) -> list[tuple[int, Out]]:
+    """The positions of the variables that a call wrote, and their new values."""
+    return [*zip(call.written, call.outs[len(call.outs) - len(call.written) :])]
 
 
 END = Exit(-1)  # stands after the last event, and is no event's equal

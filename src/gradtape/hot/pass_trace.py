@@ -16,6 +16,7 @@ from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
+    Call,
     Enter,
     Event,
     Exit,
@@ -178,7 +179,7 @@ class Trace:
                 count += 1
             elif isinstance(event, (Exit, Ask)) and event.tape == number:
                 is_open = False
-            elif is_open and isinstance(event, Operation):
+            elif is_open and isinstance(event, (Operation, Call)):
                 slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
                 found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
         return list(found)
@@ -265,7 +266,16 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
                 count += 1
             outs.append(out)
         rest = iter(specs)
-        for name in ("specs", "targets", "sources", "weights", "gradients", "variables", "touched"):
+        for name in (
+            "specs",
+            "targets",
+            "sources",
+            "weights",
+            "gradients",
+            "inputs",
+            "variables",
+            "touched",
+        ):
             part = event._asdict().get(name)
             if part is not None:
                 changed[name] = tuple(next(rest) for _ in part)
