@@ -14,11 +14,10 @@ from .pass_trace import Trace, size
 _PASS = 31.0  # to begin a pass, call its program and end it
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it
 _ASSIGN = 2.0
-_UPDATE, _VARIABLE = 10.0, 10.0  # an optimizer's step, and each variable in it
+_UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it
 _CALL = 20.0  # to call a compiled function under a tape, and its gradient
 _ELEMENT = 0.0006  # of an elementwise operation: NumPy goes through memory for each, XLA once for many
-_PRODUCT = 2.5  # lost for each product of small matrices,
-_MULTIPLY = 1.7e-5  # and for each multiplication in it, forward and back: XLA has half of the speed of BLAS
+_MULTIPLY = 1e-5  # lost for each multiplication of a product, forward and back: XLA has half of the speed of BLAS
 _CHECKED = 15.0  # lost for an operation that computes at once: all before it is computed for it
 _RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
 _RERUN_EVENT = 0.2
@@ -55,4 +54,4 @@ def _saved_by_operation(event: Operation, shapes: dict[int, tuple[int, ...]]) ->
     first: Any = event.specs[0]
     shape = shapes.get(getattr(first, "slot", first), ())
     inner = shape[-1] if shape else 1
-    return _OPERATION - _PRODUCT - _MULTIPLY * elements * inner
+    return _OPERATION - _MULTIPLY * elements * inner
