@@ -510,3 +510,32 @@ def test_a_program_is_started_before_the_pass_ends(hot):
         v.assign_sub(0.5 * g)
         assert started is (k > 1)
     assert float(v) == 2.0 - 5 * 1.5
+
+
+def test_a_small_tensor_that_is_made_anew_in_every_pass(hot):
+    hot()
+    v, inf = tf.Variable([1.0, 2.0]), float("inf")
+    reciprocals = {"0.0": inf, "-0.0": -inf, "5.0": 0.2}
+    for k in (0.0, 0.0, 0.0, 0.0, -0.0, 5.0, 5.0, 0.0):
+        x = tf.fill([2], k)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = v * x + 1.0 / x
+        expected = np.float32(reciprocals[str(k)])
+        assert y.numpy().tolist() == [k + expected, 2.0 * k + expected]
+        assert tape.gradient(y, x).numpy().tolist() == pytest.approx([1.0 - expected**2, 2.0 - expected**2])
+    assert hot.counts["left"] == 0
+
+
+def test_what_is_not_let_go_before_the_next_pass_begins_keeps_its_value(hot):
+    hot()
+    v, kept = tf.Variable(1.0), []
+    for step in range(8):
+        with tf.GradientTape() as tape:
+            y = v * v + 1.0
+        if step > 3:
+            kept.append(y)  # was not in use at the end of earlier passes
+        v.assign_sub(0.1 * tape.gradient(y, v))
+        del y, tape
+    assert not any(is_pending(y) for y in kept[:-1])
+    np.testing.assert_allclose([float(y) for y in kept], [0.64**i + 1 for i in range(4, 8)], rtol=1e-6)

@@ -178,8 +178,14 @@ class Follower(ExpectedOperations):
         if self._here.tapes is not self._listening:
             return False
         if not self._open:
-            self.finish()
-            return self._begin(tape)
+            if not self._can_wait():
+                self.finish()
+                return self._begin(tape)
+            self._close()
+            is_begun = self._begin(tape)
+            self._complete(self._trace.held(self._position, self._seen))
+            self._done(None)
+            return is_begun
         return self.open(tape)
 
     def open(self, tape: GradientTape) -> bool:
@@ -313,6 +319,13 @@ class Follower(ExpectedOperations):
         self._close()
         self._done(None)
 
+    def _can_wait(self) -> bool:
+        """Return whether all is computed, and is so little that the next pass may begin before this one is let go."""
+        trace = self._trace
+        if self._position < len(trace.events) or self._is_complete or self._ready_at != -1:
+            return False
+        return trace.elements + trace.input_elements < _MUCH and self._values.keys() >= trace.outputs
+
     def _end_reached(self) -> None:
         """End the pass now if its last event has happened, and nothing is in use that passes like it do not need.
 
@@ -338,8 +351,11 @@ class Follower(ExpectedOperations):
         needed = [slot for slot in held if is_pending(seen[slot])]
         missing = [slot for slot in needed if slot not in values]
         if missing and not self._computed_by_program(self._position, missing):
-            self._give_up("the trace cannot be compiled")
-            return False
+            if self._over:  # the next pass has begun
+                self._values |= {slot: self._computed_by_hand(slot) for slot in missing}
+            else:
+                self._give_up("the trace cannot be compiled")
+                return False
         values = self._values
         for slot in needed:
             fill(seen[slot], values[slot])

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import prod
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
 from ..core.variable import Variable
@@ -35,6 +35,13 @@ from .quick_events import QuickEvents
 _UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
 
 
+class SmallInput(NamedTuple):
+    """A copy of a small tensor from outside, as `tf.zeros([8])` gives one in every pass: others may have its value."""
+
+    tensor: Tensor
+    bits: bytes
+
+
 class Trace:
     """The events of a pass, and the programs compiled from them.
 
@@ -57,6 +64,9 @@ class Trace:
         self.outside: dict[int, weakref.ref[Tensor]] = {}
         self._slots_outside: dict[int, int] = {}  # of them, by their id,
         self._ids_outside: dict[int, int] = {}  # and the other way round
+        self.small: dict[
+            int, SmallInput
+        ] = {}  # copies of small ones among them, which are likely to come again
         self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]

@@ -20,7 +20,7 @@ from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
 from .pass_events import Event
 from .pass_replay import Replay
-from .pass_trace import Trace
+from .pass_trace import SmallInput, Trace
 from .pending_tensors import fill, is_pending, value_on_device
 from .programs import Program
 
@@ -44,6 +44,7 @@ class PendingValues:
         "_ready_at",
         "_seen",
         "_singles",
+        "_small",
         "_tapes",
         "_trace",
         "_values",
@@ -67,6 +68,7 @@ class PendingValues:
         self._tapes: list[weakref.ref[GradientTape]] = []
         self._reads: list[tuple[int, Variable]] = []  # that tapes would have been told of, and at which event
         self._arrays: list[Any] = []  # without values, of results that somebody has asked for their shapes
+        self._small: dict[int, SmallInput] = {}  # copies of small tensors that the pass was given, or may be
         self._over = False
         self._lock = threading.RLock()
         self._here = local.here
@@ -148,7 +150,9 @@ class PendingValues:
         if trace.can_guess and (trace.steady >= trace.sure or not trace.tensor_slots):
             for slot in trace.tensor_slots:
                 if seen[slot] is None:
-                    return
+                    if slot not in trace.small:
+                        return
+                    self._small[slot] = trace.small[slot]
             self._launch()
 
     def _launch(self) -> None:
@@ -202,13 +206,16 @@ class PendingValues:
         tensor: Tensor = self._seen[slot]
         return tensor
 
-    def _from_outside(self, slot: int, tensor: Tensor) -> Any:
+    def _from_outside(self, slot: int, tensor: Tensor | None) -> Any:
         """The array of an input as JAX takes it: one that the last pass used as well stays on JAX's device."""
-        last = self._trace.outside.get(slot)
-        if last is not None and last() is tensor:
-            return on_device(tensor)
-        self._trace.came_from_outside(slot, tensor)
-        return array_of(tensor)
+        if tensor is not None:
+            last = self._trace.outside.get(slot)
+            if last is not None and last() is tensor:
+                return on_device(tensor)
+            self._trace.came_from_outside(slot, tensor)
+            if slot not in self._small:
+                return array_of(tensor)
+        return on_device(self._small[slot].tensor)
 
     def _let_go(self, held: list[int]) -> None:
         """Keep of a pass whose results are computed what tapes, or arrays without their tensors, may still ask for.
