@@ -539,3 +539,45 @@ def test_what_is_not_let_go_before_the_next_pass_begins_keeps_its_value(hot):
         del y, tape
     assert not any(is_pending(y) for y in kept[:-1])
     np.testing.assert_allclose([float(y) for y in kept], [0.64**i + 1 for i in range(4, 8)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_pass_that_is_followed_keeps_no_more_than_one_that_is_not(hot, looks):
+    import tracemalloc
+
+    import jax
+
+    def kept():
+        """The bytes of all arrays: NumPy's, and JAX's that are not views of them."""
+        return tracemalloc.get_traced_memory()[0] + sum(array.nbytes for array in jax.live_arrays())
+
+    def most(steps=10):
+        """The most that the last passes keep, besides what is there when nothing runs any more."""
+        v, x, found = tf.Variable(tf.ones(100_000)), tf.ones(100_000), []
+        for step in range(steps):
+            with tf.GradientTape() as tape:
+                y = v * x
+                for _ in range(4):
+                    y = tf.sin(y) * 1.1
+                    found += [kept()] * (step > 5)
+                loss = tf.reduce_mean(tf.square(y))
+            if looks:
+                float(loss)
+            g = tape.gradient(loss, v)
+            found += [kept()] * (step > 5)
+            v.assign_sub(0.1 * g)
+            found += [kept()] * (step > 5)
+        hot(False)
+        del y, loss, g, tape
+        gc.collect()
+        return max(found) - kept()
+
+    tracemalloc.start()
+    try:
+        cold = most()
+        hot()
+        warm = most()
+    finally:
+        tracemalloc.stop()
+    assert hot.counts["followed"] >= 8
+    assert warm <= cold, (warm, cold)
