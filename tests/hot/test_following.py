@@ -581,3 +581,14 @@ def test_a_pass_that_is_followed_keeps_no_more_than_one_that_is_not(hot, looks):
         tracemalloc.stop()
     assert hot.counts["followed"] >= 8
     assert warm <= cold, (warm, cold)
+
+
+def test_a_variable_that_changes_its_shape(hot):
+    hot()
+    v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
+    for n in (2, 2, 2, 2, 3, 3, 3, 2):
+        v.assign(tf.ones([n]))
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * 2.0)
+        assert float(y) == 2.0 * n
+        assert tape.gradient(y, v).numpy().tolist() == [2.0] * n

@@ -76,7 +76,7 @@ class Trace:
         self._results: dict[int, list[int]] = {}
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
-        self._variables_of: dict[int, list[tuple[int, weakref.ref[Variable]]]] = {}
+        self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
@@ -134,11 +134,11 @@ class Trace:
         self.inputs(end)
         return self._inputs[end][1]
 
-    def variables_of(self, end: int) -> list[tuple[int, weakref.ref[Variable]]]:
-        """The variables that the first `end` events use, with their slots."""
+    def variables_of(self, end: int) -> list[tuple[NewVariable, weakref.ref[Variable]]]:
+        """The variables that the first `end` events use."""
         if end not in self._variables_of:
-            slots = [spec.slot for spec in self.inputs(end) if isinstance(spec, NewVariable)]
-            self._variables_of[end] = [(slot, self.variables[slot]) for slot in slots]
+            specs = [spec for spec in self.inputs(end) if isinstance(spec, NewVariable)]
+            self._variables_of[end] = [(spec, self.variables[spec.slot]) for spec in specs]
         return self._variables_of[end]
 
     def came_from_outside(self, slot: int, tensor: Tensor) -> None:

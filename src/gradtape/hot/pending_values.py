@@ -189,15 +189,19 @@ class PendingValues:
         return program
 
     def _read_early(self, end: int) -> bool:
-        """Read the variables that are first used by events to come; returns False if one of them is gone."""
+        """Read the variables that events to come use first; returns False if one is gone, or has another shape."""
         before = self._before
-        for slot, reference in self._trace.variables_of(end):
+        for spec, reference in self._trace.variables_of(end):
+            slot = spec.slot
             if slot not in before:
                 variable = reference()
                 if variable is None:
                     return False
+                value = value_on_device(variable)
+                if not spec.is_fixed and tuple(array_of(value).shape) != spec.shape:
+                    return False
                 self._seen[slot] = self._variables[slot] = variable
-                before[slot] = value_on_device(variable)
+                before[slot] = value
         return True
 
     def _input(self, slot: int) -> Tensor:
