@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
+from operator import itemgetter
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -32,7 +33,10 @@ from .pass_events import (
 )
 from .quick_events import QuickEvents
 
-_UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
+_held_here = [object(), object()]
+_UNSHARED = max(
+    map(getrefcount, itemgetter(0, 1)(_held_here))
+)  # the count of what only one list holds, as below
 
 
 class SmallInput(NamedTuple):
@@ -74,6 +78,7 @@ class Trace:
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
         self._held: dict[int, tuple[list[int], list[int]]] = {}
         self._results: dict[int, list[int]] = {}
+        self._getters: dict[int, Callable[[list[Any]], tuple[Any, ...]]] = {}
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
@@ -158,9 +163,11 @@ class Trace:
         if slots is None:
             slots = [out.slot for event in self.events[:position] for out in outs_of(event)]
             self._results[position] = slots
-        if not RELIABLE:
+            if len(slots) > 1:
+                self._getters[position] = itemgetter(*slots)
+        if not RELIABLE or len(slots) < 2:
             return slots
-        counts = [*map(getrefcount, map(seen.__getitem__, slots))]
+        counts = [*map(getrefcount, self._getters[position](seen))]
         last = self._held.get(position)
         if last is not None and last[0] == counts:  # as in most passes
             return last[1]
