@@ -89,6 +89,7 @@ class ExpectedInputs(PendingValues):
     def _is_small_again(self, slot: int, x: Tensor, array: Any) -> bool:
         """Return whether a small tensor has the value that the last pass was given, and keep a copy if it has not."""
         if type(array) is not np.ndarray or array.size > _SMALL:
+            self._small.pop(slot, None)
             return False
         known, bits = self._small.get(slot) or self._trace.small.get(slot), array.tobytes()
         if known is None or known.bits != bits:

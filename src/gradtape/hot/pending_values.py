@@ -121,9 +121,8 @@ class PendingValues:
             with self._lock:
                 trace.wants(wanted)
                 program = trace.current.get(end)
-                if program is None or not program.covered.issuperset(
-                    wanted
-                ):  # another thread may have wanted less
+                # Another thread may have wanted less.
+                if program is None or not program.covered.issuperset(wanted):
                     program = trace.current[end] = self._program(end)
                 self._run(program)
         except Exception as error:  # whatever JAX raises
@@ -173,6 +172,7 @@ class PendingValues:
     def _drop_ahead(self) -> None:
         """Forget what was computed of events to come: something else came from outside than was expected."""
         self._ready_at = self._trace.ready_at
+        self._small = {}
         if self._values:
             start = self._trace.starts[self._position]
             self._values = {slot: value for slot, value in self._values.items() if slot < start}
