@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.hot_door import ask_nobody, ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
+from ..core.settings import settings
 from ..core.tape import GradientTape, when_entered
 
 # All else is imported when a place is first learned: a program of few passes starts as quickly as without hot tapes.
@@ -89,6 +90,8 @@ class Place:
         """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
+            return False
+        if settings.promote is not None:  # operations on two dtypes are made others inside the door
             return False
         if self.traces and not self.relearn:
             for trace in self.traces:
