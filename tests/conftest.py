@@ -1,5 +1,6 @@
 """What all tests share: JAX, our oracle, compiles without optimizing, which is most of the time it takes here."""
 
+import gc
 import os
 
 import hypothesis
@@ -20,6 +21,13 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def older_objects_set_aside():
+    """What other tests have left, up to two million objects, is not searched at each garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
