@@ -36,3 +36,14 @@ def warnings_anew():
     from gradtape.core.tape import warn_once
 
     warn_once.cache_clear()
+
+
+@pytest.fixture
+def cold():
+    """Hot tapes are off, for a test that counts traces or compilations: a pass's program contains its functions."""
+    from gradtape.hot import places
+
+    before = places.is_on()
+    places.switch(False)
+    yield
+    places.switch(before)
