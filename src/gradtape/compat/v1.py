@@ -24,6 +24,7 @@ from .v1_images import IMAGES
 from .v1_initializers import INITIALIZERS
 from .v1_losses import LOSSES
 from .v1_nn import NETWORKS
+from .v1_rnn import RECURRENT
 from .v1_steps import STEPS
 from .v1_training import OPTIMIZERS
 from .v1_variables import VARIABLES
@@ -183,14 +184,11 @@ _OWN: dict[str, Any] = {
     **LOSSES,
     **NETWORKS,
     **OPTIMIZERS,
+    **RECURRENT,
     **STEPS,
     **VARIABLES,
 }
-_MESSAGES = (
-    "Event",
-    "Summary",
-    "SummaryMetadata",
-)  # of the package tensorboard, which is imported when one is used
+_MESSAGES = ("Event", "Summary", "SummaryMetadata")  # of the package tensorboard, imported when one is used
 _ELSEWHERE = ("train.",)  # renamed, and not the same: the error names the new one
 
 

@@ -48,6 +48,7 @@ from ..ops.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from ..ops.nn.morphology import dilation2d, erosion2d
 from ..ops.nn.normalization import (
     batch_normalization,
     bias_add,
@@ -107,10 +108,12 @@ __all__ = [
     "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "experimental",
     "fractional_avg_pool",
     "fractional_max_pool",
