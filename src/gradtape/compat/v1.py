@@ -25,6 +25,7 @@ from .v1_initializers import INITIALIZERS
 from .v1_losses import LOSSES
 from .v1_nn import NETWORKS
 from .v1_rnn import RECURRENT
+from .v1_saver import SAVERS
 from .v1_steps import STEPS
 from .v1_training import OPTIMIZERS
 from .v1_variables import VARIABLES
@@ -185,6 +186,7 @@ _OWN: dict[str, Any] = {
     **NETWORKS,
     **OPTIMIZERS,
     **RECURRENT,
+    **SAVERS,
     **STEPS,
     **VARIABLES,
 }
