@@ -216,8 +216,7 @@ def make_csv_dataset(
     [1 3] [2.5 4.5]
     """
     name = "make_csv_dataset"
-    form = CsvForm(name, field_delim, use_quote_delim, na_value)
-    files = CsvFiles(name, form, compression_type, header)
+    files = CsvFiles(name, CsvForm(name, field_delim, use_quote_delim, na_value), compression_type, header)
     paths = files_of(name, file_pattern)
     names = _names(files, paths, column_names)
     chosen = _chosen(names, select_columns)
