@@ -38,6 +38,16 @@ def warnings_anew():
     warn_once.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def nobody_is_left_listening():
+    """A test that leaves a tape, or what observes all operations, would change those after it."""
+    yield
+    from gradtape.core.observers import observers
+    from gradtape.core.primitive import local
+
+    assert local.here.tapes == [] and not observers
+
+
 @pytest.fixture
 def cold():
     """Hot tapes are off, for a test that counts traces or compilations: a pass's program contains its functions."""

@@ -154,14 +154,11 @@ def test_the_array_interface():
 
 
 def test_explain_knows_that_a_buffer_left():
-    tf.debugging.trace_origins()
-    try:
+    with tf.debugging.trace_origins():
         x = tf.Variable([1.0, 2.0])
         with tf.GradientTape() as tape:
             z = tf.reduce_sum(tf.constant(np.asarray(x * x)))
         assert "the value went into NumPy" in str(tape.explain(z, x))
-    finally:
-        tf.debugging.trace_origins(False)
 
 
 # -- CPython 3.11 ------------------------------------------------------------------------------------------------------
