@@ -33,7 +33,7 @@ def older_objects_set_aside():
 @pytest.fixture(autouse=True)
 def warnings_anew():
     """What is logged once in a process is logged once in a test."""
-    from gradtape.core.tape import warn_once
+    from gradtape.core.tape_ends import warn_once
 
     warn_once.cache_clear()
 
