@@ -23,7 +23,7 @@ from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check
 from ..known import is_computed, shape_known
-from ..math.elementwise import install
+from ..math.python_operators import install
 
 
 @primitive(linear=True, mixed=True)
