@@ -39,7 +39,9 @@ def test_the_door_is_exchanged_and_gives_what_it_gave():
 
 def test_operations_ask_nobody_once_all_places_are_left_alone(hot, monkeypatch):
     monkeypatch.setattr(places, "policy", places.Policy())
-    monkeypatch.setattr(places, "_door", places._Door())  # threads of other tests may have ended inside a pass
+    monkeypatch.setattr(
+        places, "_door", places._Door()
+    )  # threads of other tests may have ended inside a pass
     places.policy.learn_from = 3
     hot()
     v, seen = tf.Variable(1.0), []
