@@ -47,6 +47,7 @@ from .core.tape import GradientTape, UnconnectedGradients
 from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable
+from .core.variable_creators import variable_creator_scope
 from .math import (
     abs,
     acos,
@@ -492,6 +493,7 @@ __all__ = [
     "unique_with_counts",
     "unravel_index",
     "unstack",
+    "variable_creator_scope",
     "vectorized_map",
     "where",
     "while_loop",
