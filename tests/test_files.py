@@ -577,3 +577,11 @@ def test_without_the_libraries_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match=r"pip install 'gradtape\[files\]'"):
         tf.io.decode_png(file_of("image/png 3/file"))
+
+
+def test_globs_of_several_patterns(tmp_path):
+    for name in ("a.txt", "b.csv"):
+        (tmp_path / name).touch()
+    patterns = [f"{tmp_path}/*.txt", f"{tmp_path}/*.csv"]
+    for several in (patterns, tuple(patterns), set(patterns), iter(patterns)):
+        assert sorted(tf.io.gfile.glob(several)) == [str(tmp_path / "a.txt"), str(tmp_path / "b.csv")]
