@@ -155,9 +155,10 @@ def test_the_array_interface():
 
 
 def test_explain_knows_that_a_buffer_left():
-    x = tf.Variable([1.0, 2.0])
-    with tf.debugging.trace_origins(), tf.GradientTape() as tape:
-        z = tf.reduce_sum(tf.constant(np.asarray(x * x)))
+    with tf.debugging.trace_origins():
+        x = tf.Variable([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            z = tf.reduce_sum(tf.constant(np.asarray(x * x)))
         assert "the value went into NumPy" in str(tape.explain(z, x))
 
 
