@@ -36,8 +36,10 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     """
     if not callable(variable_creator):
         raise TypeError(f"variable_creator_scope takes a function, not {variable_creator!r}")
-    # From the first scope on, so that other programs make variables as quickly as before.
-    Variable.__new__ = _new  # type: ignore[method-assign,assignment]
+    if "__new__" not in vars(
+        Variable
+    ):  # from the first scope on: other programs make variables as quickly as before
+        Variable.__new__ = staticmethod(_new)  # type: ignore[method-assign,assignment]
     before = _scopes.creators
     _scopes.creators = (*before, variable_creator)
     try:
