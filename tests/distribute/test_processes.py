@@ -192,8 +192,8 @@ def test_a_process_that_is_gone(folder, fault, lost, code):
 
 @pytest.mark.parametrize("fault", ["stop:5:1", "leave:5:0"])
 def test_a_process_that_does_not_go_on(folder, fault):
-    """A process that is stopped, or has reached its end: the other waits for GRADTAPE_TIMEOUT seconds."""
-    code, output = run(2, folder, fault, timeout=20)
+    """A process that is stopped, or has reached its end: the other waits three seconds, the command five."""
+    code, output = run(2, folder, fault, timeout=5)
     assert code == 1, output
     lost = int(fault[-1])
     assert_names(output, 1 - lost, 2, lost)
