@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled.deferrable import exactly
 from ..core import nest
+from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
 from ..core.stand_in import original
 from ..core.tape import GradientTape
@@ -25,10 +27,9 @@ from .pass_events import (
     Out,
     Update,
     Watch,
-    exactly,
 )
 from .pass_trace import Trace
-from .pending_values import give, is_pending, own_result
+from .pending_values import own_result
 
 _new = object.__new__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,

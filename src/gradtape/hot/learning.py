@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..compiled.deferrable import exactly, is_checked
 from ..core import nest
 from ..core.primitive import Primitive, apply, as_tensors, inside, local
 from ..core.stand_in import original
@@ -27,12 +28,10 @@ from .pass_events import (
     Spec,
     Update,
     Watch,
-    exactly,
     number,
     outs_of,
 )
 from .pass_trace import Trace
-from .safety import is_checked
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000
@@ -128,7 +127,7 @@ class Learner:
         results = out if primitive.multiple else (out,)
         outs = tuple([self._out(result) for result in results])
         attributes = attributes or None
-        checked = is_checked(primitive, inputs, outs)
+        checked = is_checked(primitive, inputs, [out.dtype for out in outs])
         dtype = next((array_of(_tensor(x)).dtype for x in inputs if type(x) not in PYTHON_NUMBERS), None)
         return Operation(primitive, attributes, exactly(attributes), specs, outs, checked, dtype)
 
