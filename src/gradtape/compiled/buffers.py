@@ -54,6 +54,11 @@ def _create_view(self: Tensor, name: str) -> Any:
         self._both = device
         self._array = array = np.asarray(device)
         return array
+    if (
+        name == "_key" and type(promise := getattr(self, "_both", None)) is tuple
+    ):  # a result of an open segment
+        promise[0].compute()
+        return object.__getattribute__(self, name)
     if name[:7] == "__array":  # NumPy asks for ways to an array that tensors do not offer
         raise AttributeError(name)
     if name != "_device":
