@@ -10,8 +10,6 @@ import gradtape as tf
 
 jax = pytest.importorskip("jax")
 
-from gradtape.compiled.jaxprs import inner_code
-
 X = tf.constant([1.0, 2.0])
 ZERO = tf.constant(0)
 v = tf.Variable([1.5, 0.5])
@@ -581,6 +579,8 @@ def test_the_steps_of_a_loop_of_unknown_length_are_traced_once():
 
 
 def test_the_second_gradient_of_a_loop_of_unknown_length_is_of_moderate_size():
+    from gradtape.compiled.jaxprs import inner_code
+
     @tf.function
     def f(x, n):
         with tf.GradientTape() as outer:
