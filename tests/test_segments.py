@@ -1,6 +1,7 @@
 """Functions that cannot be compiled as a whole: their segments are where that pays, and give what they give eagerly."""
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -396,3 +397,26 @@ CASES = [
 def test_tapes_variables_and_python_do_not_notice(always, program):
     function = same(program)
     assert programs_of(function)
+
+
+@pytest.mark.parametrize(
+    "program", [PROGRAMS["boolean_mask"], lambda x: tail(head(x))], ids=["segments", "whole"]
+)
+def test_threads_call_one_function(always, program):
+    function, x = tf.function(program), data(0)
+    wanted = derivatives(program, x)
+    failures = []
+
+    def work():
+        try:
+            for _ in range(3):
+                close(derivatives(function, x), wanted)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []

@@ -7,6 +7,7 @@ part, which depends on them. The forward part also returns the residuals: what t
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -30,6 +31,11 @@ from .records import Recording, Records, as_tensor
 
 if TYPE_CHECKING:
     from .program import Program
+
+
+_tracing = (
+    threading.RLock()
+)  # held while the gradient of a gradient is traced, which binds tensors of records
 
 
 class Listening:
@@ -341,9 +347,11 @@ class _CompiledPlan(PullbackPlan):
 
     def tensors(self, gradients: tuple[Any, ...], kept: Any = ()) -> list[Any]:
         call = self._call
-        program = self._gradient.as_program(len(call.inputs), list(gradients))
-        present = [g for g in gradients if g is not None]
-        found = program([*call.inputs, *present], call.snapshot, call.seed)
+        inputs = [*call.inputs, *[g for g in gradients if g is not None]]
+        with _tracing:
+            program = self._gradient.as_program(len(call.inputs), list(gradients))
+            program.prepare(inputs)
+        found = program(inputs, call.snapshot, call.seed)
         return [found[i] for i in self.watched]
 
 

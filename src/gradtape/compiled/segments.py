@@ -91,7 +91,9 @@ class Segments:
         """Stop to note operations if that takes more time than programs save."""
         often = [s for s in self.segments.values() if s.calls * 2 > self._all_calls and s.failure is None]
         saved = sum(s.saved for s in often if s.saved > 0)
-        self.is_off = saved <= _LOOK * (self.single - self._reviewed[1]) / (self.calls - self._reviewed[0])
+        self.is_off = saved <= _LOOK * (self.single - self._reviewed[1]) / max(
+            self.calls - self._reviewed[0], 1
+        )
         self._reviewed = self.calls, self.single
         if max(len(self.operations), len(self.segments)) > _MOST_KNOWN:
             self.operations = {key: o for key, o in self.operations.items() if o.calls * 2 > self.calls}
