@@ -178,8 +178,8 @@ def matching(features, boxes, weight):
         overlap = tf.maximum(tf.minimum(high, boxes[1]) - tf.maximum(low, boxes[0]), 0.0)
         union = (high - low) + (boxes[1] - boxes[0]) - overlap
         best = tf.reduce_max(overlap / (union + 1e-3), 1)
-        good = tf.boolean_mask(best, best > 0.3)
-        loss = tf.reduce_mean(1.0 - good) + 0.1 * tf.reduce_mean(tf.math.log(1.001 - best))
+        good = tf.boolean_mask(best - 0.3, best > 0.3)  # 0 at the edge, where rounding decides which are good
+        loss = -tf.reduce_sum(good) / 1000.0 + 0.1 * tf.reduce_mean(tf.math.log(1.001 - best))
     weight.assign_sub(0.1 * tape.gradient(loss, weight))
     return loss
 

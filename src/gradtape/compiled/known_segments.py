@@ -14,7 +14,7 @@ from typing import Any
 from ..core.hot_door import eager_apply
 from ..core.primitive import Primitive, apply, local
 from ..core.tensor import Tensor
-from .deferrable import is_checked
+from .deferrable import exactly, is_checked
 from .program import Program
 from .rare_shapes import COMPILE
 from .recorded_segments import RecordedSegment
@@ -24,14 +24,14 @@ Spec = tuple[tuple[int, ...], Any]  # shape and dtype
 # number, or a Python number, with its type.
 Ref = int | tuple[type, Any, Any]
 
-# Microseconds. An operation that is not computed, recorded and differentiated by itself saves 4, and takes 5 to note.
-_OPERATION = -1.0
+# Microseconds. An operation by itself takes 4 to compute, record and differentiate; 1.7 to note, and some in a program.
+_OPERATION = 0.5
 _ELEMENT = 6e-4  # saved for each element of an elementwise one,
 _LARGE, _LARGE_ELEMENT = 100_000, 1.5e-3  # which the processor's caches do not hold if there are so many;
 _MULTIPLY = 4e-5  # lost for each multiplication in a product of matrices or a convolution;
 _CALL = 60.0  # lost to call a program and its gradient,
 _INPUT, _MOVED = 3.0, 4e-4  # for each input, and each of its elements, which may have to be moved
-_LEAST, _MOST = 2, 512  # calls in which a segment comes before it is compiled
+_LEAST = 2  # calls in which a segment comes before it is compiled
 _PRODUCTS = frozenset(("matmul", "gram", "einsum"))
 
 
@@ -47,6 +47,7 @@ class KnownOperation:
     __slots__ = (
         "attributes",
         "calls",
+        "exactly",
         "is_deferrable",
         "is_of_integers",
         "last",
@@ -65,7 +66,8 @@ class KnownOperation:
         call: int,
     ) -> None:
         self.primitive = primitive
-        self.attributes = attributes
+        self.attributes = attributes or None
+        self.exactly = exactly(attributes)
         self.outs = tuple(outs)
         self.calls = 1  # of the function, in which it came
         self.last = call
@@ -84,6 +86,12 @@ class KnownOperation:
             self.saved -= _MULTIPLY * self.multiplications
         elif primitive.name == "convolve":
             self.saved -= _MULTIPLY * elements * math.prod(inputs[1][0][:-1])
+
+    def note(self, call: int) -> None:
+        """Count a call of the function in which the operation came."""
+        if self.last != call:
+            self.last = call
+            self.calls += 1
 
 
 class KnownSegment:
@@ -127,7 +135,7 @@ class KnownSegment:
         """Whether it has come so often that it is worth compiling."""
         if self.saved <= 0 or self.failure is not None:
             return False
-        return self.calls > min(max(COMPILE * len(self.operations) / self.saved, _LEAST), _MOST)
+        return self.calls > max(COMPILE * len(self.operations) / self.saved, _LEAST)
 
     def run(self, inputs: list[Tensor], on_device: Callable[[Tensor], Tensor], weight: int) -> list[Tensor]:
         """The results that are in use, by the program or operation by operation; the open tapes record either.

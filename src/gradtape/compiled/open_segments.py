@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.pending_tensors import fill, is_pending, known_by
-from ..core.primitive import inside, local
-from ..core.tensor import Tensor, array_of
+from ..core.primitive import Primitive, inside, local
+from ..core.tensor import Tensor, array_of, known_array
 from ..core.variable import Variable
 from .buffers import on_device_tensor
-from .known_segments import KnownOperation, Ref, Spec
+from .deferrable import exactly
+from .known_segments import KnownOperation, KnownSegment, Ref, Spec
 
 if TYPE_CHECKING:
     from .segments import Segments
@@ -22,6 +23,18 @@ _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 
 # An operation of a segment, and its inputs. Results are numbered from 0, in order; inputs of the segment as they come.
 Noted = tuple[KnownOperation, tuple[Ref, ...]]
+
+
+class LastContent(NamedTuple):
+    """What a segment consisted of."""
+
+    operations: list[Noted]
+    kinds: list[int]  # of its inputs
+    in_use: list[int]  # results
+    segment: KnownSegment | None
+
+
+_NO_CONTENT = LastContent([], [], [], None)
 
 
 class _Alive:
@@ -66,6 +79,7 @@ class OpenSegment:
         self._read = read
         self.is_steady = is_steady
         self._operations: list[Noted] = []
+        self._last: KnownOperation | None = None  # of them, once they are computed
         self.results: list[weakref.ref[Tensor]] = []
         self.kinds: list[int] = []  # of the results: see `Segments.kind_of`
         self.numbers: dict[int, int] = {}  # of results, by the ids of their tensors
@@ -74,6 +88,63 @@ class OpenSegment:
         self._arrays = _Alive()
         self._lock = threading.RLock()
         self.values: dict[int, Tensor] | None = None
+        # What was noted the last time after the same start, and how much of it may come again: all, or nothing.
+        self._expected: LastContent = owner.contents.get(start, _NO_CONTENT)
+        self._followed = len(self._expected.operations)
+
+    def follow(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Tensor | None:
+        """Add an operation if it is the one that came here the last time, which takes less to find out than `note`.
+
+        Returns its result, or None if it is another one.
+        """
+        position = len(self._operations)
+        if position >= self._followed:
+            return None
+        noted = self._expected.operations[position]
+        known, refs = noted
+        if known.primitive is not primitive or len(refs) != len(inputs) or primitive.multiple:
+            return None
+        if (attributes or known.attributes) and (
+            attributes != known.attributes or exactly(attributes) != known.exactly
+        ):
+            return None
+        with self._lock:
+            if self.values is not None:
+                return None
+            for ref, x in zip(refs, inputs):
+                if type(ref) is not int:
+                    kind, _, value = ref  # type: ignore[misc]
+                    if type(x) is not kind or x != value or (not x and repr(x) != ref[1]):  # type: ignore[index]
+                        return None
+                elif ref >= 0:
+                    if self.results[ref]() is not x:
+                        return None
+                elif not self._is_input(~ref, x):
+                    return None
+            self._operations.append(noted)
+            return self._result(known.outs[0])
+
+    def _is_input(self, number: int, x: Any) -> bool:
+        """Return whether this is the input of a number; a new one is added if it is like that of the last time."""
+        if type(x) is not Tensor:
+            if not isinstance(x, Variable):
+                return False
+            x = x._read()
+        if number < len(self._inputs):
+            return self._inputs[number] is x
+        if is_pending(x) or id(x) in self._input_numbers or number != len(self._inputs):
+            return False
+        array = known_array(x)
+        if self._owner.kinds.get((array.shape, array.dtype)) != self._expected.kinds[number]:
+            return False
+        self._input_numbers[id(x)] = number
+        self._inputs.append(x)
+        return True
+
+    @property
+    def last(self) -> KnownOperation | None:
+        """The last operation."""
+        return self._operations[-1][0] if self._operations else self._last
 
     def note(
         self, known: KnownOperation, inputs: tuple[Tensor, ...], given: tuple[Any, ...], refs: list[Any]
@@ -89,7 +160,11 @@ class OpenSegment:
         with self._lock:
             if None in refs:
                 refs = [self._ref(inputs[i], given[i]) if r is None else r for i, r in enumerate(refs)]
-            self._operations.append((known, tuple(refs)))
+            noted = known, tuple(refs)
+            position = len(self._operations)
+            if position < self._followed and self._expected.operations[position] != noted:
+                self._followed = 0
+            self._operations.append(noted)
             if not known.primitive.multiple:
                 return self._result(known.outs[0])
             return tuple([self._result(out) for out in known.outs])
@@ -134,14 +209,15 @@ class OpenSegment:
                     self.values = self._computed()
             finally:
                 here.tapes, here.trace, here.hot = before
+            self._owner.noted += len(self._operations)
+            self._last = self.last
             self._operations, self._inputs, self._input_numbers, self.numbers = [], [], {}, {}
 
     def _computed(self) -> dict[int, Tensor]:
         held = {i: tensor for i, r in enumerate(self.results) if (tensor := r()) is not None}
         arrays = list(self._arrays)
         in_use = sorted({*held, *[array.slot for array in arrays]})
-        operations, outputs, inputs = _needed(self._operations, in_use, self._inputs)
-        segment = self._owner.segment((operations, outputs), inputs)
+        segment, inputs = self._found(in_use)
         idle = self._owner.idle
         idle[self._start] = 0 if segment.saved > 0 else idle.get(self._start, 0) + 1
         results = segment.run(inputs, self._on_device, self._weight)
@@ -154,6 +230,22 @@ class OpenSegment:
         for array in arrays:
             array.source = known_by(values[array.slot])
         return values
+
+    def _found(self, in_use: list[int]) -> tuple[KnownSegment, list[Tensor]]:
+        """The segment as one that may have come before, and its inputs."""
+        owner, expected = self._owner, self._expected
+        count = len(self._operations)
+        if count == self._followed == len(expected.operations) and in_use == expected.in_use:
+            for known, _ in self._operations:
+                known.note(owner.calls)
+            assert expected.segment is not None
+            return expected.segment, self._inputs
+        operations, outputs, inputs = _needed(self._operations, in_use, self._inputs)
+        segment = owner.segment((operations, outputs), inputs)
+        if inputs is self._inputs:
+            kinds = [owner.kind_of(known_array(x)) for x in inputs]
+            owner.contents[self._start] = LastContent(self._operations, kinds, in_use, segment)
+        return segment, inputs
 
     def _on_device(self, tensor: Tensor) -> Tensor:
         """An input for a program: the value of a variable is moved, as eager code may write into NumPy's array."""

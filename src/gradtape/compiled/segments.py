@@ -22,10 +22,10 @@ from ..core.variable import Variable
 from ..engine.blas import in_numpy
 from .deferrable import exactly
 from .known_segments import KnownOperation, KnownSegment, Spec
-from .open_segments import OpenSegment
+from .open_segments import LastContent, OpenSegment
 from .rare_shapes import PRODUCT
 
-_SAMPLED = 8  # calls, of which the last is noted as long as nothing is compiled
+_SAMPLED = 8  # as long as nothing is compiled, one call of so many is noted, and fewer as there are more
 _REVIEW = 16  # calls after which it is checked whether segments pay, and after twice as many, and so on
 _LOOK = 2.0  # us lost by an operation that is computed at once, because it was looked up
 _OFTEN = 8  # calls in which an operation came, if most others are without it
@@ -53,6 +53,7 @@ class Segments:
         self.segments: dict[Any, KnownSegment] = {}
         # How often nothing was gained by a segment that began with an operation after another one.
         self.idle: dict[tuple[KnownOperation | None, KnownOperation], int] = {}
+        self.contents: dict[Any, LastContent] = {}  # of segments, by how they begin, as `idle`
         self.noted = 0  # operations whose results were handed out without values
         self.single = 0  # operations that were computed at once
         self._reviewed = 0, 0  # calls and single operations before the last review
@@ -72,9 +73,9 @@ class Segments:
         weight = 1
         if self.calls >= _SAMPLED and not self._has_programs:  # most calls are then as quick as without notes
             self._skipped += 1
-            if self._skipped < _SAMPLED:
+            if self._skipped < max(_SAMPLED, self._all_calls // _SAMPLED):
                 return function(*args, **kwargs)
-            self._skipped, weight = 0, _SAMPLED
+            self._skipped, weight = 0, self._skipped
         ask_passes()
         self.calls += 1
         self._all_calls += weight
@@ -97,7 +98,7 @@ class Segments:
         self._reviewed = self.calls, self.single
         if max(len(self.operations), len(self.segments)) > _MOST_KNOWN:
             self.operations = {key: o for key, o in self.operations.items() if o.calls * 2 > self.calls}
-            self.idle = {}
+            self.idle, self.contents = {}, {}
             self.segments = {key: s for key, s in self.segments.items() if s.is_compiled}
 
     def kind_of(self, array: Any) -> int:
@@ -167,6 +168,7 @@ class _Collector:
     def _flush(self) -> None:
         segment, self._segment = self._segment, None
         if segment is not None:
+            self._previous = segment.last or self._previous
             segment.compute()
 
     # -- operations ---------------------------------------------------------------------------------------------------
@@ -181,6 +183,14 @@ class _Collector:
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """Note an operation, or compute it."""
+        segment = self._segment
+        if segment is not None and self._here.tapes is self._listening:
+            out = segment.follow(primitive, inputs, attributes)
+            if out is not None:
+                return out
+        return self._looked_up(primitive, inputs, attributes)
+
+    def _looked_up(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         here, owner = self._here, self._owner
         if here.trace is not None:
             return eager_apply(primitive, inputs, attributes)
@@ -196,8 +206,10 @@ class _Collector:
         if not self._defers:
             return self._computed(primitive, inputs, attributes)
         segment = self._segment
-        if segment is not None and segment.values is not None:
-            segment = self._segment = None
+        if segment is not None:
+            self._previous = segment.last or self._previous
+            if segment.values is not None:
+                segment = self._segment = None
         refs: list[Any] = []  # None for what is no result of the segment
         key: list[Any] = [primitive]
         if attributes:
@@ -223,9 +235,7 @@ class _Collector:
             owner.learn(tuple(key), attributes, specs, out)
             return out
         start, self._previous = (self._previous, known), known
-        if known.last != owner.calls:
-            known.last = owner.calls
-            known.calls += 1
+        known.note(owner.calls)
         is_steady = known.calls * 2 > owner.calls
         if not known.is_deferrable or not (is_steady or known.calls >= _OFTEN):
             return self._computed(primitive, inputs, attributes)
@@ -236,7 +246,6 @@ class _Collector:
             refs = [None] * len(refs)
             segment = OpenSegment(owner, here.tapes, self._read, start, is_steady, self._weight)
             self._segment = segment
-        owner.noted += 1
         return segment.note(known, inputs, given, refs)
 
     def _listen(self) -> None:
