@@ -2,6 +2,7 @@
 
 import os
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import gradtape as tf
 
 pytest.importorskip("jax")
 
-from gradtape.compiled import known_segments, segments
+from gradtape.compiled import known_segments, open_segments, segments
 from gradtape.compiled.segments import Segments
 from gradtape.core.primitive import local
 
@@ -420,3 +421,38 @@ def test_threads_call_one_function(always, program):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_values_in_between_are_freed_one_by_one(always, monkeypatch):
+    monkeypatch.setattr(known_segments, "COMPILE", 10**9)  # nothing is compiled
+
+    def program(x):
+        for _ in range(40):
+            x = tf.sin(x) + 1.0
+        return tf.boolean_mask(x, x[:, 0] > 0.0)
+
+    function, x = tf.function(program), tf.ones([1000, 100])
+    for _ in range(2):
+        function(x)
+    tracemalloc.start()
+    function(x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert function._segments.noted > 80 and programs_of(function) == []
+    assert peak < 8 * 400_000
+
+
+def test_a_segment_does_not_keep_many_inputs(always, monkeypatch):
+    monkeypatch.setattr(open_segments, "_MANY_INPUTS", 4)
+    monkeypatch.setattr(open_segments, "_MANY_ELEMENTS", 4 * 1000)
+
+    def program(x):
+        total = tf.zeros([1000])
+        for i in range(30):
+            total += tf.constant(np.full(1000, i, "float32")) * x
+        return tf.boolean_mask(total, total > 0.0)
+
+    function, x = tf.function(program), tf.ones([1000])
+    for _ in range(3):
+        close(function(x), program(x))
+    assert max(len(s.operations) for s in programs_of(function)) < 15

@@ -120,6 +120,7 @@ class KnownSegment:
         self.failure: Exception | None = None  # of the compiler; the segment is not compiled then
         self._program: Program | None = None
         self._lock = threading.Lock()
+        self._last_uses = _last_uses(operations, outputs)
         used = {ref for _, refs in operations for ref in refs}
         dtypes = [dtype for known, _ in operations for (_, dtype), _ in known.outs]
         # Outputs that others are computed from: tapes may be asked for derivatives by them.
@@ -169,8 +170,8 @@ class KnownSegment:
         known_as: Callable[[int, Tensor], Tensor] | None = None,
     ) -> list[Tensor]:
         """Compute operation by operation; `known_as` gives what stands for the result of a number."""
-        made: list[Tensor] = []
-        for known, refs in self.operations:
+        made: list[Any] = []
+        for (known, refs), last_used in zip(self.operations, self._last_uses, strict=True):
             given: list[Any] = []
             for ref in refs:
                 if type(ref) is tuple:
@@ -182,4 +183,20 @@ class KnownSegment:
             if known_as is not None:
                 results = [known_as(len(made) + i, result) for i, result in enumerate(results)]
             made += results
+            for i in last_used:
+                made[i] = None
         return [made[i] for i in self.outputs]
+
+
+def _last_uses(operations: Sequence[Any], outputs: Sequence[int]) -> list[list[int]]:
+    """The results that nothing needs after each operation, so that they are freed then."""
+    found: list[list[int]] = []
+    needed = set(outputs)
+    end = sum(len(known.outs) for known, _ in operations)
+    for known, refs in reversed(operations):
+        start = end - len(known.outs)
+        here = {r for r in (*refs, *range(start, end)) if type(r) is int and r >= 0}
+        found.append(sorted(here - needed))
+        needed |= here
+        end = start
+    return found[::-1]

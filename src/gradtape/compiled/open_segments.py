@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _new = object.__new__
 _reference = weakref.ref
+_MANY_INPUTS, _MANY_ELEMENTS = 64, 1 << 25
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 
 # An operation of a segment, and its inputs. Results are numbered from 0, in order; inputs of the segment as they come.
@@ -84,6 +85,7 @@ class OpenSegment:
         self.kinds: list[int] = []  # of the results: see `Segments.kind_of`
         self.numbers: dict[int, int] = {}  # of results, by the ids of their tensors
         self._inputs: list[Tensor] = []
+        self._input_elements = 0
         self._input_numbers: dict[int, int] = {}
         self._arrays = _Alive()
         self._lock = threading.RLock()
@@ -137,9 +139,13 @@ class OpenSegment:
         array = known_array(x)
         if self._owner.kinds.get((array.shape, array.dtype)) != self._expected.kinds[number]:
             return False
-        self._input_numbers[id(x)] = number
-        self._inputs.append(x)
+        self._add_input(x)
         return True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it keeps so many inputs alive that it is time to compute: Python may have no more use for them."""
+        return len(self._inputs) > _MANY_INPUTS and self._input_elements > _MANY_ELEMENTS
 
     @property
     def last(self) -> KnownOperation | None:
@@ -175,9 +181,14 @@ class OpenSegment:
             return kind, original or repr(original), original  # 0.0 is not -0.0
         number = self._input_numbers.get(id(tensor))
         if number is None:
-            number = self._input_numbers[id(tensor)] = len(self._inputs)
-            self._inputs.append(tensor)
+            number = self._add_input(tensor)
         return ~number
+
+    def _add_input(self, tensor: Tensor) -> int:
+        number = self._input_numbers[id(tensor)] = len(self._inputs)
+        self._inputs.append(tensor)
+        self._input_elements += known_array(tensor).size
+        return number
 
     def _result(self, out: tuple[Spec, int]) -> Tensor:
         """A tensor without a value and without a key: who looks at either has the segment computed."""

@@ -241,7 +241,7 @@ class _Collector:
             return self._computed(primitive, inputs, attributes)
         if segment is None and (known.is_of_integers or owner.idle.get(start, 0) >= _IDLE):
             return self._computed(primitive, inputs, attributes)
-        if segment is None or segment.is_steady is not is_steady:
+        if segment is None or segment.is_steady is not is_steady or segment.is_full:
             self._flush()
             refs = [None] * len(refs)
             segment = OpenSegment(owner, here.tapes, self._read, start, is_steady, self._weight)
