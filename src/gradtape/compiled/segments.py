@@ -191,6 +191,7 @@ class _Collector:
         return self._looked_up(primitive, inputs, attributes)
 
     def _looked_up(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
+        """Note an operation that was not expected, or compute it."""
         here, owner = self._here, self._owner
         if here.trace is not None:
             return eager_apply(primitive, inputs, attributes)
