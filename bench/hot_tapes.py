@@ -1,8 +1,9 @@
 """Loops with hot tapes and without, with PyTorch and with jax.jit where they are installed: microseconds a step.
 
-    python bench/hot_tapes.py [--seconds 2] [--picture steps.svg]
+    python bench/hot_tapes.py [--seconds 2] [--loops] [--picture steps.svg]
 
-All columns of a row are measured in turns, in one process; each figure is the best of many.
+All columns of a row are measured in turns, in one process; each figure is the best of many. With --loops, the rows are
+the training loops of tests/hot/loops.py, which are followed from the 30th pass on: the best tenth of their steps.
 
 The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, compiling, hot.
 """
@@ -10,10 +11,14 @@ The picture shows the time of each of the first 2,000 steps of one loop: operati
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
+import io
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -292,6 +297,57 @@ def table(seconds: float) -> None:
         print(f"{loop.__name__:18}{row}{ratio}", flush=True)
 
 
+def training_loops() -> dict[str, Callable[[int], Any]]:
+    """The loops of the tests, by name: each runs so many steps."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    loops = importlib.import_module("hot.loops")
+    found: dict[str, Callable[[int], Any]] = {loop.__name__: loop for loop in loops.LOOPS}
+    for name in loops.OPTIMIZERS:
+        found[f"mlp, {name}"] = lambda steps, name=name: loops.mlp(steps, getattr(tf.optimizers, name)())
+    return found
+
+
+def time_of_a_step(loop: Callable[[int], Any], steps: int, hot: bool, parts: int = 10) -> float:
+    """The microseconds a step takes in the best of several parts of a loop. Only its second half counts."""
+    times: list[float] = []
+    make = tf.GradientTape.__init__
+
+    def timed(tape: Any, *args: Any, **kwargs: Any) -> None:
+        times.append(time.perf_counter())
+        make(tape, *args, **kwargs)
+
+    tf.config.experimental.set_hot_tapes(hot)
+    tf.GradientTape.__init__ = timed  # type: ignore[method-assign]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            loop(steps)
+    finally:
+        tf.GradientTape.__init__ = make  # type: ignore[method-assign]
+        tf.config.experimental.set_hot_tapes(False)
+    late = np.array(times[len(times) // 2 :])
+    if len(late) <= parts:
+        return float("nan")
+    ends = np.linspace(0, len(late) - 1, parts + 1).astype(int)
+    return float(
+        min(np.diff(late[ends]) / np.diff(ends)) * max(len(times) / steps, 1) * 1e6
+    )  # tapes in a step
+
+
+def loops_table(steps: int = 400) -> None:
+    """Print a row for each training loop of the tests."""
+    policy = importlib.import_module("gradtape.hot.places").policy
+    policy.most = 30  # whatever it takes to compile
+    print(f"{'loop':24}{'eager':>10}{'hot':>10}{'eager/hot':>11}  passes")
+    for name, loop in training_loops().items():
+        before = tf.config.experimental.hot_tapes()
+        cold, hot = time_of_a_step(loop, steps, hot=False), time_of_a_step(loop, steps, hot=True)
+        after = tf.config.experimental.hot_tapes()
+        passes, followed = (after[what] - before[what] for what in ("passes", "followed"))
+        print(
+            f"{name:24}{cold:10.1f}{hot:10.1f}{cold / hot:11.2f}  {followed} of {passes} followed", flush=True
+        )
+
+
 def picture(path: str, steps: int = 2000) -> None:
     """Draw the time of each step of the pendulum."""
     import matplotlib.pyplot as plt
@@ -316,10 +372,13 @@ def main() -> None:
     """Print the table, or draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--picture", help="draw the picture into this file, instead of the table")
+    parser.add_argument("--loops", action="store_true", help="the training loops of the tests")
     parser.add_argument("--seconds", type=float, default=2.0, help="the time for each figure")
     options = parser.parse_args()
     if options.picture:
         picture(options.picture)
+    elif options.loops:
+        loops_table()
     else:
         table(options.seconds)
 

@@ -1,5 +1,6 @@
 """What all tests share: JAX, our oracle, compiles without optimizing, which is most of the time it takes here."""
 
+import gc
 import os
 
 import hypothesis
@@ -22,9 +23,37 @@ os.environ.setdefault(
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def older_objects_set_aside():
+    """What other tests have left, up to two million objects, is not searched at each garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def warnings_anew():
     """What is logged once in a process is logged once in a test."""
-    from gradtape.core.tape import warn_once
+    from gradtape.core.tape_ends import warn_once
 
     warn_once.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left_listening():
+    """A test that leaves a tape, or what observes all operations, would change those after it."""
+    yield
+    from gradtape.core.observers import observers
+    from gradtape.core.primitive import local
+
+    assert local.here.tapes == [] and not observers
+
+
+@pytest.fixture
+def cold():
+    """Hot tapes are off, for a test that counts traces or compilations: a pass's program contains its functions."""
+    from gradtape.hot import places
+
+    before = places.is_on()
+    places.switch(False)
+    yield
+    places.switch(before)

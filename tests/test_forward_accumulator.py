@@ -12,12 +12,6 @@ from gradtape.core.primitive import local
 Forward = tf.autodiff.ForwardAccumulator
 
 
-@pytest.fixture(autouse=True)
-def nobody_is_left_listening():
-    yield
-    assert local.here.tapes == []
-
-
 def jvp(f, x, tangent):
     with Forward(x, tangent) as acc:
         y = f(x)

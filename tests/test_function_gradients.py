@@ -439,7 +439,7 @@ def test_a_first_call_compiles_one_program():
     assert len(compilations) == 1
 
 
-def test_a_gradient_is_traced_and_compiled_once():
+def test_a_gradient_is_traced_and_compiled_once(cold):
     seen = []
 
     @tf.function

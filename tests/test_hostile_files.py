@@ -5,6 +5,7 @@ Each reader answers with a value or with an error of TensorFlow's, in bounded me
 test_dataset_cache.py and test_saved_model.py.
 """
 
+import contextlib
 import gzip
 import io
 import struct
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 import gradtape as tf
 from gradtape.core import storage
 from gradtape.files import encoding, streams
+from gradtape.train import files, parts
 
 errors = tf.errors
 FEW = settings(
@@ -133,6 +135,26 @@ def test_records_that_decompress_to_too_much_are_read_one_by_one(tmp_path, kind)
 
 
 @FEW
+@given(
+    st.binary(max_size=40),
+    st.sampled_from(
+        [
+            lambda text: tf.io.decode_csv(text, [[0], ["a"], [0.5]]),
+            lambda text: tf.io.decode_raw(text, tf.int16),
+            lambda text: tf.io.decode_base64(text),
+            lambda text: tf.io.decode_compressed(text, "GZIP"),
+            lambda text: tf.io.decode_compressed(text, "ZLIB"),
+            lambda text: tf.strings.unicode_decode(text, "UTF-8", errors="strict"),
+            lambda text: tf.strings.to_number(text),
+        ]
+    ),
+)
+def test_any_string_is_decoded_or_refused(text, decode):
+    with contextlib.suppress(*REFUSED):
+        decode(tf.constant(text))
+
+
+@FEW
 @given(st.data())
 def test_damaged_strings_of_sparse_tensors_are_tensors_or_refused(data):
     sparse = tf.SparseTensor([[0, 1], [1, 2]], [5.0, 6.0], [3, 4])
@@ -235,6 +257,50 @@ def test_a_damaged_checkpoint_is_restored_or_refused(tmp_path_factory, data):
     values = target.v.numpy().tolist(), int(target.n)
     assert values in [([1.0, 2.0], 3), ([7.0, 7.0], 7)]  # all of it or nothing
     assert [path.name for path in outside.iterdir()] == ["copy"]
+
+
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.integers(-2, 1 << 50), st.sampled_from(["", "..", "../secret", "v", "0" * 64])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["children", "tensor", "shapes", "digests", "starts", "v"]), inner),
+    ),
+    max_leaves=6,
+)
+
+
+def changed(table, draw):
+    """A table in which some value, at any depth, is another."""
+    if not isinstance(table, (dict, list)) or not table or draw(st.integers(0, 3)) == 0:
+        return draw(ANYTHING)
+    keys = list(table) if isinstance(table, dict) else range(len(table))
+    key = draw(st.sampled_from(keys))
+    made = table.copy()
+    made[key] = changed(table[key], draw)
+    return made
+
+
+@FEW
+@given(st.booleans(), st.data())
+def test_a_checkpoint_whose_table_lies_is_refused(tmp_path_factory, in_parts, data):
+    """Its checksums are right: somebody has made it so."""
+    folder = tmp_path_factory.mktemp("whole")
+    path, pieces = folder / "ckpt.safetensors", {"v:0": np.float32([1.0]), "v:1": np.float32([2.0])}
+    nodes = [{"children": {"v": 1}}, {"children": {}, "tensor": "v"}]
+    contents = {"nodes": nodes}
+    if in_parts:
+        starts = data.draw(st.just({"v:0": [0], "v:1": [1]}) | ANYTHING)
+        content, digest = storage.packed(parts.PART.name, {"starts": starts}, pieces)
+        parts._path(path, digest).write_bytes(content)
+        contents["parts"] = {"shapes": {"v": [2]}, "digests": [digest]}
+    key = data.draw(st.sampled_from(list(contents)))
+    contents[key] = changed(contents[key], data.draw)
+    tensors = {} if in_parts else {"v": np.float32([1.0, 2.0])}
+    path.write_bytes(storage.packed(files.CHECKPOINT.name, contents, tensors)[0])
+    v = tf.Variable([7.0, 7.0])
+    with contextlib.suppress(*REFUSED):
+        tf.train.Checkpoint(v=v).restore(str(folder / "ckpt"))
+    assert v.numpy().tolist() in ([7.0, 7.0], [1.0, 2.0])
 
 
 @FEW

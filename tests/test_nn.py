@@ -268,6 +268,24 @@ def test_candidates_follow_their_distribution():
     assert drawn.dtype == "int64" and expected.dtype == "float32"
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_classes_are_drawn_by_their_weights(compiled, tmp_path):
+    draw = nn.fixed_unigram_candidate_sampler
+    sample = tf.function(draw) if compiled else draw
+    options = {"num_true": 1, "num_sampled": 20_000, "unique": False, "range_max": 4, "seed": 1}
+    drawn, true, expected = sample([[2]], **options, unigrams=[1, 2, 3, 4], distortion=2.0)
+    shares = np.bincount(drawn.numpy(), minlength=4) / 20_000
+    np.testing.assert_allclose(shares, np.array([1, 4, 9, 16]) / 30, atol=0.02)
+    np.testing.assert_allclose(true, [[6000.0]])
+    np.testing.assert_allclose(expected[0], [2e4, 8e4, 18e4, 32e4][drawn[0]] / 30, rtol=1e-6)
+    words = tmp_path / "words.csv"
+    words.write_text("the,5\nof,3\na,1\n")
+    drawn = sample([[2]], **options, vocab_file=str(words), num_reserved_ids=1, num_shards=2, shard=1)[0]
+    np.testing.assert_allclose(np.bincount(drawn.numpy()) / 20_000, [0, 5 / 6, 0, 1 / 6], atol=0.02)
+    drawn = sample([[2]], 1, 3, True, 3, unigrams=[9, 1, 5])[0]
+    assert sorted(drawn.numpy()) == [0, 1, 2]
+
+
 @pytest.mark.parametrize("sampler", [nn.log_uniform_candidate_sampler, nn.uniform_candidate_sampler])
 def test_different_candidates(sampler):
     drawn, true, expected = sampler([[1], [2]], 1, 9, True, 10, seed=2)
@@ -510,6 +528,9 @@ PAIR = tf.ones((2, 3))
         (lambda: nn.compute_average_loss([1.0], global_batch_size=1.5), ValueError, "must be an integer"),
         (lambda: nn.log_uniform_candidate_sampler([[1]], 1, 5, True, 3), Invalid, "5 different classes cannot"),
         (lambda: nn.uniform_candidate_sampler([[1, 2]], 1, 2, True, 3), Invalid, "1 numbers a row"),
+        (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2, unigrams=[1.0, 0.0]), Invalid, "from 1 with"),
+        (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2, unigrams=[1.0]), Invalid, "2 classes need"),
+        (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2), Invalid, "either vocab_file or unigrams"),
         (lambda: nn.uniform_candidate_sampler([[1.0]], 1, 2, True, 3), TypeError, "must be integers"),
         (lambda: nn.nce_loss(PAIR, tf.ones(2), [1], tf.ones((1, 3)), 1, 2), Invalid, "labels have 1 numbers"),
         (lambda: nn.nce_loss(PAIR, tf.ones(2), [[1.0]], tf.ones((1, 3)), 1, 2), TypeError, "labels must be integers"),

@@ -360,14 +360,18 @@ def train(steps):
 
 
 def test_ten_thousand_training_steps_leave_no_new_objects_behind(collector_off):
-    steps = train(11_000)
+    steps = train(31_000)
     for _ in range(1000):  # fills the caches, and Python's lists of freed objects
         next(steps)
-    objects, blocks, state = len(gc.get_objects()), sys.getallocatedblocks(), set(vars(local))
-    for _ in range(10_000):
-        next(steps)
-    assert len(gc.get_objects()) - objects < 20
-    assert sys.getallocatedblocks() - blocks < 100
+    state = set(vars(local))
+    for _ in range(3):  # objects of another test's thread come only once
+        objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+        for _ in range(10_000):
+            next(steps)
+        new = len(gc.get_objects()) - objects, sys.getallocatedblocks() - blocks
+        if new[0] < 20 and new[1] < 100:
+            break
+    assert new[0] < 20 and new[1] < 100
     assert set(vars(local)) == state
     assert local.here.tapes == []
 

@@ -4,6 +4,8 @@ import base64
 import gc
 import glob
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,8 +13,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.files.events import read_events
-from gradtape.files.messages import message
+from gradtape.files.events import event_message, read_events
 from gradtape.summary.kinds import in_buckets
 
 S = tf.summary
@@ -57,7 +58,7 @@ def plugin(folder, i=0):
 
 
 def test_the_events_are_tensorflows(folder):
-    meta = message("SummaryMetadata")()
+    meta = event_message("SummaryMetadata")()
     meta.plugin_data.plugin_name, meta.plugin_data.content = "graph_keras_model", b"1"
     with S.create_file_writer(folder).as_default():
         S.scalar("loss", 0.5, step=3)
@@ -87,7 +88,7 @@ def test_the_file_has_tensorflows_name_and_first_event(folder):
     (path,) = glob.glob(f"{folder}/events.out.tfevents.*.end")
     assert [event.file_version for event in read_events(path)] == ["brain.Event:2"]
     writer.close()
-    assert tf.compat.v1.SummaryMetadata is message("SummaryMetadata")
+    assert tf.compat.v1.SummaryMetadata is event_message("SummaryMetadata")
 
 
 def test_a_damaged_file_says_so(tmp_path):
@@ -122,6 +123,83 @@ def test_a_writer_that_is_dropped_closes_its_file(folder):
         S.scalar("a", 1.0, step=0)
     gc.collect()
     assert len(events(folder)) == 1
+
+
+def run(program):
+    found = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    return found.returncode, found.stdout, found.stderr
+
+
+def test_a_program_that_ends_leaves_all_its_events(folder):
+    """Also: tensorboard is imported with the first writer, and imports no tensorflow."""
+    code, out, errors = run(f"""
+import sys
+import gradtape as tf
+tf.summary.scalar("loss", 1.0, step=0)  # no writer
+print("tensorboard" in sys.modules)
+tf.summary.create_file_writer({folder!r}).set_as_default()
+tf.summary.scalar("loss", 1.0, step=1)
+print("tensorboard" in sys.modules, "tensorflow" in sys.modules)
+""")
+    assert (code, out) == (0, "False\nTrue False\n"), errors
+    assert [event.step for event in events(folder)] == [1]
+
+
+def test_a_program_that_is_killed_leaves_what_was_flushed(folder):
+    """Here under the name tensorflow, which tensorboard then takes for TensorFlow."""
+    code, out, errors = run(f"""
+import os, signal
+import gradtape.compat
+gradtape.compat.install()
+import tensorflow as tf
+tf.summary.create_file_writer({folder!r}).set_as_default()
+tf.summary.scalar("loss", 1.0, step=1)
+tf.summary.flush()
+tf.summary.scalar("loss", 1.0, step=2)
+from tensorboard.compat import tf as theirs
+print(theirs.io.gfile.exists({folder!r}), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    assert (code, out) == (-9, "True\n"), errors
+    assert [event.step for event in events(folder)] == [1]
+
+
+def test_threads_share_a_writer(folder):
+    writer = S.create_file_writer(folder)
+
+    def work(i):
+        with writer.as_default():
+            for step in range(50):
+                S.scalar(f"thread {i}", 1.0, step=step)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.close()
+    found = [(tag, step) for tag, step, _ in values(folder)]
+    assert sorted(found) == [(f"thread {i}", step) for i in range(4) for step in range(50)]
+
+
+def test_several_writers_in_one_folder_have_files_of_their_own(folder):
+    writers = [S.create_file_writer(folder) for _ in range(3)]
+    for step, writer in enumerate(writers):
+        with writer.as_default():
+            S.scalar("a", 1.0, step=step)
+    found = sorted(list(read_events(path))[1].step for path in glob.glob(f"{folder}/*"))
+    assert found == [0, 1, 2]
+
+
+def test_without_tensorboard_the_error_names_the_extra(folder, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tensorboard"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    for make in (lambda: S.create_file_writer(folder), lambda: tf.compat.v1.Summary):
+        with pytest.raises(ImportError, match=r"gradtape\[tensorboard\]"):
+            make()
+    assert not Path(folder).exists()
+    assert not S.scalar("a", 1.0, step=0)  # without a writer nothing is needed
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -292,7 +370,7 @@ def test_scopes_and_raw_messages(folder):
         assert (tag, scope, tf.get_current_name_scope()) == ("o/a b/c", "o/ab/c/", "o/ab/c")
     with S.experimental.summary_scope("") as (tag, scope):
         assert (tag, scope) == ("summary", "summary/")
-    raw = message("Summary")()
+    raw = event_message("Summary")()
     raw.value.add(tag="raw", simple_value=2.0)
     with S.create_file_writer(folder).as_default():
         assert S.experimental.write_raw_pb(raw.SerializeToString(), step=3)
@@ -455,7 +533,7 @@ def test_a_trace_has_the_graphs_of_the_functions_that_were_called(folder):
         S.trace_export("step", step=0)
     (event,) = events(folder)
     (value,) = event.summary.value
-    run = message("RunMetadata").FromString(value.tensor.string_val[0])
+    run = event_message("RunMetadata").FromString(value.tensor.string_val[0])
     (graph,) = (one.pre_optimization_graph for one in run.function_graphs)
     assert {"Placeholder", "ReadVariableOp", "Mul", "Exp", "Sum", "Identity"} <= {
         node.op for node in graph.node
@@ -473,7 +551,7 @@ def test_the_graph_of_a_concrete_function_is_written(folder):
     with S.create_file_writer(folder).as_default():
         assert S.graph(graph)
     (event,) = events(folder)
-    assert [node.op for node in message("GraphDef").FromString(event.graph_def).node] == [
+    assert [node.op for node in event_message("GraphDef").FromString(event.graph_def).node] == [
         "Placeholder",
         "Tanh",
         "Identity",

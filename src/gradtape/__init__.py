@@ -43,7 +43,8 @@ from .core.scopes import (
 )
 from .core.shapes import TensorShape
 from .core.spec import TensorSpec, type_spec_from_value
-from .core.tape import GradientTape, UnconnectedGradients
+from .core.tape import GradientTape
+from .core.tape_ends import UnconnectedGradients
 from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable

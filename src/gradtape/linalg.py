@@ -37,6 +37,7 @@ from .ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from .ops.math.clip import global_norm
 
 if TYPE_CHECKING:
+    from .ops.linalg.block_operators import LinearOperatorBlockLowerTriangular
     from .ops.linalg.combined_operators import (
         LinearOperatorAdjoint,
         LinearOperatorBlockDiag,
@@ -68,6 +69,7 @@ __all__ = [
     "LinearOperator",
     "LinearOperatorAdjoint",
     "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
     "LinearOperatorCirculant",
     "LinearOperatorCirculant2D",
     "LinearOperatorCirculant3D",
@@ -139,6 +141,7 @@ closed(
     later={
         "LinearOperatorAdjoint": "..ops.linalg.linear_operators",
         "LinearOperatorBlockDiag": "..ops.linalg.linear_operators",
+        "LinearOperatorBlockLowerTriangular": "..ops.linalg.block_operators",
         "LinearOperatorComposition": "..ops.linalg.linear_operators",
         "LinearOperatorInversion": "..ops.linalg.linear_operators",
         "LinearOperatorKronecker": "..ops.linalg.linear_operators",

@@ -299,3 +299,55 @@ def subtracted(variable: Any, value: Any) -> None:
 def scattered(function: Callable[..., Any], variable: Any, indices: Any, updates: Any) -> None:
     """Change rows of a variable."""
     function(variable, indices, updates)
+
+
+# -- several results ---------------------------------------------------------------------------------------------------
+
+
+def normalized(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
+    factor: float,
+    form: str,
+    training: bool,
+) -> tuple[Any, ...]:
+    """Images normalized over the batch, with what the gradient needs: the mean and the biased variance."""
+    running = (None, None) if training and factor == 1 else (mean, variance)
+    y, new_mean, new_variance = v1.nn.fused_batch_norm(
+        x, scale, offset, *running, epsilon, form, training, exponential_avg_factor=factor
+    )
+    if not training:
+        return y, new_mean, new_variance, mean, variance
+    wide = tf.cast(x, tf.float32)
+    return y, new_mean, new_variance, *tf.nn.moments(wide, all_but(wide, form))
+
+
+def ctc(labels: Any, inputs: Any, lengths: Any, *options: bool) -> tuple[Any, Any]:
+    """The losses, and their gradient with respect to the logits."""
+    logits = tf.convert_to_tensor(inputs)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = v1.nn.ctc_loss(labels, logits, lengths, *options)
+    return loss, tape.gradient(loss, logits)
+
+
+def runs(
+    data: Any, splits: Any, separator: Any, widths: Any, left: Any, right: Any, pad_width: int, short: bool
+) -> tuple[Any, Any]:
+    """N-grams of rows of strings: those of the first width in a row, then those of the next."""
+    rows = tf.RaggedTensor.from_row_splits(data, splits)
+    pads = (left, right) if left or right or pad_width else None
+    width = None if pad_width < 0 else pad_width
+    found = tf.strings.ngrams(rows, tuple(widths), separator, pads, width if pads else None, short)
+    return found.values, tf.cast(found.row_splits, tf.convert_to_tensor(splits).dtype)
+
+
+def decoded(input: Any, Tsplits: Any, *options: Any) -> tuple[Any, Any, Any]:
+    """The splits between strings, the codes of their characters, and the places of these in bytes."""
+    flat = tf.reshape(input, [-1])
+    codes, places = tf.strings.unicode_decode_with_offsets(flat, *options)
+    return tf.cast(codes.row_splits, Tsplits), codes.values, places.values

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .core import dtypes
-from .core.tape import GradientTape, UnconnectedGradients
+from .core.tape import GradientTape
+from .core.tape_ends import UnconnectedGradients
 from .core.tensor import Tensor, wrap
 from .core.tensor_conversion import convert, convert_to_tensor
 from .core.types import TensorLike

@@ -300,8 +300,39 @@ def dropout(steps):
     return loss, numbers(weights)
 
 
+def embedding(steps):
+    random = rng(5)
+    table, weights = tf.Variable(random.normal(size=(20, 4)).astype("float32")), layers(4, 1)
+    optimizer = tf.optimizers.Adam(0.05)
+    losses = []
+    for _ in range(steps):
+        words, y = random.integers(0, 20, (6, 3)), random.normal(size=(6, 1)).astype("float32")
+        with tf.GradientTape() as tape:
+            mean = tf.reduce_mean(tf.nn.embedding_lookup(table, words), 1)
+            loss = tf.reduce_mean(tf.square(dense(weights, mean) - y))
+        gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, [table, *weights]), 0.5)
+        optimizer.apply_gradients(zip(gradients, [table, *weights]))
+        losses.append((float(loss), float(norm)))
+    return losses, gradients[0].values, gradients[0].indices, table, numbers(weights)
+
+
+def compiled_parts(steps):
+    x, y = data()
+    weights, seen = layers(3, 8, 1), tf.Variable(0.0)
+    model = tf.function(lambda x: {"out": dense(weights, x), "none": None})
+    total = tf.function(lambda loss: seen.assign_add(loss))
+    for step in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x * (1.0 + 0.1 * (step % 2)))["out"] - y))
+        for v, g in zip(weights, tape.gradient(loss, weights)):
+            v.assign_sub(0.1 * g)
+        total(loss)
+    return loss, seen, numbers(weights)
+
+
 LOOPS = [
     regression, mlp, gan, wgan, maml, pinn, rnn, newton, looks_each_step, prints_every_hundredth, early_stopping,
-    computed_rate, assigned_rate, accumulation, minibatches, classifier, persistent, dropout,
+    computed_rate, assigned_rate, accumulation, minibatches, classifier, persistent, dropout, embedding,
+    compiled_parts,
 ]  # fmt: skip
 OPTIMIZERS = ["SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "Nadam", "RMSprop", "Ftrl", "Lion"]

@@ -14,7 +14,7 @@ from typing import Any
 import gradtape
 
 from ..core.errors import UnimplementedError
-from ..files.events import read_events
+from ..files.events import event_message, read_events
 from ..files.tfrecords import read_records
 from ..names.missing import ADVICE, RENAMED, missing
 from . import v1_functions as functions
@@ -24,6 +24,8 @@ from .v1_images import IMAGES
 from .v1_initializers import INITIALIZERS
 from .v1_losses import LOSSES
 from .v1_nn import NETWORKS
+from .v1_rnn import RECURRENT
+from .v1_saver import SAVERS
 from .v1_steps import STEPS
 from .v1_training import OPTIMIZERS
 from .v1_variables import VARIABLES
@@ -183,10 +185,12 @@ _OWN: dict[str, Any] = {
     **LOSSES,
     **NETWORKS,
     **OPTIMIZERS,
+    **RECURRENT,
+    **SAVERS,
     **STEPS,
     **VARIABLES,
 }
-_MESSAGES = ("Event", "Summary", "SummaryMetadata")  # need protobuf, which is imported when one is used
+_MESSAGES = ("Event", "Summary", "SummaryMetadata")  # of the package tensorboard, imported when one is used
 _ELSEWHERE = ("train.",)  # renamed, and not the same: the error names the new one
 
 
@@ -233,9 +237,7 @@ class Old(ModuleType):
         if path in _OWN:
             return _OWN[path]
         if path in _MESSAGES:
-            from ..files.messages import message
-
-            return message(path)
+            return event_message(path)
         if path in MODULES:
             return MODULES[path]()
         if path == "logging":

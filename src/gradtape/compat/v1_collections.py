@@ -148,6 +148,41 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     """
 
 
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+    """The sum of the losses in the collection of regularization losses; 0 if there are none.
+
+    >>> float(get_regularization_loss())
+    0.0
+    """
+    found = get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+    return tf.add_n(found) if found else tf.constant(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Any:
+    """The sum of the losses that were added to their collection by `add_loss`: eager mode adds none by itself.
+
+    Args:
+        add_regularization_losses: whether the regularization losses count.
+        scope: a name scope whose losses count; by default all.
+
+    Raises:
+        ValueError: if there are none.
+
+    >>> tf.compat.v1.losses.add_loss(tf.constant(2.0))
+    >>> float(get_total_loss())
+    2.0
+    >>> tf.compat.v1.reset_default_graph()
+    """
+    found = list(get_collection(GraphKeys.LOSSES, scope))
+    if add_regularization_losses:
+        found += get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+    if not found:
+        raise ValueError("losses.get_total_loss: there are no losses: add them by losses.add_loss(...)")
+    return tf.add_n(found)
+
+
 def make_template(
     name_: str,
     func_: Callable[..., Any],
@@ -230,6 +265,8 @@ COLLECTIONS: dict[str, Any] = {
     "losses.get_losses": lambda scope=None, loss_collection=GraphKeys.LOSSES: get_collection(
         loss_collection, scope
     ),
+    "losses.get_regularization_loss": get_regularization_loss,
+    "losses.get_total_loss": get_total_loss,
     "losses.get_regularization_losses": _of(GraphKeys.REGULARIZATION_LOSSES, "get_regularization_losses"),
     "make_template": make_template,
     "reset_default_graph": reset_default_graph,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradtape as tf
@@ -123,12 +124,11 @@ def conv2d_backprop_input(
     kernel = filters if filter is None else filter
     if kernel is None or out_backprop is None:
         raise ValueError("conv2d_backprop_input: give filter and out_backprop")
-    g = tf.convert_to_tensor(out_backprop)
-    with tf.GradientTape() as tape:
-        x = tf.zeros(input_sizes, g.dtype)
-        tape.watch(x)
-        y = tf.nn.conv2d(x, kernel, strides, padding, data_format, list(dilations))
-    return tape.gradient(y, x, g)
+    return _pulled_back(
+        lambda x: tf.nn.conv2d(x, kernel, strides, padding, data_format, list(dilations)),
+        input_sizes,
+        out_backprop,
+    )
 
 
 def conv2d_backprop_filter(
@@ -149,12 +149,129 @@ def conv2d_backprop_filter(
     >>> conv2d_backprop_filter(tf.ones([1, 2, 2, 1]), [1, 1, 1, 1], tf.ones([1, 2, 2, 1]), [1, 1, 1, 1], "SAME").shape
     TensorShape([1, 1, 1, 1])
     """
-    g = tf.convert_to_tensor(out_backprop)
+    return _pulled_back(
+        lambda kernel: tf.nn.conv2d(input, kernel, strides, padding, data_format, list(dilations)),
+        filter_sizes,
+        out_backprop,
+    )
+
+
+def conv3d_backprop_filter(
+    input: TensorLike,
+    filter_sizes: ShapeLike,
+    out_backprop: TensorLike,
+    strides: Any,
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """`conv2d_backprop_filter` for `tf.nn.conv3d`.
+
+    >>> ones, steps = tf.ones([1, 1, 2, 2, 1]), [1, 1, 1, 1, 1]
+    >>> conv3d_backprop_filter(ones, [1, 1, 1, 1, 1], ones, steps, "SAME").numpy().ravel()
+    array([4.], dtype=float32)
+    """
+    return _pulled_back(
+        lambda kernel: tf.nn.conv3d(input, kernel, strides, padding, data_format, list(dilations)),
+        filter_sizes,
+        out_backprop,
+    )
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: ShapeLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """`conv2d_backprop_input` for `tf.nn.depthwise_conv2d`.
+
+    >>> ones = tf.ones([1, 2, 2, 1])
+    >>> depthwise_conv2d_backprop_input([1, 2, 2, 1], tf.ones([1, 1, 1, 1]), ones, [1, 1, 1, 1], "SAME").shape
+    TensorShape([1, 2, 2, 1])
+    """
+    apart = _spatial(dilations, data_format)
+    return _pulled_back(
+        lambda x: tf.nn.depthwise_conv2d(x, filter, strides, padding, data_format, apart),
+        input_sizes,
+        out_backprop,
+    )
+
+
+def depthwise_conv2d_backprop_filter(
+    input: TensorLike,
+    filter_sizes: ShapeLike,
+    out_backprop: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """`conv2d_backprop_filter` for `tf.nn.depthwise_conv2d`.
+
+    >>> ones = tf.ones([1, 2, 2, 1])
+    >>> depthwise_conv2d_backprop_filter(ones, [1, 1, 1, 1], ones, [1, 1, 1, 1], "SAME").numpy().ravel()
+    array([4.], dtype=float32)
+    """
+    apart = _spatial(dilations, data_format)
+    return _pulled_back(
+        lambda kernel: tf.nn.depthwise_conv2d(input, kernel, strides, padding, data_format, apart),
+        filter_sizes,
+        out_backprop,
+    )
+
+
+def _spatial(dilations: Any, data_format: str) -> list[int]:
+    """The dilations along height and width, of those along all axes."""
+    return list(dilations)[2:] if data_format == "NCHW" else list(dilations)[1:3]
+
+
+def _pulled_back(function: Callable[[Tensor], Tensor], shape: ShapeLike, g: TensorLike) -> Tensor:
+    """The gradient of a linear function of a tensor of a shape, for the gradient `g` of its result."""
+    given = tf.convert_to_tensor(g)
     with tf.GradientTape() as tape:
-        kernel = tf.zeros(filter_sizes, g.dtype)
-        tape.watch(kernel)
-        y = tf.nn.conv2d(input, kernel, strides, padding, data_format, list(dilations))
-    return tape.gradient(y, kernel, g)
+        x = tf.zeros(shape, given.dtype)
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x, given)
+
+
+def dilation2d(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    filters: TensorLike | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """`tf.nn.dilation2d`; `filter` and `rates` are other names for `filters` and `dilations`.
+
+    >>> dilation2d([[[[1.0], [5.0]]]], [[[2.0]]], [1, 1, 1, 1], [1, 1, 1, 1], "SAME").numpy().ravel()
+    array([3., 7.], dtype=float32)
+    """
+    kernel, apart = filters if filter is None else filter, dilations if rates is None else rates
+    if kernel is None or strides is None or apart is None or padding is None:
+        raise ValueError("dilation2d: give filters, strides, dilations and padding")
+    return tf.nn.dilation2d(input, kernel, strides, padding, "NHWC", apart)
+
+
+def erosion2d(
+    value: TensorLike, kernel: TensorLike, strides: Any, rates: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """`tf.nn.erosion2d`; `kernel` and `rates` are other names for `filters` and `dilations`.
+
+    >>> erosion2d([[[[1.0], [5.0]]]], [[[2.0]]], [1, 1, 1, 1], [1, 1, 1, 1], "SAME").numpy().ravel()
+    array([-1.,  3.], dtype=float32)
+    """
+    return tf.nn.erosion2d(value, kernel, strides, padding, "NHWC", rates)
 
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -331,6 +448,14 @@ NETWORKS: dict[str, Any] = {
     "nn.batch_norm_with_global_normalization": batch_norm_with_global_normalization,
     "nn.conv2d_backprop_filter": conv2d_backprop_filter,
     "nn.conv2d_backprop_input": conv2d_backprop_input,
+    "nn.conv3d_backprop_filter": conv3d_backprop_filter,
+    "nn.conv3d_backprop_filter_v2": conv3d_backprop_filter,
+    "nn.depthwise_conv2d_backprop_filter": depthwise_conv2d_backprop_filter,
+    "nn.depthwise_conv2d_backprop_input": depthwise_conv2d_backprop_input,
+    "nn.depthwise_conv2d_native_backprop_filter": depthwise_conv2d_backprop_filter,
+    "nn.depthwise_conv2d_native_backprop_input": depthwise_conv2d_backprop_input,
+    "nn.dilation2d": dilation2d,
+    "nn.erosion2d": erosion2d,
     "nn.fused_batch_norm": fused_batch_norm,
     "nn.space_to_batch": space_to_batch,
     "no_regularizer": None,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDic
 
 from ..core import nest
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
-from ..core.primitive import leave_hot, local
+from ..core.primitive import local
 from ..core.settings import settings
 from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
@@ -193,7 +193,14 @@ class Function(Generic[P, R]):
             return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leave_hot("a compiled function is called")
+        hot = local.here.hot
+        if hot is not None:
+            if settings.run_functions_eagerly or self._not_compilable or not can_compile():
+                hot.interrupt("a function is called that runs as Python")
+            else:
+                result = hot.call(self, args, kwargs)
+                if result is not NotImplemented:
+                    return result
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
         if settings.run_functions_eagerly or not can_compile():

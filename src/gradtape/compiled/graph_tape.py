@@ -10,7 +10,8 @@ from typing import Any
 
 from ..core import dtypes, nest
 from ..core.primitive import Primitive, local
-from ..core.tape import GradientTape, UnconnectedGradients
+from ..core.tape import GradientTape
+from ..core.tape_ends import UnconnectedGradients
 from ..core.tensor import Tensor, key_of
 from ..core.types import TensorLike
 from .placeholders import Specialize

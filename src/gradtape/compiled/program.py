@@ -54,7 +54,8 @@ class Program:
         self.executable: Executable | None = None  # traced when first needed
         self.gradients: dict[Any, Gradient] = {}  # by what the tapes listen to
         self.created_variables = False
-        self.variables: dict[int, Variable] = {}  # those it reads or writes, by key
+        self.variables: dict[int, Variable] = {}  # those it reads or writes, by key,
+        self.written: set[int] = set()  # and the keys of the latter
         self.unshaped: list[Variable] = []  # variables whose shape is not fully defined,
         self._for_shapes: dict[Any, Program] = {}  # and programs for all shapes they had
         # For tapes: variables by key, and weak references to captured tensors (None if not known yet).
@@ -97,6 +98,7 @@ class Program:
             graph = FunctionGraph(self.name, function, leaves, may_create=False)
         written = {v._key: v for v in graph.written if type(v) is not Destination}
         self.variables = {**graph.reads, **written}
+        self.written = set(written)
         self.unshaped = [v for v in self.variables.values() if not v.shape.is_fully_defined()]
         self._for_shapes.setdefault(self._shapes(), self)
         return graph

@@ -18,7 +18,8 @@ from ..core.custom import CustomPlan
 from ..core.dtypes import is_differentiable
 from ..core.errors import InvalidArgumentError
 from ..core.primitive import outside
-from ..core.tape import GradientTape, UnconnectedGradients
+from ..core.tape import GradientTape
+from ..core.tape_ends import UnconnectedGradients
 from ..core.tensor import Tensor, key_of, wrap
 from ..core.tensor_conversion import convert_to_tensor
 from ..engine import host

@@ -289,6 +289,10 @@ class _Collector:
         """Let an optimizer update variables."""
         self._as_ever(optimizer._apply, pairs)
 
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a compiled function."""
+        return self._as_ever(function._call, args, kwargs)
+
     def enter(self, tape: GradientTape) -> bool:
         """Compute what the tape does not record."""
         self._flush()

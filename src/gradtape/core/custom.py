@@ -18,7 +18,8 @@ from .primitive import Listener, apply1, inside, leave_hot, local, no_recording,
 from .pullback_plan import PullbackPlan
 from .stand_in import StandIn
 from .structural import conj, identity_, reshape_, stack_
-from .tape import GradientTape, UnconnectedGradients
+from .tape import GradientTape
+from .tape_ends import UnconnectedGradients
 from .tensor import Tensor, wrap
 from .tensor_conversion import convert, is_tensor
 from .types import TensorLike

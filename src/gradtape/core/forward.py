@@ -15,7 +15,8 @@ from .plan import plan_for
 from .primitive import Listener, Primitive, leave_hot, listeners, local
 from .stand_in import original
 from .structural import broadcast_to_, conj
-from .tape import GradientTape, UnconnectedGradients, warn_once
+from .tape import GradientTape
+from .tape_ends import UnconnectedGradients, warn_once
 from .tensor import Tensor, key_of, wrap
 from .tensor_conversion import convert
 from .variable import Variable

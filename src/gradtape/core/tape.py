@@ -5,9 +5,6 @@ Tapes know primitives only through plans (what to keep, how to pull back); they 
 
 from __future__ import annotations
 
-import enum
-import functools
-import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,54 +15,44 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy import ndarray
 
-from ..engine.arrays import as_array, is_traced, xp
+from ..engine.arrays import is_traced, xp
 from . import dtypes, nest
 from .composite import CompositeTensor
 from .errors import InvalidArgumentError
-from .indexed_slices import IndexedSlices
 from .observers import Observer, observers
 from .plan import plan_for
 from .primitive import Listener, Primitive, leave_hot, local
 from .shown_code import look_at, shows_nothing
-from .stand_in import original
-from .structural import broadcast_to_, concat_, conj, reshape_, transpose_
-from .sweep import add, leading_from, sweep_arrays, sweep_observed, sweep_tensors
+from .structural import reshape_, transpose_
+from .sweep import leading_from, sweep_arrays, sweep_observed, sweep_tensors
+from .tape_ends import (
+    UnconnectedGradients,
+    arranged,
+    as_tensor,
+    conjugated,
+    dense,
+    finished,
+    joined,
+    one_target,
+    row_pieces,
+    rows_of,
+    seeds_of,
+    source_of,
+    target_of,
+    unit_rows,
+    value_of,
+    warn_once,
+)
 from .tensor import Tensor, key_of, next_key, wrap
-from .tensor_conversion import convert
 from .trace_errors import escape, is_escape
 from .types import Gradient
 from .variable import Variable
 
 Key = TypeVar("Key")
 
-# A training loop may do at each step what calls for a warning: each is logged once in a process.
-warn_once = functools.cache(logging.getLogger("gradtape").warning)
-
 # Called with an outermost tape whose block is entered; returns whether the pass that begins answers for the tape. `hot`
 # puts its function here while hot tapes are on.
 when_entered: list[Callable[[GradientTape], bool]] = []
-
-
-class UnconnectedGradients(enum.Enum):
-    """The gradient of a source that the target does not depend on: None, or zeros.
-
-    >>> import gradtape as tf
-    >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
-    >>> with tf.GradientTape() as tape:
-    ...     z = x * x
-    >>> tape.gradient(z, y, unconnected_gradients=tf.UnconnectedGradients.ZERO).numpy()
-    np.float32(0.0)
-    """
-
-    NONE = "none"
-    ZERO = "zero"
-
-    @classmethod
-    def of(cls, value: Any) -> UnconnectedGradients:
-        """The choice for a member or its value, 'none' or 'zero'."""
-        if isinstance(value, cls) or (isinstance(value, str) and value in ("none", "zero")):
-            return cls(value)
-        raise ValueError(f"unconnected_gradients must be UnconnectedGradients.NONE or ZERO, not {value!r}")
 
 
 class GradientTape(Listener):
@@ -252,8 +239,8 @@ class GradientTape(Listener):
                 "watch was called on a tape that is not recording: call it inside the tape's block"
             )
         for thing in nest.flatten(tensor):
-            thing = _source(thing, "watch")
-            if not dtypes.is_differentiable(_value(thing)):
+            thing = source_of(thing, "watch")
+            if not dtypes.is_differentiable(value_of(thing)):
                 warn_once("the dtype of a watched tensor must be floating, not %s", thing.dtype.name)
                 continue
             self._watch(thing)
@@ -384,12 +371,12 @@ class GradientTape(Listener):
         try:
             for i, source in enumerate(flat_sources):
                 if type(source) is not Variable and type(source) is not Tensor:
-                    flat_sources[i] = _source(source, "gradient")
+                    flat_sources[i] = source_of(source, "gradient")
                     if isinstance(source, CompositeTensor):
                         composites[i] = source
             for i, t in enumerate(targets):
                 if type(t) is not Tensor:
-                    targets[i] = _target(t)
+                    targets[i] = target_of(t)
         except TypeError as error:
             self._tell_refused(targets, flat_sources, error)
             raise
@@ -398,12 +385,12 @@ class GradientTape(Listener):
             unconnected_gradients = UnconnectedGradients.of(unconnected_gradients)
         if self._recording:  # before the weights are looked at: no tape may be left that hears of them
             self._end_recording()
-        found = self._sweep(_seeds(targets, output_gradients), keys)
+        found = self._sweep(seeds_of(targets, output_gradients), keys)
         results = []
         for key, source in zip(keys, flat_sources):
             g = found.get(key)
             plain = type(g) is ndarray and g.dtype.kind == "f"
-            results.append(wrap(g) if plain else _finish(g, source, unconnected_gradients))
+            results.append(wrap(g) if plain else finished(g, source, unconnected_gradients))
         if observers:
             self._tell_gradients(targets, flat_sources if composites else nest.flatten(sources), results)
         for i, composite in composites.items():
@@ -450,16 +437,16 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, flat_sources = self._ends(target, nest.flatten(sources), "jacobian")
-        target, shape, pick = _rows_of(target)
-        array, size = _value(target), math.prod(shape)
+        target, shape, pick = rows_of(target)
+        array, size = value_of(target), math.prod(shape)
 
         def seed(start: Any, count: int) -> Any:
-            return pick(_unit_rows(array, start, count, size).reshape(count, *shape))
+            return pick(unit_rows(array, start, count, size).reshape(count, *shape))
 
-        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
+        pieces = row_pieces(size, parallel_iterations if experimental_use_pfor else 1)
         stacks = self._sweep_rows(target, pieces, seed, flat_sources)
         results = [
-            _arrange(stack, source, shape, unconnected)
+            arranged(stack, source, shape, unconnected)
             for stack, source in zip(stacks, flat_sources, strict=True)
         ]
         self._tell_gradients([target], flat_sources, results)
@@ -498,8 +485,8 @@ class GradientTape(Listener):
                 return answer
         unconnected = UnconnectedGradients.of(unconnected_gradients)
         target, (source,) = self._ends(target, [source], "batch_jacobian")
-        target, shape, pick = _rows_of(target)
-        array, by = _value(target), _value(source)
+        target, shape, pick = rows_of(target)
+        array, by = value_of(target), value_of(source)
         if len(shape) < 1 or by.ndim < 1 or shape[0] != by.shape[0]:
             raise InvalidArgumentError(
                 f"batch_jacobian: target and source must have the same first axis, the batch; their shapes are "
@@ -509,16 +496,16 @@ class GradientTape(Listener):
         size = math.prod(inner)
 
         def seed(start: Any, count: int) -> Any:
-            unit = _unit_rows(array, start, count, size).reshape(count, 1, *inner)
+            unit = unit_rows(array, start, count, size).reshape(count, 1, *inner)
             return pick(xp(array).repeat(unit, shape[0], axis=1))
 
-        pieces = _pieces(size, parallel_iterations if experimental_use_pfor else 1)
+        pieces = row_pieces(size, parallel_iterations if experimental_use_pfor else 1)
         (stack,) = self._sweep_rows(target, pieces, seed, [source])
         result = None
         if stack is not None:
             # (rows, batch, source...) -> (batch, target..., source...)
             by_example = transpose_(stack, perm=(1, 0, *range(2, 1 + by.ndim)))
-            result = _as_tensor(_conjugate(reshape_(by_example, shape=shape + by.shape[1:])))
+            result = as_tensor(conjugated(reshape_(by_example, shape=shape + by.shape[1:])))
         elif unconnected is UnconnectedGradients.ZERO:
             result = wrap(xp(by).zeros(shape + by.shape[1:], by.dtype))
         self._tell_gradients([target], [source], [result])
@@ -527,7 +514,7 @@ class GradientTape(Listener):
     def _ends(self, target: Any, sources: list[Any], method: str) -> tuple[Any, list[Any]]:
         """Validate the one target and the sources of a Jacobian, and return them as tensors and variables."""
         try:
-            return _one_target(target, method), [_source(source, method) for source in sources]
+            return one_target(target, method), [source_of(source, method) for source in sources]
         except TypeError as error:
             self._tell_refused(nest.flatten(target), sources, error)
             raise
@@ -547,7 +534,7 @@ class GradientTape(Listener):
         keys = [source._key or key_of(source) for source in sources]
         key = key_of(target)
         found = []
-        if local.here.trace is not None and len(pieces) > 1 and is_traced(_value(target)):
+        if local.here.trace is not None and len(pieces) > 1 and is_traced(value_of(target)):
             self._end_recording()  # the loop's body has other listeners
             whole = [piece for piece in pieces if piece[1] == pieces[0][1]]
             found = [self._sweep_in_loop(key, len(whole), pieces[0][1], seed, keys)]
@@ -561,7 +548,7 @@ class GradientTape(Listener):
         stacks = []
         for source_key in keys:
             parts = [gradients.get(source_key) for gradients in found]
-            stacks.append(None if any(p is None for p in parts) else _concat([_dense(p) for p in parts]))
+            stacks.append(None if any(p is None for p in parts) else joined([dense(p) for p in parts]))
         return stacks
 
     def _sweep_in_loop(
@@ -573,7 +560,7 @@ class GradientTape(Listener):
         def step(i: Tensor, *_: Any) -> tuple[list[Tensor], list[Tensor]]:
             found = self._sweep({key: seed(i._array * rows, rows)}, keys, last=False)
             connected[:] = [k for k in dict.fromkeys(keys) if found.get(k) is not None]
-            return [], [_as_tensor(_dense(found[k])) for k in connected]
+            return [], [as_tensor(dense(found[k])) for k in connected]
 
         _, stacks = local.here.trace.loop("jacobian", step, [], [], length)
         shapes = [(length * rows, *stack.shape[2:]) for stack in stacks]
@@ -714,7 +701,7 @@ class GradientTape(Listener):
                 observer._on_sweep(self, seeds, records)
             if observers and all(isinstance(listener, Observer) for listener in here.tapes):
                 return sweep_observed(seeds, records, keys)
-            return sweep_tensors({k: _as_tensor(g) for k, g in seeds.items()}, records, keys)
+            return sweep_tensors({k: as_tensor(g) for k, g in seeds.items()}, records, keys)
         try:
             with np.errstate(all="ignore"):
                 return sweep_arrays(seeds, records, keys)
@@ -757,176 +744,3 @@ def _code(primitive: Primitive, inputs: tuple[Tensor, ...], known: set[int]) -> 
         if shape != second._array.shape or shape != third._array.shape:
             code += 1
     return code + bit
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Targets, sources, results
-
-
-def _value(thing: Any) -> Any:
-    """The array of a tensor or variable, without an event for the listeners."""
-    return thing._array
-
-
-def _original(thing: Any) -> Any:
-    """What stands behind a stand-in; of a sparse or ragged tensor, the values."""
-    return thing._gradient_tensor() if isinstance(thing, CompositeTensor) else original(thing)
-
-
-def _source(given: Any, method: str) -> Tensor | Variable:
-    source = _original(given)
-    if type(source) is not Tensor and not isinstance(source, Variable):
-        raise TypeError(
-            f"{method}: a source must be a Tensor or a Variable, not {given!r} of type {type(given).__name__}. "
-            "Make it one before the block, with constant(...) or Variable(...), and use that in the block"
-        )
-    return source
-
-
-def _target(given: Any) -> Tensor | Variable:
-    target = _original(given)
-    if type(target) is not Tensor and not isinstance(target, Variable):
-        raise TypeError(
-            f"gradient: the target must be made of Tensors or Variables, not {given!r} of type "
-            f"{type(given).__name__}. A value that left through .numpy(), float() or NumPy is no longer connected "
-            "to the tape"
-        )
-    return target
-
-
-def _one_target(target: Any, method: str) -> Tensor | Variable | IndexedSlices:
-    if isinstance(target, (list, tuple, dict)):
-        raise TypeError(
-            f"{method}: the target must be one tensor, not a {type(target).__name__}: ask for each by itself"
-        )
-    return target if type(target) is IndexedSlices else _target(target)
-
-
-def _rows_of(target: Any) -> tuple[Any, tuple[int, ...], Callable[[Any], Any]]:
-    """What the tape knows of a target, the shape of the target, and the seeds of the former from those of the latter.
-
-    The tape knows the rows of slices, each of which is added to one row of the whole.
-    """
-    if type(target) is not IndexedSlices:
-        return target, _value(target).shape, lambda seeds: seeds
-    if target.dense_shape is None:
-        raise ValueError("these IndexedSlices have no dense_shape, so they have no Jacobian")
-    indices = _value(target.indices)
-    return target.values, tuple(target.shape), lambda seeds: xp(seeds, indices).take(seeds, indices, axis=1)
-
-
-def _seeds(targets: list[Any], output_gradients: Any) -> dict[int, Any]:
-    """The gradient of each target by its key, from which the sweep starts."""
-    weights: list[Any] = [None] * len(targets)
-    if output_gradients is not None:
-        weights = nest.flatten(output_gradients)
-        if len(weights) != len(targets):
-            raise ValueError(
-                f"gradient: output_gradients must have one weight for each target: there are {len(targets)} targets "
-                f"and {len(weights)} weights"
-            )
-    seeds: dict[int, Any] = {}
-    for target, weight in zip(targets, weights):
-        array = target._array
-        if not dtypes.is_differentiable(array):
-            warn_once(
-                "the dtype of a target must be floating, not %s: its gradient is None", target.dtype.name
-            )
-            continue
-        seed = _ones(array) if weight is None else _weight(weight, array)
-        key = target._key or key_of(target)
-        seeds[key] = add(seeds[key], seed) if key in seeds else seed
-    return seeds
-
-
-_ONES: dict[Any, Any] = {}
-
-
-def _ones(array: Any) -> Any:
-    """Ones of an array's shape, as a view of a single one: no memory, however large."""
-    dtype = array.dtype
-    if type(array) is not ndarray:
-        return xp(array).ones(array.shape, dtype)  # a constant would be part of the compiled program
-    one = _ONES.get(dtype)
-    if one is None:
-        one = _ONES[dtype] = np.ones((), dtype)
-    return one if array.ndim == 0 else ndarray(array.shape, dtype, one, 0, (0,) * array.ndim)
-
-
-def _weight(weight: Any, array: Any) -> Any:
-    tensor = convert(_original(weight), None, array.dtype)
-    given = tensor._array
-    if given.dtype != array.dtype:
-        raise InvalidArgumentError(
-            f"gradient: an output gradient has dtype {tensor.dtype.name}, its target {array.dtype.name}: cast it"
-        )
-    if given.shape != array.shape and given.ndim:
-        raise InvalidArgumentError(
-            f"gradient: an output gradient has shape {list(given.shape)}, its target {list(array.shape)}: "
-            "they must agree"
-        )
-    if given.shape != array.shape:
-        tensor = broadcast_to_(tensor, shape=array.shape)
-    if local.here.tapes:
-        return _conjugate(tensor)
-    return _conjugate(tensor._array)
-
-
-def _finish(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
-    if isinstance(g, np.floating):  # NumPy's scalar for an array without axes
-        return wrap(np.asarray(g))
-    if g is None:
-        if unconnected is UnconnectedGradients.NONE:
-            return None
-        array = _value(source)
-        return wrap(xp(array).zeros(array.shape, array.dtype))
-    if type(g) is IndexedSlices:
-        return g.map_values(lambda values: _as_tensor(_conjugate(values)))
-    return _as_tensor(_conjugate(g))
-
-
-def _arrange(
-    stack: Any, source: Any, target_shape: tuple[int, ...], unconnected: UnconnectedGradients
-) -> Any:
-    array = _value(source)
-    if stack is None:
-        if unconnected is UnconnectedGradients.NONE:
-            return None
-        return wrap(xp(array).zeros(target_shape + array.shape, array.dtype))
-    return _as_tensor(_conjugate(reshape_(stack, shape=target_shape + array.shape)))
-
-
-def _pieces(size: int, at_once: int | None) -> list[tuple[int, int]]:
-    """The rows of a Jacobian in pieces that are swept at once: the start and the number of rows of each."""
-    if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
-        raise ValueError(f"parallel_iterations must be an integer of at least 1, not {at_once!r}")
-    step = size if at_once is None else at_once
-    return [(start, min(step, size - start)) for start in range(0, size, step or 1)] or [(0, 0)]
-
-
-def _unit_rows(array: Any, start: Any, count: int, size: int) -> Any:
-    """The rows of the unit matrix from `start` on, which may be traced, in an array's dtype."""
-    if not is_traced(start):
-        return xp(array).eye(count, size, start, array.dtype)
-    rows = start + np.arange(count)[:, None]
-    return (rows == np.arange(size)).astype(array.dtype)
-
-
-def _as_tensor(value: Any) -> Tensor:
-    if type(value) is Tensor:
-        return value
-    return wrap(value if type(value) is ndarray else as_array(value))
-
-
-def _dense(g: Any) -> Any:
-    return g.dense() if type(g) is IndexedSlices else g
-
-
-def _concat(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else concat_(*values, axis=0)
-
-
-def _conjugate(value: Any) -> Any:
-    """Rules are plain transposes; TensorFlow's gradient of a complex function is the conjugate of that."""
-    array = value._array if type(value) is Tensor else value
-    return conj(value) if array.dtype.kind == "c" else value

@@ -7,6 +7,7 @@ values.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from types import MethodType
@@ -185,9 +186,21 @@ class Tensor(Operators):
         return value
 
     def __buffer__(self, flags: int) -> memoryview:
-        """The elements, read-only, for `memoryview(tensor)`: Python asks for it from 3.12 on."""
-        array: Any = self.__array__()
-        return memoryview(array)
+        """The elements, read-only, for `memoryview(tensor)`. NumPy asks for it before `__array__`."""
+        array = np.asarray(self._concrete("memoryview(tensor)", NoArrayError))
+        value = memoryview(array).toreadonly()  # type: ignore[arg-type]
+        if observers:
+            exported(self, "NumPy", value)
+        return value
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Where the elements are, read-only, in NumPy's array interface, which lacks bfloat16 and float8."""
+        array = self._concrete("tensor.__array_interface__", NoNumpyError)
+        if array.dtype.isbuiltin != 1:
+            raise AttributeError(f"the array interface has no word for {array.dtype}: use np.asarray(tensor)")
+        value = self.__array__()
+        return value.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:
         value = export_dlpack(self._concrete("tensor.__dlpack__()"), **options)
@@ -321,6 +334,11 @@ class Tensor(Operators):
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self._array,)
 
+
+if sys.version_info < (3, 12):
+    from ..engine import buffer_slot
+
+    buffer_slot.install(Tensor)
 
 _new = object.__new__
 next_key = itertools.count(1).__next__

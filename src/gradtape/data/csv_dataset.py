@@ -216,8 +216,7 @@ def make_csv_dataset(
     [1 3] [2.5 4.5]
     """
     name = "make_csv_dataset"
-    form = CsvForm(name, field_delim, use_quote_delim, na_value)
-    files = CsvFiles(name, form, compression_type, header)
+    files = CsvFiles(name, CsvForm(name, field_delim, use_quote_delim, na_value), compression_type, header)
     paths = files_of(name, file_pattern)
     names = _names(files, paths, column_names)
     chosen = _chosen(names, select_columns)
@@ -225,18 +224,21 @@ def make_csv_dataset(
     check_label(name, "label_name", label_name, labels)
     if column_defaults is None:
         column_defaults = _inferred(files, paths, len(names), chosen, na_value, num_rows_for_inference)
-    columns = _columns(name, column_defaults, len(chosen))
-    every = chosen if len(chosen) < len(names) else None
+    of_file = _reader(files, _columns(name, column_defaults, len(chosen)), chosen, len(names), ignore_errors)
+    buffer = (shuffle_buffer_size, shuffle_seed) if shuffle else None
+    dataset = batches_of(paths, of_file, batch_size, num_epochs, buffer, num_parallel_reads, False)
+    by_name = lambda *values: collections.OrderedDict(zip(labels, values, strict=True))
+    return with_label(dataset, by_name, label_name, prefetch_buffer_size)
+
+
+def _reader(files: CsvFiles, columns: Any, chosen: list[int], count: int, ignore_errors: bool) -> Any:
+    """A function from a path to the dataset of a file's rows: the columns chosen, of `count`."""
+    every = chosen if len(chosen) < count else None
 
     def of_file(path: Any) -> Dataset:
         return Dataset(Columns(Dataset.from_tensors(path)._stage, files, columns, every, None, ignore_errors))
 
-    def by_name(*values: Any) -> Any:
-        return collections.OrderedDict(zip(labels, values, strict=True))
-
-    buffer = (shuffle_buffer_size, shuffle_seed) if shuffle else None
-    dataset = batches_of(paths, of_file, batch_size, num_epochs, buffer, num_parallel_reads, False)
-    return with_label(dataset, by_name, label_name, prefetch_buffer_size)
+    return of_file
 
 
 def _columns(name: str, defaults: Sequence[Any], count: int) -> Any:

@@ -154,7 +154,7 @@ class Witness(Listener, Observer):
             where=origin(),
         )
         self.events.append(event)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, memoryview)):
             self._departed[id(value)] = (weakref.ref(value), event)
         elif not isinstance(value, bool):
             self._departed[id(value)] = (lambda: value, event)
@@ -198,7 +198,8 @@ class Witness(Listener, Observer):
                 held = self._departed.get(id(candidate))
                 if held is not None and held[0]() is candidate:
                     return held[1]
-                candidate = getattr(candidate, "base", None)
+                # An array of NumPy's has its memory from its base, and a memoryview from its obj.
+                candidate = getattr(candidate, "obj" if type(candidate) is memoryview else "base", None)
         return None
 
     def _on_assign(self, variable: Variable, method: str, value: Any) -> None:

@@ -1,4 +1,8 @@
-"""Event files, which TensorBoard reads: records of the message Event, one after the other."""
+"""Event files, which TensorBoard reads. Its package has their messages and writes their records (extra `tensorboard`).
+
+The package's EventFileWriter is not used: it imports TensorFlow wherever that is installed, and a program that ends
+without `close` loses what waits in its thread.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,30 @@ import numpy as np
 
 from ..core.errors import DataLossError
 from .encoding import tensor_message
-from .messages import message
-from .paths import as_tensorflow_errors, file_system, is_remote, local_path, path_of
-from .tfrecords import TFRecordWriter, read_records
+from .extras import needed
+from .paths import as_tensorflow_errors, file_system, is_remote, local_path, open_file, path_of
+from .tfrecords import read_records
 
 _VERSION = "brain.Event:2"
 _numbers = itertools.count()  # of the files of this process
+# The modules of tensorboard.compat.proto.
+_MODULES = {
+    "Event": "event_pb2",
+    "GraphDef": "graph_pb2",
+    "RunMetadata": "config_pb2",
+    "Summary": "summary_pb2",
+    "SummaryMetadata": "summary_pb2",
+}
+
+
+def event_message(name: str) -> Any:
+    """The class of a message that event files have, of the package tensorboard.
+
+    Raises:
+        ImportError: if the package is not installed.
+    """
+    module = f"tensorboard.compat.proto.{_MODULES[name]}"
+    return getattr(needed(f"a message {name}", module, "tensorboard", extra="tensorboard"), name)
 
 
 class EventFile:
@@ -34,6 +56,13 @@ class EventFile:
 
     def __init__(self, folder: Any, suffix: str, queue: int, seconds: float) -> None:
         path = path_of("create_file_writer", folder)
+        records: Any = needed(
+            "create_file_writer",
+            "tensorboard.summary.writer.record_writer",
+            "tensorboard",
+            extra="tensorboard",
+        )
+        self._kind = event_message("Event")
         with as_tensorflow_errors("create_file_writer", path):
             if is_remote(path):
                 file_system("create_file_writer", path).makedirs(path, exist_ok=True)
@@ -44,34 +73,34 @@ class EventFile:
         self._lock = threading.Lock()
         self._queue, self._seconds = queue, seconds
         self._waiting, self._flushed = 0, time.monotonic()
-        self._records = TFRecordWriter(self.path)
-        first = message("Event")(wall_time=time.time(), file_version=_VERSION)
+        self._records = records.RecordWriter(open_file("create_file_writer", self.path, "wb"))
+        first = self._kind(wall_time=time.time(), file_version=_VERSION)
         first.source_metadata.writer = "gradtape"
-        self._records.write(first.SerializeToString())
+        self._write(first)
         self.flush()
 
     def write_tensor(self, tag: str, array: np.ndarray, step: int, metadata: bytes | None) -> None:
         """Write a tensor as the value of a tag at a step."""
-        event = message("Event")(wall_time=time.time(), step=step)
+        event = self._kind(wall_time=time.time(), step=step)
         value = event.summary.value.add(tag=tag)
-        value.tensor.CopyFrom(tensor_message(array))
+        value.tensor.ParseFromString(tensor_message(array).SerializeToString())
         if metadata is not None:
             value.metadata.ParseFromString(metadata)
         self._write(event)
 
     def write_summary(self, serialized: bytes, step: int) -> None:
         """Write a message Summary, as bytes."""
-        event = message("Event")(wall_time=time.time(), step=step)
+        event = self._kind(wall_time=time.time(), step=step)
         event.summary.MergeFromString(serialized)
         event.summary.SetInParent()
         self._write(event)
 
     def write_graph(self, serialized: bytes) -> None:
         """Write a message GraphDef, as bytes."""
-        self._write(message("Event")(wall_time=time.time(), graph_def=serialized))
+        self._write(self._kind(wall_time=time.time(), graph_def=serialized))
 
     def _write(self, event: Any) -> None:
-        with self._lock:
+        with self._lock, as_tensorflow_errors("tf.summary", self.path):
             self._records.write(event.SerializeToString())
             self._waiting += 1
             if self._waiting > self._queue or time.monotonic() - self._flushed > self._seconds:
@@ -79,16 +108,17 @@ class EventFile:
 
     def flush(self) -> None:
         """Write what is held back."""
-        with self._lock:
+        with self._lock, as_tensorflow_errors("tf.summary", self.path):
             self._flush()
 
     def _flush(self) -> None:
-        self._records.flush()  # no-op on a closed file
+        if not self._records.closed:
+            self._records.flush()
         self._waiting, self._flushed = 0, time.monotonic()
 
     def close(self) -> None:
         """Write what is held back, and close the file."""
-        with self._lock:
+        with self._lock, as_tensorflow_errors("tf.summary", self.path):
             self._records.close()
 
 
@@ -109,7 +139,7 @@ def read_events(path: Any) -> Iterator[Any]:
     >>> [event.step for event in read_events(file.path)]
     [0, 3]
     """
-    kind = message("Event")
+    kind = event_message("Event")
     for record in read_records(path):
         try:
             yield kind.FromString(record)

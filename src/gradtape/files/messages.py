@@ -1,4 +1,4 @@
-"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto, Event, GraphDef.
+"""Messages of TensorFlow's files, by protobuf: Example and its parts, SequenceExample, TensorProto.
 
 The definitions are built when first used, in a pool of their own: TensorFlow's, in the same process, do not mind.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .extras import needed
 
 _BYTES, _FLOAT, _INT64, _STRING, _MESSAGE = 12, 2, 3, 9, 11  # protobuf's numbers of types
-_BOOL, _INT32, _DOUBLE, _UINT32, _UINT64, _ENUM = 8, 5, 1, 13, 4, 14
+_BOOL, _INT32, _DOUBLE, _UINT32, _UINT64 = 8, 5, 1, 13, 4
 _ONE, _MANY = 1, 3  # optional, repeated
 
 # name -> fields: (name, number, type, label, type name). `A.B` is a message inside of A, and comes after it.
@@ -54,60 +54,15 @@ _MESSAGES: dict[str, list[tuple[str, int, int, int, str]]] = {
         ("uint32_val", 16, _UINT32, _MANY, ""),
         ("uint64_val", 17, _UINT64, _MANY, ""),
     ],
-    "SummaryMetadata": [
-        ("plugin_data", 1, _MESSAGE, _ONE, "SummaryMetadata.PluginData"),
-        ("display_name", 2, _STRING, _ONE, ""),
-        ("summary_description", 3, _STRING, _ONE, ""),
-        ("data_class", 4, _INT32, _ONE, ""),
-    ],
-    "SummaryMetadata.PluginData": [("plugin_name", 1, _STRING, _ONE, ""), ("content", 2, _BYTES, _ONE, "")],
-    "Summary": [("value", 1, _MESSAGE, _MANY, "Summary.Value")],
-    "Summary.Value": [
-        ("tag", 1, _STRING, _ONE, ""),
-        ("simple_value", 2, _FLOAT, _ONE, ""),
-        ("node_name", 7, _STRING, _ONE, ""),
-        ("tensor", 8, _MESSAGE, _ONE, "TensorProto"),
-        ("metadata", 9, _MESSAGE, _ONE, "SummaryMetadata"),
-    ],
-    "AttrValue": [
-        ("list", 1, _MESSAGE, _ONE, "AttrValue.ListValue"),
-        ("type", 6, _INT32, _ONE, ""),
-        ("shape", 7, _MESSAGE, _ONE, "TensorShapeProto"),
-    ],
-    "AttrValue.ListValue": [("shape", 7, _MESSAGE, _MANY, "TensorShapeProto")],
-    "NodeDef": [
-        ("name", 1, _STRING, _ONE, ""),
-        ("op", 2, _STRING, _ONE, ""),
-        ("input", 3, _STRING, _MANY, ""),
-        ("device", 4, _STRING, _ONE, ""),
-        ("attr", 5, _MESSAGE, _MANY, "NodeDef.AttrEntry"),
-    ],
-    "VersionDef": [("producer", 1, _INT32, _ONE, "")],
-    "GraphDef": [("node", 1, _MESSAGE, _MANY, "NodeDef"), ("versions", 4, _MESSAGE, _ONE, "VersionDef")],
-    "RunMetadata": [("function_graphs", 4, _MESSAGE, _MANY, "RunMetadata.FunctionGraphs")],
-    "RunMetadata.FunctionGraphs": [("pre_optimization_graph", 2, _MESSAGE, _ONE, "GraphDef")],
-    "SourceMetadata": [("writer", 1, _STRING, _ONE, "")],
-    "Event": [
-        ("wall_time", 1, _DOUBLE, _ONE, ""),
-        ("step", 2, _INT64, _ONE, ""),
-        ("file_version", 3, _STRING, _ONE, ""),
-        ("graph_def", 4, _BYTES, _ONE, ""),
-        ("summary", 5, _MESSAGE, _ONE, "Summary"),
-        ("source_metadata", 10, _MESSAGE, _ONE, "SourceMetadata"),
-    ],
 }
 # Entries of maps, whose key is a string.
 _ENTRIES = {
     "Features": ("FeatureEntry", "Feature"),
     "FeatureLists": ("FeatureListEntry", "FeatureList"),
-    "NodeDef": ("AttrEntry", "AttrValue"),
 }
 # Fields of which only one is set, under a name.
 _ONE_OF = {
     "Feature": ("kind", ("bytes_list", "float_list", "int64_list")),
-    "AttrValue": ("value", ("list", "type", "shape")),
-    "Summary.Value": ("value", ("simple_value", "tensor")),
-    "Event": ("what", ("file_version", "graph_def", "summary")),
 }
 
 
@@ -158,7 +113,6 @@ def message(name: str) -> Any:
 
 if TYPE_CHECKING:
     BytesList: Any
-    Event: Any
     Example: Any
     Feature: Any
     FeatureList: Any
@@ -167,8 +121,6 @@ if TYPE_CHECKING:
     FloatList: Any
     Int64List: Any
     SequenceExample: Any
-    Summary: Any
-    SummaryMetadata: Any
 
 
 def __getattr__(name: str) -> Any:

@@ -8,35 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled.deferrable import exactly
 from ..core import nest
-from ..core.pending_tensors import give, is_pending
-from ..core.primitive import Primitive, apply, as_tensors, inside
+from ..core.pending_tensors import fill, is_pending
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
-from .expected_inputs import MISS, ExpectedInputs
-from .learning import PYTHON_NUMBERS, Learner
+from .expected_inputs import MISS
+from .expected_operations import ExpectedOperations
+from .function_calls import arguments_with, given
+from .learning import Learner
 from .pass_events import (
     Ask,
     Assign,
+    Call,
     Enter,
     Exit,
-    Operation,
     Out,
     Update,
     Watch,
 )
+from .pass_tensors import own_result
 from .pass_trace import Trace
-from .pending_values import own_result
+from .sparse_gradients import divided, joined
 
-_new = object.__new__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
 _SMALL = 1 << 10  # and of a result that is computed for that although nobody may look
+_OFTEN = 8  # passes that could not be completed with their last event, after which that is not tried again
 
 
-class Follower(ExpectedInputs):
+class Follower(ExpectedOperations):
     """One pass of this thread that is expected to be like an earlier one.
 
     Args:
@@ -52,13 +53,10 @@ class Follower(ExpectedInputs):
         "_asked",
         "_begin",
         "_done",
-        "_is_complete",
         "_learner",
-        "_listening",
         "_open",
         "_optimizers",
         "_patience",
-        "_traces",
     )
 
     def __init__(
@@ -70,124 +68,28 @@ class Follower(ExpectedInputs):
         begin: Callable[[GradientTape], bool],
         patience: int = 2,
     ) -> None:
-        super().__init__(trace)
-        self._traces = traces
+        super().__init__(trace, traces)
         self._done = done
         self._learner = learner
         self._begin = begin
         self._patience = patience
         self._open: list[GradientTape] = []
         self._asked: set[int] = set()  # the numbers of tapes
-        self._is_complete = False  # whether all has happened and is computed
         self._optimizers: list[Any] = []  # the trace itself does not keep them alive
         self._here.hot = self
-        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
         self._here.tapes = self._listening
 
-    # -- operations ---------------------------------------------------------------------------------------------------
-
-    # The common cases, written out: expected tensors and numbers, one result. They take 0.3 us.
-
-    def operation1(self, primitive: Primitive, x: Any, attributes: Any) -> Any:
-        """The result of the expected operation on one input, without a value; of any other, the result as ever."""
-        expected, a, wanted, types, slot, out = self._singles[self._position]
-        if (
-            expected is primitive
-            and self._seen[a] is x
-            and self._here.tapes is self._listening
-            and (attributes or None) == wanted
-            and (types is None or [*map(type, attributes.values())] == types)
-        ):
-            self._seen[slot] = tensor = _new(Tensor)
-            tensor._key = 0
-            tensor._both = (self, out)
-            self._position += 1
-            return tensor
-        return self._general(primitive, (x,), attributes)
-
-    def operation2(self, primitive: Primitive, x: Any, y: Any) -> Any:
-        """The same for two inputs and no attributes."""
-        expected, a, b, slot, out = self._pairs[self._position]
-        if expected is primitive and self._here.tapes is self._listening:
-            seen = self._seen
-            u, v = seen[a], seen[b]
-            if (u is x or (a < 0 and type(u) is type(x) and u == x and x)) and (
-                v is y or (b < 0 and type(v) is type(y) and v == y and y)
-            ):
-                seen[slot] = tensor = _new(Tensor)
-                tensor._key = 0
-                tensor._both = (self, out)
-                self._position += 1
-                return tensor
-        return self._general(primitive, (x, y), None)
-
-    def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        """The same for any number of inputs."""
-        if len(inputs) == 2 and not attributes:
-            return self.operation2(primitive, *inputs)
-        return self._general(primitive, inputs, attributes)
-
-    def _general(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        if self._here.tapes is not self._listening:
-            return self._outside(primitive, inputs, attributes)
-        out = self._operation(primitive, inputs, attributes)
-        if out is MISS:
-            for x in inputs:
-                if type(x) is not Tensor and not isinstance(x, Variable) and type(x) not in PYTHON_NUMBERS:
-                    return apply(primitive, as_tensors(primitive, inputs), attributes)
-            out = self._on_another_path(lambda: self._operation(primitive, inputs, attributes))
-            if out is MISS:
-                self._leave(f"{primitive.name} was not expected", learn=True)
-                return apply(primitive, inputs, attributes)
-        return out
-
-    def _operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        event: Any = self._events[self._position]
-        if type(event) is not Operation or event.primitive is not primitive:
-            return MISS
-        attributes = attributes or None
-        if attributes is not None or event.attributes is not None:  # noqa: SIM102
-            if attributes != event.attributes or exactly(attributes) != event.exactly:
-                return MISS
-        if not self._all_fit(event.specs, inputs):
-            return self._forget()
-        if event.checked:
-            return self._checked(event, inputs)
-        if primitive.multiple:
-            out: Any = tuple([self._pending(known) for known in event.outs])
-        else:
-            out = self._pending(event.outs[0])
-        self._position += 1
-        self._end_reached()
-        return out
-
-    def _checked(self, event: Operation, inputs: tuple[Any, ...]) -> Any:
-        """The result of an operation that computes at once."""
-        out = self._outside(event.primitive, inputs, event.attributes)
-        results = out if event.primitive.multiple else (out,)
-        for known, result in zip(event.outs, results):
-            if result._array.shape != known.shape or result._array.dtype != known.dtype:
-                return self._forget()
-            self._seen[known.slot] = result
-        self._position += 1
-        self._end_reached()
-        return out
-
-    def _pending(self, known: Out) -> Tensor:
-        """A tensor for a result, which has its value already if a program was run before."""
-        slot = known[0]
-        self._seen[slot] = tensor = _new(Tensor)
-        tensor._key = 0
-        if slot in self._values:
-            give(tensor, self._values[slot])
-        else:
-            tensor._both = (self, known)
-        return tensor
-
-    # -- other events -------------------------------------------------------------------------------------------------
+    # -- variables and functions --------------------------------------------------------------------------------------
 
     def assign(self, variable: Variable, method: str, value: Any) -> None:
         """Give a variable a value that is computed when somebody looks."""
+        quick = self._trace.quick.assigns.get(self._position)
+        if quick is not None and self._here.tapes is self._listening:
+            expected, a, b, out = quick
+            if expected == method and self._seen[a] is variable and self._seen[b] is value:
+                self._position += 1
+                self._give_variable(variable, self._pending(out))
+                return
         if type(value) is not Tensor or not is_pending(value):
             value = own_result(self, variable._fitting(value, method))
         if self._here.tapes is not self._listening:
@@ -202,6 +104,9 @@ class Follower(ExpectedInputs):
             self._seen[event.outs[0].slot] = tensor = wrap(value._array)
         else:
             tensor = self._pending(event.outs[0])
+        self._give_variable(variable, tensor)
+
+    def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
         tensor._key = variable._key
         variable._tensor = tensor
         self._end_reached()
@@ -209,11 +114,11 @@ class Follower(ExpectedInputs):
     def update(self, optimizer: Any, pairs: list[Any]) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
         settings: Any = optimizer._pure_settings()
-        given = [*[g for g, _ in pairs], *[v for _, v in pairs]]
+        parts, slices = divided(g for g, _ in pairs)
+        given = [*parts, *[v for _, v in pairs]]
 
         def fits(event: Update) -> bool:
-            same = event.optimizer() is optimizer and len(event.gradients) == len(pairs)
-            return same and event.settings == settings
+            return event.optimizer() is optimizer and event.slices == slices and event.settings == settings
 
         def inputs(event: Update) -> Any:
             return [*given, *map(self._touched, event.touched)]
@@ -234,54 +139,54 @@ class Follower(ExpectedInputs):
             variable._tensor = tensor
         self._end_reached()
 
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results of the expected call of a compiled function, and values of the variables that it writes."""
+        if self._here.tapes is not self._listening:
+            self.interrupt("a compiled function is called inside another listener's block")
+            return NotImplemented
+        parts: Any = given(args, kwargs)
+
+        def fits(event: Call) -> bool:
+            same = event.function() is function and event.exactly == parts.exactly
+            return same and event.others == parts.others
+
+        def inputs(event: Call) -> Any:
+            return [*parts.tensors, *map(self._touched, event.variables)]
+
+        if parts is None or not self._expects(Call, fits, inputs):
+            self._leave("a compiled function was not expected", learn=True)
+            return function._call(args, kwargs)
+        event: Any = self._events[self._position - 1]
+        tensors = [self._pending(out) for out in event.outs]
+        count = len(tensors) - len(event.written)
+        for i, tensor in zip(event.written, tensors[count:]):
+            variable = self._touched(event.variables[i])
+            tensor._key = variable._key
+            variable._tensor = tensor
+        self._end_reached()
+        return arguments_with(event.results, tensors[:count])
+
     def _touched(self, spec: Any) -> Any:
-        """The variable that an optimizer will write."""
+        """The variable that an optimizer or a function will read or write."""
         slot = spec if type(spec) is int else spec.slot
         known = self._seen[slot]
         return self._trace.variables[slot]() if known is None else known
 
-    def _expects(self, kind: type, check: Callable[[Any], bool], inputs: Any) -> bool:
-        """Return whether an event of this kind with these inputs is expected, on this path or another."""
-        if self._happens(kind, check, inputs) is True:
-            return True
-        return self._on_another_path(lambda: self._happens(kind, check, inputs)) is True
-
-    def _happens(self, kind: type, check: Callable[[Any], bool], inputs: Any) -> Any:
-        """Return True if the next event is this one; `inputs` may be a function of it."""
-        event: Any = self._events[self._position]
-        if type(event) is not kind or not check(event):
-            return MISS
-        given = inputs(event) if callable(inputs) else inputs
-        if not self._all_fit(self._trace.specs[self._position], given):
-            return self._forget()
-        self._position += 1
-        return True
-
-    def _on_another_path(self, attempt: Callable[[], Any]) -> Any:
-        """Try the event on the other traces that began as this one did."""
-        mine = self._trace
-        if len(self._traces) == 1 or self._is_complete:
-            return MISS
-        start = mine.starts[self._position]
-        # A program may have run ahead: what it computed of events to come is for this path alone.
-        self._values = {slot: value for slot, value in self._values.items() if slot < start}
-        self._early = {}
-        for other in self._traces:
-            if other is not mine and mine.shared_with(other) >= self._position:
-                self._use(other)
-                result = attempt()
-                if result is not MISS:
-                    return result
-        self._use(mine)
-        return MISS
+    # -- tapes --------------------------------------------------------------------------------------------------------
 
     def enter(self, tape: GradientTape) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
         if self._here.tapes is not self._listening:
             return False
         if not self._open:
-            self.finish()
-            return self._begin(tape)
+            if not self._can_wait():
+                self.finish()
+                return self._begin(tape)
+            self._close()
+            is_begun = self._begin(tape)
+            self._complete(self._trace.held(self._position, self._seen))
+            self._done(None)
+            return is_begun
         return self.open(tape)
 
     def open(self, tape: GradientTape) -> bool:
@@ -296,6 +201,8 @@ class Follower(ExpectedInputs):
         tape._pass = self
         self._tapes.append(weakref.ref(tape))
         self._open.append(tape)
+        if self._position == 1:
+            self._guess()
         return True
 
     def exit(self, tape: GradientTape, kind: Any) -> bool:
@@ -336,6 +243,10 @@ class Follower(ExpectedInputs):
         if self._over:
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *options)
+        if method == "gradient" and self._here.tapes is self._listening:
+            answer = self._quick_gradient(tape, target, sources, options)
+            if answer is not MISS:
+                return answer
         given = options
         targets, wanted, weights = _flat(target), _flat(sources), None
         ends = [*targets, *wanted]
@@ -359,39 +270,39 @@ class Follower(ExpectedInputs):
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *given)
         event: Any = self._events[self._position - 1]
-        if tape in self._open and not tape._persistent:
-            self._open.remove(tape)
-        self._asked.add(event.tape)
-        results = [None if out is None else self._pending(out) for out in event.outs]
-        self._end_reached()
+        results = joined(self._answer(tape, event.tape, event.outs), event.slices)
         return results[0] if wanted and sources is wanted[0] else nest.pack_sequence_as(sources, results)
+
+    def _quick_gradient(self, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]) -> Any:
+        """The gradients of the expected tensor by the expected ones, of which there is one or a list."""
+        quick = self._trace.quick.asks.get(self._position)
+        if quick is None:
+            return MISS
+        number, a, slots, unconnected, outs = quick
+        seen, is_list = self._seen, type(sources) is list
+        if seen[a] is not target or options[0] is not None or options[1] is not unconnected:
+            return MISS
+        given = sources if is_list else (sources,)
+        if len(given) != len(slots) or not self._is(tape, number):
+            return MISS
+        for slot, x in zip(slots, given):
+            if seen[slot] is not x:
+                return MISS
+        self._position += 1
+        results = self._answer(tape, number, outs)
+        return results if is_list else results[0]
+
+    def _answer(self, tape: GradientTape, number: int, outs: tuple[Out | None, ...]) -> list[Any]:
+        """The results of a question, after which a tape's block has ended unless it is persistent."""
+        if self._open and tape in self._open and not tape._persistent:
+            self._open.remove(tape)
+        self._asked.add(number)
+        results = [None if out is None else self._pending(out) for out in outs]
+        self._end_reached()
+        return results
 
     def _is(self, tape: GradientTape, number: int) -> bool:
         return number < len(self._tapes) and self._tapes[number]() is tape
-
-    # -- computing as ever -------------------------------------------------------------------------------------------
-
-    def _outside(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        """Compute an operation as ever, for its value alone."""
-        for x in inputs:
-            tensor = x._tensor if isinstance(x, Variable) else x
-            if type(tensor) is Tensor and is_pending(tensor):
-                tensor._array.value()
-        before = self._here.tapes
-        self._here.tapes = [] if before is self._listening else before
-        try:
-            return self._computed(apply, primitive, inputs, attributes)
-        finally:
-            self._here.tapes = before
-
-    def _computed(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        self._here.hot = None
-        try:
-            with inside():
-                return function(*arguments)
-        finally:
-            if not self._over:
-                self._here.hot = self
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -399,6 +310,7 @@ class Follower(ExpectedInputs):
         """End the pass where it is: compute what is in use."""
         trace, end = self._trace, self._position
         if end < len(trace.events):
+            trace.straight = 0
             trace.stops[end] += 1
             if trace.stops[end] < self._patience:
                 self._leave("the pass ended early")
@@ -407,6 +319,13 @@ class Follower(ExpectedInputs):
             return
         self._close()
         self._done(None)
+
+    def _can_wait(self) -> bool:
+        """Return whether all is computed, and is so little that the next pass may begin before this one is let go."""
+        trace = self._trace
+        if self._position < len(trace.events) or self._is_complete or self._ready_at != -1:
+            return False
+        return trace.elements + trace.input_elements < _MUCH and self._values.keys() >= trace.outputs
 
     def _end_reached(self) -> None:
         """End the pass now if its last event has happened, and nothing is in use that passes like it do not need.
@@ -417,19 +336,34 @@ class Follower(ExpectedInputs):
         trace = self._trace
         if self._position < len(trace.events) or self._open or trace.is_prefix:
             return
+        is_much = trace.input_elements > _MUCH
+        if trace.late >= _OFTEN and not is_much:
+            return
         held = trace.held(self._position, self._seen)
         others = [slot for slot in held if slot not in trace.outputs and is_pending(self._seen[slot])]
-        if not others or (
-            trace.input_elements > _MUCH and all(trace.sizes[slot] <= _SMALL for slot in others)
-        ):
+        if not others or (is_much and all(trace.sizes[slot] <= _SMALL for slot in others)):
             self._complete(held)
+        else:
+            trace.late += 1
 
     def _complete(self, held: list[int]) -> bool:
         """Compute the results that something holds; returns False if the pass was left, because that failed."""
-        needed = [slot for slot in held if is_pending(self._seen[slot])]
-        if needed and not self._computed_by_program(self._position, needed):
-            self._give_up("the trace cannot be compiled")
-            return False
+        seen, values = self._seen, self._values
+        needed = [slot for slot in held if is_pending(seen[slot])]
+        missing = [slot for slot in needed if slot not in values]
+        if missing and not self._computed_by_program(self._position, missing):
+            if self._over:  # the next pass has begun
+                self._values |= {slot: self._computed_by_hand(slot) for slot in missing}
+            else:
+                self._give_up("the trace cannot be compiled")
+                return False
+        values = self._values
+        for slot in needed:
+            fill(seen[slot], values[slot])
+        del seen
+        if self._position == len(self._trace.events):
+            self._trace.straight += 1
+            self._trace.steady += 1
         for number, reference in enumerate(self._tapes):
             tape = reference()
             if number in self._asked and tape is not None and not tape._persistent:
@@ -472,6 +406,7 @@ class Follower(ExpectedInputs):
             self._give_up(reason, learn)
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
+        self._trace.straight = 0
         self._close()
         here, tapes = self._here, [tape for tape in map(_referent, self._tapes) if self._answers_for(tape)]
         is_heard = here.tapes is self._listening
@@ -482,7 +417,8 @@ class Follower(ExpectedInputs):
         if learn:
             events = self._trace.events[: self._position]
             seen = self._seen[: self._trace.starts[self._position]]
-            self._learner().resume(events, seen, self._variables, self._read, tapes)
+            used = {slot: variable for slot, variable in self._variables.items() if slot < len(seen)}
+            self._learner().resume(events, seen, used, self._read, tapes)
 
     def _close(self) -> None:
         self._over = True

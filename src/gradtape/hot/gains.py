@@ -8,17 +8,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from .pass_events import Assign, NewTensor, NewVariable, Operation, Update, outs_of, specs_of
+from .pass_events import (
+    Ask,
+    Assign,
+    Call,
+    Enter,
+    Exit,
+    NewTensor,
+    NewVariable,
+    Operation,
+    Update,
+    outs_of,
+    specs_of,
+)
 from .pass_trace import Trace, size
 
 _PASS = 31.0  # to begin a pass, call its program and end it
+_THREAD = (
+    60.0  # to have XLA compute in a thread of its own, and to wait for that: all but the smallest programs
+)
+_SMALLEST = 1000  # operations on numbers: below, XLA computes at once
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it
 _ASSIGN = 2.0
-_UPDATE, _VARIABLE = 10.0, 10.0  # an optimizer's step, and each variable in it
+_UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it
+_CALL = 60.0  # to call a compiled function under a tape, and its gradient
 _ELEMENT = 0.0006  # of an elementwise operation: NumPy goes through memory for each, XLA once for many
-_PRODUCT = 2.5  # lost for each product of small matrices,
-_MULTIPLY = 1.7e-5  # and for each multiplication in it, forward and back: XLA has half of the speed of BLAS
+_MULTIPLY = (
+    1e-5  # lost for each multiplication of a product, forward and back: XLA has half of the speed of BLAS
+)
 _CHECKED = 15.0  # lost for an operation that computes at once: all before it is computed for it
+_SPARSE = 140.0  # lost for a sparse gradient, of which XLA looks at all rows
 _RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
 _RERUN_EVENT = 0.2
 
@@ -28,28 +47,48 @@ COMPILE = 200_000.0  # to compile the program of a pass
 
 def saved(trace: Trace, runs: float = 1.0) -> float:
     """The microseconds that following saves in a pass whose programs run so often."""
-    total = -_PASS - (runs - 1) * (_RERUN + _RERUN_EVENT * len(trace.events))
+    total, numbers, operations, tapes = 0.0, 0, 0, 0
     shapes: dict[int, tuple[int, ...]] = {}
     for event in trace.events:
         new = [spec for spec in specs_of(event) if isinstance(spec, (NewTensor, NewVariable))]
         shapes |= {part.slot: part.shape for part in (*new, *outs_of(event))}
         if isinstance(event, Operation):
-            total += _saved_by_operation(event, shapes)
+            operations += 1
+            inner = _inner(event, shapes)
+            elements = sum(map(size, event.outs))
+            numbers += 3 * elements * max(2 * inner, 1)  # forward and back
+            total += _saved_by_operation(event, elements, inner)
+        elif isinstance(event, Enter):
+            tapes += 1
+        elif isinstance(event, Exit):
+            tapes -= 1
+        elif isinstance(event, Ask):
+            total -= _SPARSE * sum(shape is not None for shape in event.slices)
+            total += _OPERATION * operations * (tapes > 0)  # an outer tape records the sweep
         elif isinstance(event, Assign):
             total += _ASSIGN
+        elif isinstance(event, Call):
+            numbers += _SMALLEST
+            total += _CALL
         elif isinstance(event, Update):
             total += _UPDATE + _VARIABLE * len(event.variables)
-    return total
+    run = _RERUN + _RERUN_EVENT * len(trace.events)
+    return total - _PASS - (runs - 1) * run - runs * (_THREAD if numbers >= _SMALLEST else 0.0)
 
 
-def _saved_by_operation(event: Operation, shapes: dict[int, tuple[int, ...]]) -> float:
-    """The same for one operation, of inputs with these shapes by slot."""
-    if event.checked:
-        return -_CHECKED
-    elements = sum(map(size, event.outs))
+def _inner(event: Operation, shapes: dict[int, tuple[int, ...]]) -> int:
+    """How many products are added up for each element; 0 if that is not what an operation does."""
     if event.primitive.name not in _PRODUCTS:
-        return _OPERATION + (_ELEMENT * elements if event.primitive.elementwise else 0.0)
+        return 0
     first: Any = event.specs[0]
     shape = shapes.get(getattr(first, "slot", first), ())
-    inner = shape[-1] if shape else 1
-    return _OPERATION - _PRODUCT - _MULTIPLY * elements * inner
+    return shape[-1] if shape else 1
+
+
+def _saved_by_operation(event: Operation, elements: int, inner: int) -> float:
+    """The same for one operation."""
+    if event.checked:
+        return -_CHECKED
+    if inner:
+        return _OPERATION - _MULTIPLY * elements * inner
+    return _OPERATION + (_ELEMENT * elements if event.primitive.elementwise else 0.0)

@@ -9,15 +9,19 @@ from typing import Any
 
 from ..compiled.deferrable import exactly, is_checked
 from ..core import nest
+from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import Primitive, apply, as_tensors, inside, local
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from .function_calls import given, reason_against
 from .pass_events import (
     Ask,
     Assign,
+    Call,
     Enter,
     Event,
     Exit,
@@ -30,11 +34,14 @@ from .pass_events import (
     Watch,
     number,
     outs_of,
+    written_by,
 )
 from .pass_trace import Trace
+from .sparse_gradients import divided
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 MOST_EVENTS = 20_000
+MOST_CALLS = 50  # of compiled functions: a loop of such calls is no part of a pass
 
 
 class Unfit(Exception):
@@ -61,6 +68,7 @@ class Learner:
         self._variables: dict[int, int] = {}  # slots of variables by key
         self._tapes: list[weakref.ref[GradientTape]] = []
         self._written: dict[int, int] = {}  # the slot of the last value, by the key of the variable
+        self._calls = 0  # of compiled functions
         self._here = local.here
         self._here.hot = self
         self._listening = self._here.tapes
@@ -77,6 +85,9 @@ class Learner:
         self._events = list(events)
         self._seen = list(seen)
         written = {out.slot for event in events if isinstance(event, (Assign, Update)) for out in event.outs}
+        written.update(
+            out.slot for event in events if isinstance(event, Call) for _, out in written_by(event)
+        )
         for slot, x in enumerate(seen):
             if slot in written:
                 self._seen[slot] = None  # the value is the variable's
@@ -92,6 +103,9 @@ class Learner:
             elif isinstance(event, Update):
                 for spec, out in zip(event.touched, event.outs):
                     self._written[self._key(spec)] = out.slot
+            elif isinstance(event, Call):
+                for i, out in written_by(event):
+                    self._written[self._key(event.variables[i])] = out.slot
         self._tapes = [weakref.ref(tape) for tape in tapes]
         for tape in tapes:
             tape._pass = self
@@ -155,14 +169,48 @@ class Learner:
         settings = optimizer._pure_settings()
         if settings is None or any(v._constraint is not None for _, v in pairs):
             raise Unfit("an optimizer runs Python code of the user")
-        if any(type(g) is not Tensor and not isinstance(g, Variable) for g, _ in pairs):
-            raise Unfit("a gradient for an optimizer is None or sparse")
-        gradients = tuple([self._spec(gradient) for gradient, _ in pairs])
+        parts, slices = divided(g for g, _ in pairs)
+        if any(type(g) is not Tensor and not isinstance(g, Variable) for g in parts):
+            raise Unfit("a gradient for an optimizer is no tensor")
+        gradients = tuple([self._spec(part) for part in parts])
         variables = tuple([self._spec(v) for _, v in pairs])
         written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer.variables]}.values())
         touched = tuple([self._spec(v) for v in written])
         outs = tuple([self._out_of(v) for v in written])
-        return Update(weakref.ref(optimizer), settings, gradients, variables, touched, outs)
+        return Update(weakref.ref(optimizer), settings, gradients, slices, variables, touched, outs)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a compiled function and note it."""
+        if self._here.tapes is not self._listening:
+            self.interrupt("a compiled function is called inside another listener's block")
+            return NotImplemented
+        result = self._computed(function._call, args, kwargs)
+        if self._here.hot is self:
+            leaves = [self._distinct(leaf) for leaf in nest.flatten(result)]
+            result = nest.pack_sequence_as(result, leaves)
+            self._note(self._call, function, args, kwargs, leaves, result)
+        return result
+
+    def _call(self, function: Any, args: Any, kwargs: Any, leaves: list[Any], result: Any) -> Event:
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            raise Unfit("compiled functions are called too often")
+        parts = given(args, kwargs)
+        if parts is None:
+            raise Unfit("a compiled function takes other arguments than tensors and plain values")
+        program, _ = function._find(args, kwargs)
+        reason = reason_against(function, program)
+        if reason is not None:
+            raise Unfit(reason)
+        inputs = tuple([self._spec(x) for x in parts.tensors])
+        variables = [*program.variables.values()]
+        specs = tuple([self._spec(v) for v in variables])
+        written = tuple([i for i, v in enumerate(variables) if v._key in program.written])
+        results = nest.pack_sequence_as(result, [... if type(x) is Tensor else x for x in leaves])
+        outs = [self._out(x) for x in leaves if type(x) is Tensor]
+        outs += [self._out_of(variables[i]) for i in written]
+        reference = weakref.ref(function)
+        return Call(reference, parts.others, parts.exactly, inputs, specs, written, results, tuple(outs))
 
     def enter(self, tape: GradientTape) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
@@ -229,11 +277,15 @@ class Learner:
             options = tuple(rest)
             if output_gradients is not None:
                 weights = tuple([self._spec(end) for end in _ends(output_gradients)])
-        outs = tuple([None if result is None else self._out(result) for result in results])
-        return Ask(method, self._number(tape), targets, wanted, weights, options, outs)
+        parts, slices = divided(results)
+        outs = tuple([None if part is None else self._out(part) for part in parts])
+        return Ask(method, self._number(tape), targets, wanted, weights, options, outs, slices)
 
     def _distinct(self, result: Any) -> Any:
         """A tensor of its own where a tape gave one that the pass knows already."""
+        if type(result) is IndexedSlices:
+            indices = wrap(convert(result._indices)._array)
+            return IndexedSlices(self._distinct(result._values), indices, result._dense_shape)
         if type(result) is not Tensor or id(result) not in self._slots:
             return result
         tensor = wrap(result._array)

@@ -10,6 +10,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from ..core.primitive import Primitive
+from .sparse_gradients import Slices
 
 # -- inputs -----------------------------------------------------------------------------------------------------------
 
@@ -103,7 +104,7 @@ class Watch(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None."""
+    """A tape was asked for gradients or Jacobians; `outs` has None where it gave None, and two results for slices."""
 
     method: str
     tape: int
@@ -112,6 +113,7 @@ class Ask(NamedTuple):
     weights: tuple[Spec, ...] | None
     options: tuple[Any, ...]
     outs: tuple[Out | None, ...]
+    slices: Slices
 
     @property
     def specs(self) -> tuple[Spec, ...]:
@@ -133,6 +135,7 @@ class Update(NamedTuple):
     optimizer: weakref.ref[Any]
     settings: Any
     gradients: tuple[Spec, ...]
+    slices: Slices  # what the gradients were
     variables: tuple[Spec, ...]
     touched: tuple[Spec, ...]  # the variables, and the optimizer's own
     outs: tuple[Out, ...]
@@ -143,7 +146,25 @@ class Update(NamedTuple):
         return (*self.gradients, *self.variables, *self.touched)
 
 
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update
+class Call(NamedTuple):
+    """A compiled function was called; the results are those it returned, and the new values of what it wrote."""
+
+    function: weakref.ref[Any]
+    others: Any  # arguments that are no tensors: see `Given`
+    exactly: Any
+    inputs: tuple[Spec, ...]
+    variables: tuple[Spec, ...]  # those it reads or writes,
+    written: tuple[int, ...]  # and the positions of the latter among them
+    results: Any  # what it returned, with ... in the place of tensors
+    outs: tuple[Out, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.inputs, *self.variables)
+
+
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call
 
 
 def specs_of(event: Event) -> tuple[Spec, ...]:
@@ -154,6 +175,11 @@ def specs_of(event: Event) -> tuple[Spec, ...]:
 def outs_of(event: Event) -> tuple[Out, ...]:
     """The results of an event."""
     return tuple([out for out in getattr(event, "outs", ()) if out is not None])
+
+
+def written_by(call: Call) -> list[tuple[int, Out]]:
+    """The positions of the variables that a call wrote, and their new values."""
+    return [*zip(call.written, call.outs[len(call.outs) - len(call.written) :])]
 
 
 END = Exit(-1)  # stands after the last event, and is no event's equal

@@ -3,15 +3,34 @@ pass to have computed them as ever."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from ..core import nest
 from ..core.primitive import apply, local, quietly
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, wrap
+from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import as_array, xp
-from .pass_events import Ask, Assign, Enter, Event, Exit, Number, Operation, Spec, Update, Watch
+from .function_calls import arguments_with
+from .pass_events import (
+    Ask,
+    Assign,
+    Call,
+    Enter,
+    Event,
+    Exit,
+    Number,
+    Operation,
+    Out,
+    Spec,
+    Update,
+    Watch,
+    written_by,
+)
 from .pass_trace import Trace
+from .sparse_gradients import divided, joined
 
 
 class Replay:
@@ -110,9 +129,12 @@ class Replay:
         if event.method == "batch_jacobian":
             (sources,) = sources
         results = getattr(self.tapes[event.tape], event.method)(targets, sources, *options)
-        for known, result in zip(event.outs, results if type(results) is list else [results], strict=True):
+        parts, slices = divided(results if type(results) is list else [results])
+        if slices != event.slices:
+            raise ValueError("a gradient is sparse in one pass and not in another")
+        for known, part in zip(event.outs, parts, strict=True):
             if known is not None:
-                self.result(known.slot, result)
+                self.result(known.slot, part if type(part) is Tensor else convert(part))
 
     def _assign(self, event: Assign) -> None:
         slot = event.specs[0] if isinstance(event.specs[0], int) else event.specs[0].slot  # type: ignore[union-attr]
@@ -123,17 +145,36 @@ class Replay:
             array = as_array(quietly(getattr(xp(old, array), function), old, array))
         self.result(event.outs[0].slot, self._set(slot, array, self.variables[slot]))
 
-    def _update(self, event: Update) -> None:
-        optimizer: Any = event.optimizer()
-        slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
+    def _put_values(self, slots: list[int]) -> None:
+        """Give variables their values of now, for code that knows nothing of the replay."""
         if local.here.trace is None:
             for slot in slots:
                 self.variables[slot]._tensor = self.tensors[slot]
-        gradients = [self._input(spec) for spec in event.gradients]
+
+    def _update(self, event: Update) -> None:
+        optimizer: Any = event.optimizer()
+        slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
+        self._put_values(slots)
+        gradients = joined([self._input(spec) for spec in event.gradients], event.slices)
         optimizer._apply([(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)])
-        for slot, out in zip(slots, event.outs, strict=True):
+        self._note_written(zip(slots, event.outs, strict=True))
+
+    def _note_written(self, pairs: Iterable[tuple[int, Out]]) -> None:
+        """Note the values that variables were given by code that knows nothing of the replay."""
+        for slot, out in pairs:
             variable = self.variables[slot]
             self.result(out.slot, self._set(slot, variable._now._array, variable))
+
+    def _call(self, event: Call) -> None:
+        slots = [spec if isinstance(spec, int) else spec.slot for spec in event.variables]  # type: ignore[union-attr]
+        self._put_values(slots)
+        function: Any = event.function()
+        args, kwargs = arguments_with(event.others, [self._input(spec) for spec in event.inputs])
+        leaves = nest.flatten(function(*args, **kwargs))
+        tensors = [x for x, kind in zip(leaves, nest.flatten(event.results), strict=True) if kind is ...]
+        for known, x in zip(event.outs, tensors):
+            self.result(known.slot, x if type(x) is Tensor else convert(x))
+        self._note_written((slots[i], out) for i, out in written_by(event))
 
 
 _STEPS: dict[type, Any] = {
@@ -144,4 +185,5 @@ _STEPS: dict[type, Any] = {
     Ask: Replay._ask,
     Assign: Replay._assign,
     Update: Replay._update,
+    Call: Replay._call,
 }

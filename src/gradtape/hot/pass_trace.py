@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import prod
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
 from ..core.variable import Variable
@@ -16,6 +16,7 @@ from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
+    Call,
     Enter,
     Event,
     Exit,
@@ -32,6 +33,13 @@ from .pass_events import (
 from .quick_events import QuickEvents
 
 _UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
+
+
+class SmallInput(NamedTuple):
+    """A copy of a small tensor from outside, as `tf.zeros([8])` gives one in every pass: others may have its value."""
+
+    tensor: Tensor
+    bits: bytes
 
 
 class Trace:
@@ -56,20 +64,35 @@ class Trace:
         self.outside: dict[int, weakref.ref[Tensor]] = {}
         self._slots_outside: dict[int, int] = {}  # of them, by their id,
         self._ids_outside: dict[int, int] = {}  # and the other way round
+        self.small: dict[
+            int, SmallInput
+        ] = {}  # copies of small ones among them, which are likely to come again
         self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
         self.specs = [specs_of(event) for event in self.with_end]
-        self.quick = QuickEvents(events, self.starts[-1])
+        self.quick = QuickEvents(events, self.variables, self.starts[-1])
         self._held: dict[int, tuple[list[int], list[int]]] = {}
         self._results: dict[int, list[int]] = {}
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
+        self._variables_of: dict[int, list[tuple[int, weakref.ref[Variable]]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
+        self.late = (
+            0  # passes whose results were in use with their last event that are not with the next pass
+        )
         self.is_prefix = False  # whether another trace of its place goes on where this one ends
+        # Passes in a row that went to the end of the trace, and of them those that were given the same tensors.
+        self.straight = self.steady = 0
+        self.sure = 3  # how many of them it takes to start programs before the end of a pass
+        blocking = [i for i, event in enumerate(events) if _takes_new(event)]
+        self.ready_at = blocking[-1] + 1 if blocking else 0  # after so many events all from outside is known
+        self.tensor_slots = [spec.slot for spec in self.inputs(len(events)) if isinstance(spec, NewTensor)]
+        # Whether a program may be started for the tensors of the last pass: all else it takes are variables.
+        self.can_guess = not any(_computes(event) for event in events)
 
     def shared_with(self, other: Trace) -> int:
         """The number of events that two traces begin with in common."""
@@ -94,12 +117,8 @@ class Trace:
 
     def _find_reach(self, position: int) -> int:
         for i in range(position, len(self.events)):
-            event = self.events[i]
-            if isinstance(event, Operation) and event.checked:
+            if _takes_new(self.events[i]):
                 return i
-            for spec in specs_of(event):
-                if isinstance(spec, (NewTensor, NewNumber)):
-                    return i
         return len(self.events)
 
     def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
@@ -114,6 +133,13 @@ class Trace:
         """The slots of what the first `end` events take from outside."""
         self.inputs(end)
         return self._inputs[end][1]
+
+    def variables_of(self, end: int) -> list[tuple[int, weakref.ref[Variable]]]:
+        """The variables that the first `end` events use, with their slots."""
+        if end not in self._variables_of:
+            slots = [spec.slot for spec in self.inputs(end) if isinstance(spec, NewVariable)]
+            self._variables_of[end] = [(slot, self.variables[slot]) for slot in slots]
+        return self._variables_of[end]
 
     def came_from_outside(self, slot: int, tensor: Tensor) -> None:
         """Note a tensor from outside, which the next pass is likely to be given as well."""
@@ -163,7 +189,7 @@ class Trace:
                 count += 1
             elif isinstance(event, (Exit, Ask)) and event.tape == number:
                 is_open = False
-            elif is_open and isinstance(event, Operation):
+            elif is_open and isinstance(event, (Operation, Call)):
                 slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
                 found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
         return list(found)
@@ -250,7 +276,16 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
                 count += 1
             outs.append(out)
         rest = iter(specs)
-        for name in ("specs", "targets", "sources", "weights", "gradients", "variables", "touched"):
+        for name in (
+            "specs",
+            "targets",
+            "sources",
+            "weights",
+            "gradients",
+            "inputs",
+            "variables",
+            "touched",
+        ):
             part = event._asdict().get(name)
             if part is not None:
                 changed[name] = tuple(next(rest) for _ in part)
@@ -258,7 +293,21 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
             changed["outs"] = tuple(outs)
         events.append(event._replace(**changed))
     variables = {moved[slot]: v for slot, r in trace.variables.items() if (v := r()) is not None}
-    return Trace(events, variables, {moved[slot] for slot in trace.outputs})
+    other = Trace(events, variables, {moved[slot] for slot in trace.outputs})
+    other.sure = trace.sure
+    return other
+
+
+def _takes_new(event: Event) -> bool:
+    """Return whether an event takes something from outside that may be another in every pass, or computes at once."""
+    return _computes(event) or any(isinstance(spec, NewTensor) for spec in specs_of(event))
+
+
+def _computes(event: Event) -> bool:
+    """Return whether an event computes at once, or takes a Python float that may be another in every pass."""
+    if isinstance(event, Operation) and event.checked:
+        return True
+    return any(isinstance(spec, NewNumber) for spec in specs_of(event))
 
 
 def _slots_before(events: list[Event]) -> Iterator[int]:

@@ -18,16 +18,14 @@ from ..core.primitive import listeners, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
-from ..engine.pending import PendingArray, computed
 from ..engine.reference_counts import RELIABLE
 from .pass_events import Event
 from .pass_replay import Replay
-from .pass_trace import Trace
+from .pass_tensors import value_on_device
+from .pass_trace import SmallInput, Trace
 from .programs import Program
 
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
-_moving = threading.Lock()  # held while a variable's value is moved to JAX's device
-_drop_array = Tensor.__dict__["_array"].__delete__
 
 
 class PendingValues:
@@ -37,7 +35,6 @@ class PendingValues:
         "__weakref__",
         "_arrays",
         "_before",
-        "_early",
         "_events",
         "_here",
         "_lock",
@@ -45,8 +42,10 @@ class PendingValues:
         "_pairs",
         "_position",
         "_reads",
+        "_ready_at",
         "_seen",
         "_singles",
+        "_small",
         "_tapes",
         "_trace",
         "_values",
@@ -56,20 +55,21 @@ class PendingValues:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._events: list[Event] = trace.with_end
-        self._singles = trace.quick.singles
-        self._pairs = trace.quick.pairs
+        quick = trace.quick
+        self._singles, self._pairs = quick.singles, quick.pairs
         self._position = 0
+        self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
         # By slot, with the tensors from outside of the last pass; after the last slot, the numbers: see `QuickEvents`.
-        self._seen: list[Any] = trace.quick.blank[:]
+        self._seen: list[Any] = quick.blank[:]
         for slot, reference in [*trace.outside.items()]:  # another thread may change them
             self._seen[slot] = reference()
         self._before: dict[int, Tensor] = {}  # the values of variables before the pass, by slot
-        self._early: dict[int, Tensor] = {}  # the same, where a program needed them before the pass read them
         self._variables: dict[int, Variable] = {}  # by slot
         self._values: dict[int, Any] = {}  # arrays of results that a program has computed, by slot
         self._tapes: list[weakref.ref[GradientTape]] = []
         self._reads: list[tuple[int, Variable]] = []  # that tapes would have been told of, and at which event
         self._arrays: list[Any] = []  # without values, of results that somebody has asked for their shapes
+        self._small: dict[int, SmallInput] = {}  # copies of small tensors that the pass was given, or may be
         self._over = False
         self._lock = threading.RLock()
         self._here = local.here
@@ -77,16 +77,12 @@ class PendingValues:
     def _use(self, trace: Trace) -> None:
         """Go on with another trace, which began as this one did."""
         count = self._trace.starts[self._position]
+        self._trace.straight = 0
         self._trace = trace
         self._events = trace.with_end
         self._singles, self._pairs = trace.quick.singles, trace.quick.pairs
-        if self._values:
-            self._look_closely()
+        self._ready_at = trace.ready_at
         self._seen = self._seen[:count] + trace.quick.blank[count:]
-
-    def _look_closely(self) -> None:
-        """Take no event for a common one: results that have values already are handed out with them."""
-        self._singles, self._pairs = self._trace.quick.no_singles, self._trace.quick.no_pairs
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
         """Compute all that was handed out as ever: there is no program."""
@@ -98,63 +94,89 @@ class PendingValues:
         """The NumPy array of a result, computed now if it was not before."""
         with self._lock:
             tensor: Any = self._seen[slot] if self._seen else None
-            if tensor is None or is_pending(tensor):
+            if tensor is not None and not is_pending(tensor):
+                return tensor._array
+            if slot not in self._values:
                 mine = self._here is local.here and not self._over
                 if not self._computed_by_program(self._ahead() if mine else self._position, [slot]):
-                    if not mine:
+                    if not mine or tensor is None:
                         return self._computed_by_hand(slot)
                     self._give_up("the trace cannot be compiled")
-            return np.asarray(self._values[slot]) if tensor is None else tensor._array
+                    return tensor._array
+            if tensor is None:
+                return np.asarray(self._values[slot])
+            fill(tensor, self._values[slot])
+            return tensor._array
 
     def _ahead(self) -> int:
         """How many events can be computed now: up to one that needs something new."""
         end = self._trace.reach(self._position)
-        if end > self._position:
-            specs = self._trace.inputs(end)[len(self._trace.inputs(self._position)) :]
-            if any(self._trace.variables[spec.slot]() is None for spec in specs):
-                return self._position
-        return end
+        return end if end == self._position or self._read_early(end) else self._position
 
     def _computed_by_program(self, end: int, wanted: list[int]) -> bool:
         """Compute what is wanted of the first `end` events; returns whether there is a program."""
-        if self._trace.is_broken:
+        trace = self._trace
+        if trace.is_broken:
             return False
         try:
             with self._lock:
-                self._run(end, wanted)
+                trace.wants(wanted)
+                program = trace.current.get(end)
+                if program is None or not program.covered.issuperset(
+                    wanted
+                ):  # another thread may have wanted less
+                    program = trace.current[end] = self._program(end)
+                self._run(program)
         except Exception as error:  # whatever JAX raises
-            self._trace.is_broken = f"{type(error).__name__}: {error}"
+            trace.is_broken = f"{type(error).__name__}: {error}"
             return False
         return True
 
-    def _run(self, end: int, wanted: list[int]) -> None:
-        """Run the program for the results that are wanted, and for those that passes like this one need."""
-        trace = self._trace
-        trace.wants(wanted)
-        if end > self._position:
-            self._read_early(end)
-        program = trace.current.get(end)
-        if program is None or not program.covered.issuperset(wanted):  # another thread may have wanted less
-            program = trace.current[end] = self._program(end)
+    def _run(self, program: Program) -> None:
+        """Start a program. XLA may compute its results while Python goes on."""
         arrays = []
         before, seen = self._before, self._seen
         for slot, is_variable in program.inputs:
-            if not is_variable:
-                tensor = seen[slot]
+            if is_variable:
+                arrays.append(device_of(before[slot]))
             else:
-                tensor = before[slot] if slot in before else self._early[slot]
-            try:
-                arrays.append(device_of(tensor))
-            except AttributeError:
-                arrays.append(self._moved(slot, tensor))
-        values, count = self._values, trace.starts[self._position]
-        for slot, result in zip(program.outputs, program(arrays), strict=True):
-            if slot not in values:
-                values[slot] = result
-                if slot < count and seen[slot] is not None and is_pending(seen[slot]):
-                    fill(seen[slot], result)
-        trace.runs += 1
-        self._look_closely()
+                arrays.append(self._from_outside(slot, seen[slot]))
+        # Those that were handed out already stay as they are.
+        self._values = dict(zip(program.outputs, program(arrays), strict=True)) | self._values
+        self._trace.runs += 1
+
+    def _guess(self) -> None:
+        """At the beginning, start the program for the tensors that the last pass was given, if they are likely."""
+        trace, seen = self._trace, self._seen
+        if trace.can_guess and (trace.steady >= trace.sure or not trace.tensor_slots):
+            for slot in trace.tensor_slots:
+                if seen[slot] is None:
+                    if slot not in trace.small:
+                        return
+                    self._small[slot] = trace.small[slot]
+            self._launch()
+
+    def _launch(self) -> None:
+        """Start the program of the whole pass before its end, while Python goes on."""
+        trace = self._trace
+        program = trace.current.get(len(trace.events))
+        if program is None or trace.straight < trace.sure or trace.is_broken:
+            return
+        if not self._read_early(len(trace.events)):
+            return
+        self._ready_at = -1
+        try:
+            with self._lock:
+                self._run(program)
+        except Exception as error:  # whatever JAX raises
+            trace.is_broken = f"{type(error).__name__}: {error}"
+
+    def _drop_ahead(self) -> None:
+        """Forget what was computed of events to come: something else came from outside than was expected."""
+        self._ready_at = self._trace.ready_at
+        if self._values:
+            start = self._trace.starts[self._position]
+            self._values = {slot: value for slot, value in self._values.items() if slot < start}
 
     def _program(self, end: int) -> Program:
         """The program for the results that passes like this one need of the first `end` events, made now if need be."""
@@ -167,52 +189,53 @@ class PendingValues:
             program = trace.programs[end, outputs] = Program(trace, end, outputs, variables, inputs)
         return program
 
-    def _read_early(self, end: int) -> None:
-        """Read the variables that are first used by events to come."""
-        count = self._trace.starts[self._position]
-        for spec in self._trace.inputs(end):
-            if spec.slot >= count and spec.slot not in self._early:
-                variable: Any = self._trace.variables[spec.slot]()
-                self._early[spec.slot] = value_on_device(variable)
-
-    def _value_before(self, slot: int) -> Tensor:
-        """The value of a variable before the pass."""
-        return self._before[slot] if slot in self._before else self._early[slot]
+    def _read_early(self, end: int) -> bool:
+        """Read the variables that are first used by events to come; returns False if one of them is gone."""
+        before = self._before
+        for slot, reference in self._trace.variables_of(end):
+            if slot not in before:
+                variable = reference()
+                if variable is None:
+                    return False
+                self._seen[slot] = self._variables[slot] = variable
+                before[slot] = value_on_device(variable)
+        return True
 
     def _input(self, slot: int) -> Tensor:
         if slot in self._trace.variables:
-            return self._value_before(slot)
+            return self._before[slot]
         tensor: Tensor = self._seen[slot]
         return tensor
 
-    def _moved(self, slot: int, tensor: Tensor) -> Any:
+    def _from_outside(self, slot: int, tensor: Tensor | None) -> Any:
         """The array of an input as JAX takes it: one that the last pass used as well stays on JAX's device."""
-        last = self._trace.outside.get(slot)
-        if last is not None and last() is tensor:
-            return on_device(tensor)
-        self._trace.came_from_outside(slot, tensor)
-        return tensor._array
+        if tensor is not None:
+            last = self._trace.outside.get(slot)
+            if last is not None and last() is tensor:
+                return on_device(tensor)
+            self._trace.came_from_outside(slot, tensor)
+            if slot not in self._small:
+                return array_of(tensor)
+        return on_device(self._small[slot].tensor)
 
     def _let_go(self, held: list[int]) -> None:
         """Keep of a pass whose results are computed what tapes, or arrays without their tensors, may still ask for.
 
         Tensors without values, which nothing uses any more, refer to the pass, and would keep it alive.
         """
-        seen = self._seen
-        kept: list[Any] = [None] * len(seen)
         tapes_may_ask = not RELIABLE
         for reference in self._tapes:
             tapes_may_ask = tapes_may_ask or self._answers_for(reference())
-        if tapes_may_ask:
-            for slot in held:
+        if tapes_may_ask or self._arrays:
+            seen = self._seen
+            kept: list[Any] = [None] * len(seen)
+            for slot in [*(held if tapes_may_ask else ()), *self._trace.input_slots(self._position)]:
                 kept[slot] = seen[slot]
-        for slot in self._trace.input_slots(self._position):
-            kept[slot] = seen[slot]
-        self._seen = kept
-        del seen
+            self._seen = kept
+            del seen
         if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
             self._seen = []
-            self._before, self._early, self._values, self._variables, self._reads = {}, {}, {}, {}, []
+            self._before, self._values, self._variables, self._reads = {}, {}, {}, []
         self._arrays = []
 
     def _answers_for(self, tape: GradientTape | None) -> bool:
@@ -302,43 +325,3 @@ class _Restored(Replay):
         if is_pending(own):
             fill(own, tensor._array)
         self.tensors[slot] = own
-
-
-def own_result(source: Any, tensor: Tensor) -> Tensor:
-    """The tensor that a pass has handed out, for another that shares its array without a value; else the tensor."""
-    array = array_of(tensor)
-    if type(array) is PendingArray and array.source is source:
-        handed: Tensor = source._seen[array.slot]
-        return handed
-    return tensor
-
-
-def computed_copy(tensor: Tensor) -> None:
-    """Compute the value of a tensor from outside that shares the array of a result, or is one of another pass."""
-    array = array_of(tensor)
-    if type(array) is PendingArray:
-        tensor._array = array.value()
-
-
-def value_on_device(variable: Variable) -> Tensor:
-    """A variable's tensor, moved to JAX's device: eager code may write into NumPy's array."""
-    tensor = variable._tensor
-    if _has_device(tensor):
-        return tensor
-    computed(tensor._array)  # if it is pending, before the lock: that may take a while, and other locks
-    with _moving:
-        if not _has_device(tensor):  # else it was computed on the device, or another thread has moved it
-            on_device(tensor)
-            del tensor._both
-            _drop_array(tensor)
-            variable._tensor = tensor  # an optimizer's state gives a copy, and holds this one from now on
-    return tensor
-
-
-def _has_device(tensor: Tensor) -> bool:
-    """Return whether a tensor has an array on JAX's device."""
-    try:
-        device_of(tensor)
-    except AttributeError:
-        return False
-    return True

@@ -35,6 +35,7 @@ class Policy:
         self.learn_from = 20  # passes
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
+        self.sure = 3  # passes in a row that went as expected before a program is started ahead of the next
         self.least, self.most = 25, 2000  # the first pass to follow
         self.least_saved = 10.0  # microseconds a pass: below, a place is left alone
 
@@ -52,7 +53,7 @@ class Policy:
 
     def always(self) -> None:
         """For tests: learn the first pass, follow the second."""
-        self.learn_from = self.equal = self.patience = 1
+        self.learn_from = self.equal = self.patience = self.sure = 1
         self.least = self.most = 0
         self.least_saved = -float("inf")
 
@@ -117,6 +118,7 @@ class Place:
             self.is_cold = self.failures >= MOST_FAILURES
             return
         self.relearn = False
+        result.sure = policy.sure
         for i, known in enumerate(self.traces):
             one = merged(known, result)
             if one is not None:

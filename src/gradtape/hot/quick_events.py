@@ -2,49 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from enum import IntEnum
 from typing import Any
 
-from .pass_events import Event, NewTensor, NewVariable, Number, Operation
+from .pass_events import Ask, Assign, Event, NewNumber, NewVariable, Number, Operation
 
 _NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None)
 _NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None)
 
 
+class Use(IntEnum):
+    """Whether an input is a variable, and whether the pass has used it before."""
+
+    NONE, FIRST, LATER = 0, 1, 2
+
+
 class QuickEvents:
-    """The operations of one result that take known tensors and numbers, by their position in the trace.
+    """The common events of a trace, by their position in it.
+
+    Inputs are given by their index in the list of the objects of a pass: the slot, or for a number a negative index.
 
     Attributes:
-        singles: of one input: the primitive, the input's index, the attributes and their types, the result's slot and
-            `Out`. Of all other events, one that is never met.
-        pairs: of two inputs and no attributes: the primitive, the indices of the inputs, the result's slot and `Out`.
-        blank: the objects of a pass before it begins: None for each slot, and behind them the numbers, which have
-            negative indices.
+        singles: operations of one result on one input: the primitive, the input, the attributes and their types, the
+            result's slot and `Out`. Of all other events, one that is never met.
+        pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`.
+        mixed: operations of one result with variables among their inputs, whose value may be given in their place: the
+            primitive, pairs of an input and its `Use`, the attributes and their types, the `Out`.
+        assigns: updates of variables by known tensors: the method, the variable, the value and the `Out`.
+        asks: gradients of a known tensor by known ones: the tape's number, the target, the sources, the option, the
+            `Out`s.
+        blank: the objects of a pass before it begins: None for each slot, and behind them the numbers.
     """
 
-    def __init__(self, events: list[Event], slots: int) -> None:
+    def __init__(self, events: list[Event], variables: Container[int], slots: int) -> None:
+        self._variables = variables
         self.blank: list[Any] = [None] * slots
         self._numbers: dict[Any, tuple[Any, int]] = {}  # with their indices, by type and text
-        # The last event is looked at closely: see `Follower._end_reached`.
-        self.singles = [*[self._single(event) for event in events[:-1]], _NO_SINGLE, _NO_SINGLE]
-        self.pairs = [*[self._pair(event) for event in events[:-1]], _NO_PAIR, _NO_PAIR]
+        # The last operation is looked at closely: see `Follower._end_reached`.
+        inner = events[:-1]
+        self.singles = [*[self._single(event) for event in inner], _NO_SINGLE, _NO_SINGLE]
+        self.pairs = [*[self._pair(event) for event in inner], _NO_PAIR, _NO_PAIR]
+        self.mixed = {i: found for i, event in enumerate(inner) if (found := self._mixed(event))}
+        self.assigns = {i: found for i, event in enumerate(events) if (found := self._assign(event))}
+        self.asks = {i: found for i, event in enumerate(events) if (found := self._ask(event))}
         self.blank += [value for value, _ in self._numbers.values()][::-1]
-        self.no_singles = [_NO_SINGLE] * len(self.singles)
-        self.no_pairs = [_NO_PAIR] * len(self.pairs)
 
     def _single(self, event: Any) -> tuple[Any, ...]:
-        if not _is_quick(event, 1):
-            return _NO_SINGLE
-        types = event.exactly or None
-        if types and any(isinstance(kind, str) for kind in types):
+        if not _is_quick(event) or not self._are_known(event.specs, 1) or not _is_plain(event):
             return _NO_SINGLE
         out = event.outs[0]
-        return event.primitive, self._index(event.specs[0]), event.attributes, types, out.slot, out
+        return (
+            event.primitive,
+            self._index(event.specs[0]),
+            event.attributes,
+            event.exactly or None,
+            out.slot,
+            out,
+        )
 
     def _pair(self, event: Any) -> tuple[Any, ...]:
-        if not _is_quick(event, 2) or event.attributes:
+        if not _is_quick(event) or not self._are_known(event.specs, 2) or event.attributes:
             return _NO_PAIR
         out = event.outs[0]
         return event.primitive, *map(self._index, event.specs), out.slot, out
+
+    def _mixed(self, event: Any) -> tuple[Any, ...] | None:
+        if not _is_quick(event) or not _is_plain(event) or any(isinstance(s, NewNumber) for s in event.specs):
+            return None
+        uses = [self._use(spec) for spec in event.specs]
+        if not any(uses):
+            return None
+        inputs = [*zip(map(self._index, event.specs), uses)]
+        return event.primitive, inputs, event.attributes, event.exactly or None, event.outs[0]
+
+    def _assign(self, event: Any) -> tuple[Any, ...] | None:
+        if not isinstance(event, Assign) or event.method == "assign":
+            return None
+        variable, value = event.specs
+        if not isinstance(variable, int) or not isinstance(value, int) or value in self._variables:
+            return None
+        return event.method, variable, value, event.outs[0]
+
+    def _ask(self, event: Any) -> tuple[Any, ...] | None:
+        if not isinstance(event, Ask) or event.method != "gradient" or event.weights is not None:
+            return None
+        if len(event.targets) != 1 or any(shape is not None for shape in event.slices):
+            return None
+        if not all(isinstance(spec, int) for spec in event.specs):
+            return None
+        return event.tape, event.targets[0], event.sources, event.options[0], event.outs
+
+    def _use(self, spec: Any) -> Use:
+        if isinstance(spec, NewVariable):
+            return Use.FIRST
+        return Use.LATER if isinstance(spec, int) and spec in self._variables else Use.NONE
+
+    def _are_known(self, specs: tuple[Any, ...], count: int) -> bool:
+        """Return whether there are so many inputs, and the pass will have all of them but new tensors."""
+        return len(specs) == count and not any(isinstance(s, (NewNumber, NewVariable)) for s in specs)
 
     def _index(self, spec: Any) -> int:
         """Where `seen` has an input: its slot, or for a number a place counted from the end."""
@@ -57,14 +113,13 @@ class QuickEvents:
         return index
 
 
-def _is_quick(event: Any, count: int) -> bool:
-    """Return whether an operation is of the common kind, and takes so many inputs."""
+def _is_quick(event: Any) -> bool:
+    """Return whether an operation has one result, which can be handed out without a value."""
     if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
         return False
-    return len(event.specs) == count and not event.primitive.variadic and all(map(_is_plain, event.specs))
+    return not any(isinstance(s, Number) and type(s.value) is complex for s in event.specs)
 
 
-def _is_plain(spec: Any) -> bool:
-    if isinstance(spec, Number):
-        return type(spec.value) is not complex
-    return isinstance(spec, (int, NewTensor)) and not isinstance(spec, NewVariable)
+def _is_plain(event: Operation) -> bool:
+    """Return whether the attributes are told apart by their values and types alone."""
+    return not any(isinstance(kind, str) for kind in event.exactly or ())

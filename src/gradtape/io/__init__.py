@@ -37,6 +37,7 @@ from ..files.images import (
     is_jpeg,
 )
 from ..files.paths import matching_files, read_file, write_file
+from ..files.protos import decode_proto, encode_proto
 from ..files.tfrecords import TFRecordOptions, TFRecordWriter
 from ..names.missing import closed
 from . import gfile
@@ -61,11 +62,13 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "decode_proto",
     "decode_raw",
     "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
+    "encode_proto",
     "extract_jpeg_shape",
     "gfile",
     "is_jpeg",

@@ -47,7 +47,7 @@ from ..ops.math.segment import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from ..ops.math.sorting import in_top_k, invert_permutation, top_k
+from ..ops.math.sorting import approx_max_k, approx_min_k, in_top_k, invert_permutation, top_k
 from ..ops.math.special import lbeta
 from ..ops.math.special_functions import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from ..ops.nn.normalization import zero_fraction
@@ -62,6 +62,8 @@ __all__ = [
     "accumulate_n",
     "add_n",
     "angle",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "bessel_i0",

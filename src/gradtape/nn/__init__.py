@@ -4,12 +4,13 @@ from ..names.missing import closed
 from ..ops.array.arrange import depth_to_space, space_to_batch, space_to_depth
 from ..ops.linalg.norms import l2_normalize
 from ..ops.math.functions import sigmoid, softplus, softsign, tanh
-from ..ops.math.sorting import in_top_k, top_k
+from ..ops.math.sorting import approx_max_k, approx_min_k, in_top_k, top_k
 from ..ops.nn.activations import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu
 from ..ops.nn.activations import silu as swish
 from ..ops.nn.candidates import (
     all_candidate_sampler,
     compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
@@ -48,6 +49,7 @@ from ..ops.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from ..ops.nn.morphology import dilation2d, erosion2d
 from ..ops.nn.normalization import (
     batch_normalization,
     bias_add,
@@ -77,10 +79,13 @@ from ..ops.nn.softmax import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
+from ..ops.nn.space_to_batch import with_space_to_batch
 from . import experimental
 
 __all__ = [
     "all_candidate_sampler",
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -107,11 +112,14 @@ __all__ = [
     "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fractional_avg_pool",
     "fractional_max_pool",
     "gelu",
@@ -158,6 +166,7 @@ __all__ = [
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
+    "with_space_to_batch",
     "zero_fraction",
 ]
 

@@ -3,6 +3,7 @@
 from ..names.missing import closed
 from ..ops.nn.candidates import (
     all_candidate_sampler,
+    fixed_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "categorical",
     "create_rng_state",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fold_in",
     "gamma",
     "get_global_generator",

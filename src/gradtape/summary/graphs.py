@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.shapes import TensorShape
-from ..files.messages import message
+from ..files.events import event_message
 
 
 def graph_message(operations: list[Any]) -> Any:
     """A message GraphDef of operations (or of their entries), with the shapes of their results."""
-    made = message("GraphDef")()
+    made = event_message("GraphDef")()
     made.versions.producer = 1
     for operation in operations:
         entry = getattr(operation, "node_def", operation)
@@ -36,7 +36,7 @@ def metadata_of(called: list[tuple[str, Any]]) -> bytes:
     """The message RunMetadata with the graph of each program that was called, as bytes."""
     from ..compiled.graph_view import GraphView
 
-    found = message("RunMetadata")()
+    found = event_message("RunMetadata")()
     for name, program in called:
         graph = None if program.executable is None else program.executable.graph
         names = [] if graph is None else [f"argument_{i}" for i in range(len(graph.code.jaxpr.invars))]

@@ -12,25 +12,14 @@ from ..core.tensor import Tensor, wrap
 from ..core.tensor_conversion import convert
 from ..core.types import IntLike, TensorLike
 from ..files.images import encode_png
-from ..files.messages import message
 from ..files.sound import encode_wav
 from ..ops.image.colour import convert_image_dtype
 from ..ops.scalars import integer
-from .recording import record, summary_scope
+from .recording import plugin_metadata, record, summary_scope
 
 _SCALAR, _TENSOR, _BLOBS = 1, 2, 3  # TensorBoard's classes of data
 _OLD = 0  # none: TensorBoard takes the labels out of what earlier versions wrote, as of sounds
 _WAV = b"\x10\x0b"  # field 2 (the encoding) is 11
-
-
-def _metadata(plugin: str, kind: int, description: str | None, content: bytes = b"") -> bytes:
-    """The message that says which part of TensorBoard shows a summary."""
-    if description is not None and not isinstance(description, str):
-        raise TypeError(f"a summary's description is a text, not {description!r}")
-    metadata = message("SummaryMetadata")(summary_description=description or "", data_class=kind)
-    metadata.plugin_data.plugin_name = plugin
-    metadata.plugin_data.content = content
-    return bytes(metadata.SerializeToString())
 
 
 def scalar(
@@ -60,7 +49,7 @@ def scalar(
             raise InvalidArgumentError(
                 f"summary.scalar: data must be one number, not a tensor of shape {value.shape}"
             )
-        metadata = _metadata("scalars", _SCALAR, description)
+        metadata = plugin_metadata("scalars", _SCALAR, description)
         return record(tag, value, step, metadata, lambda array: array.astype(np.float32))
 
 
@@ -95,7 +84,7 @@ def histogram(
             raise DTypeError(
                 f"summary.histogram: data must be real numbers, not of dtype {values.dtype.name}"
             )
-        metadata = _metadata("histograms", _TENSOR, description)
+        metadata = plugin_metadata("histograms", _TENSOR, description)
         return record(tag, values, step, metadata, lambda array: in_buckets(array, count))
 
 
@@ -165,7 +154,7 @@ def image(
             sizes = [str(array.shape[2]).encode(), str(array.shape[1]).encode()]
             return _texts([*sizes, *(encode_png(one).numpy() for one in pixels)])
 
-        return record(tag, images, step, _metadata("images", _BLOBS, description), encoded)
+        return record(tag, images, step, plugin_metadata("images", _BLOBS, description), encoded)
 
 
 def text(name: str, data: TensorLike, step: IntLike | None = None, description: str | None = None) -> Tensor:
@@ -190,7 +179,7 @@ def text(name: str, data: TensorLike, step: IntLike | None = None, description: 
         texts = convert(data)
         if texts.dtype is not dtypes.string:
             raise DTypeError(f"summary.text: data must be texts, not of dtype {texts.dtype.name}")
-        return record(tag, texts, step, _metadata("text", _TENSOR, description))
+        return record(tag, texts, step, plugin_metadata("text", _TENSOR, description))
 
 
 def audio(
@@ -237,7 +226,7 @@ def audio(
             clips = [encode_wav(wrap(one.astype(np.float32)), rate).numpy() for one in array[:most]]
             return _texts([part for clip in clips for part in (clip, b"")]).reshape(len(clips), 2)
 
-        return record(tag, sounds, step, _metadata("audio", _OLD, description, _WAV), encoded)
+        return record(tag, sounds, step, plugin_metadata("audio", _OLD, description, _WAV), encoded)
 
 
 def _texts(values: list[Any]) -> np.ndarray:

@@ -17,7 +17,7 @@ from ..core.types import IntLike, PathLike
 from ..files.paths import path_of
 from ..ops.scalars import integer
 from .graphs import metadata_of
-from .recording import record
+from .recording import plugin_metadata, record
 
 
 class ProfilerOptions(NamedTuple):
@@ -241,15 +241,10 @@ def trace_export(name: str, step: IntLike | None = None, profiler_outdir: PathLi
     >>> trace_on()
     >>> trace_export("first", step=0)
     """
-    from ..files.messages import message
-
     if _tracing is None:
         raise ValueError("summary.trace_export: no trace is on: call tf.summary.trace_on() first")
-    metadata = message("SummaryMetadata")()
-    metadata.plugin_data.plugin_name = _PLUGINS[_tracing]
-    metadata.plugin_data.content = b"1"
-    called = settings.called_programs
-    record(name, metadata_of(called) if called else b"", step, metadata.SerializeToString())
+    metadata, called = plugin_metadata(_PLUGINS[_tracing], content=b"1"), settings.called_programs
+    record(name, (lambda: metadata_of(called)) if called else b"", step, metadata)
     _end(save=True)
 
 

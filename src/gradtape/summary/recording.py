@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +23,7 @@ from ..core.tensor_conversion import convert
 from ..core.types import IntLike, PathLike, TensorLike
 from ..engine.arrays import is_traced
 from ..files.contents import one_string
-from ..files.events import EventFile
+from ..files.events import EventFile, event_message
 from ..ops.scalars import integer, number
 
 
@@ -110,6 +111,8 @@ class _FileWriter(SummaryWriter):
     def __init__(self, file: EventFile) -> None:
         self._file: EventFile = file
         self._closed = False
+        # When the writer goes, and if it is still there when the program ends.
+        self._close_file = weakref.finalize(self, file.close)
 
     def flush(self) -> None:
         if not self._closed:
@@ -118,10 +121,7 @@ class _FileWriter(SummaryWriter):
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._file.close()
-
-    def __del__(self) -> None:
-        self._file.close()
+            self._close_file()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -149,7 +149,7 @@ def create_file_writer(
 
     Raises:
         ValueError: without a folder.
-        ImportError: if the packages of the extra `files` are missing.
+        ImportError: if the packages of the extra `tensorboard` are missing.
 
     >>> import tempfile
     >>> writer = create_file_writer(tempfile.mkdtemp())
@@ -375,6 +375,27 @@ def _when_run(action: Callable[..., Any], *arrays: Any) -> None:
         return ()
 
     call(on_values, [], [arrays[i] for i in traced], pure=False)
+
+
+def plugin_metadata(
+    plugin: str, kind: int = 0, description: str | None = None, content: bytes = b""
+) -> bytes | None:
+    """The message that says which part of TensorBoard shows a summary; None without a file to write it to.
+
+    Args:
+        plugin: the name of that part.
+        kind: TensorBoard's class of data; 0 for none.
+        description: a text in Markdown.
+        content: what the part wants to know.
+    """
+    if description is not None and not isinstance(description, str):
+        raise TypeError(f"a summary's description is a text, not {description!r}")
+    if _file() is None:
+        return None
+    metadata = event_message("SummaryMetadata")(summary_description=description or "", data_class=kind)
+    metadata.plugin_data.plugin_name = plugin
+    metadata.plugin_data.content = content
+    return bytes(metadata.SerializeToString())
 
 
 def _as_bytes(metadata: Any) -> bytes | None:

@@ -87,12 +87,16 @@ def load(prefix: str | os.PathLike[str]) -> Saved:
         contents, tensors, _ = storage.read(path, CHECKPOINT)
     except FileNotFoundError:
         raise _missing(path) from None
-    nodes = contents.get("nodes")
-    if "parts" in contents:
-        tensors |= parts.read_parts(path, contents["parts"])
-    if not _makes_sense(nodes, tensors):
+    try:
+        nodes = contents["nodes"]
+        if "parts" in contents:
+            tensors |= parts.read_parts(path, contents["parts"])
+        sensible = _makes_sense(nodes, tensors)
+    except (AttributeError, KeyError, TypeError):  # other types than those that are written
+        sensible = False
+    if not sensible:
         raise CHECKPOINT.damaged(path, "its table of contents makes no sense")
-    return Saved(nodes, tensors)  # type: ignore[arg-type]
+    return Saved(nodes, tensors)
 
 
 def _missing(path: Path) -> Exception:

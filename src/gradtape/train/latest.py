@@ -35,9 +35,9 @@ class State:
         return dict(zip(self.all_model_checkpoint_paths, times))
 
 
-def update(directory: str, state: State) -> None:
+def update(directory: str, state: State, latest_filename: str | None = None) -> None:
     """Write the file."""
-    path = Path(directory or ".") / "checkpoint"
+    path = Path(directory or ".") / (latest_filename or "checkpoint")
     storage.replace(path, json.dumps(asdict(state), indent=1).encode())
 
 

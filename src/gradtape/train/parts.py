@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,7 @@ def read_parts(path: Path, described: dict[str, Any]) -> dict[str, np.ndarray]:
     Raises:
         DataLossError: if a part is missing, or damaged.
     """
-    whole: dict[str, np.ndarray] = {}
-    filled = dict.fromkeys(described["shapes"], 0)
+    pieces: dict[str, list[tuple[list[int], np.ndarray]]] = {name: [] for name in described["shapes"]}
     for digest in described["digests"]:
         part = _path(path, digest)
         try:
@@ -100,15 +100,26 @@ def read_parts(path: Path, described: dict[str, Any]) -> dict[str, np.ndarray]:
         if found != digest:
             raise PART.damaged(part, "it is of another checkpoint")
         for key, array in tensors.items():
-            name = key.rpartition(":")[0]
-            if name not in whole:
-                whole[name] = np.empty(described["shapes"][name], array.dtype)
-            starts = contents["starts"][key]
-            whole[name][tuple(slice(a, a + n) for a, n in zip(starts, array.shape, strict=True))] = array
-            filled[name] += array.size
-    lacking = [name for name, count in filled.items() if name not in whole or count != whole[name].size]
+            pieces[key.rpartition(":")[0]].append((contents["starts"][key], array))
+    # Before memory is taken for a whole value, so that a length which is only claimed takes none.
+    lacking = [
+        name
+        for name, shape in described["shapes"].items()
+        if not pieces[name] or sum(array.size for _, array in pieces[name]) != math.prod(shape)
+    ]
     if lacking:
         raise PART.damaged(path, f"parts of {', '.join(lacking)} are missing")
+    try:
+        return {name: _joined(described["shapes"][name], found) for name, found in pieces.items()}
+    except ValueError as error:
+        raise PART.damaged(path, f"its parts do not fit together: {error}") from error
+
+
+def _joined(shape: list[int], pieces: list[tuple[list[int], np.ndarray]]) -> np.ndarray:
+    """The value of which there are pieces, each with the places at which it starts."""
+    whole = np.zeros(shape, pieces[0][1].dtype)
+    for starts, array in pieces:
+        whole[tuple(slice(a, a + n) for a, n in zip(starts, array.shape, strict=True))] = array
     return whole
 
 
@@ -122,5 +133,7 @@ def remove_parts(path: Path, but: list[str] | None = None) -> None:
 
 
 def _path(path: Path, digest: str) -> Path:
-    """The file of a part, known by the digest of its table of contents."""
+    """The file of a part, known by the digest of its table of contents; TypeError if it is no digest."""
+    if not (isinstance(digest, str) and digest.isalnum()):
+        raise TypeError(f"{digest!r} is no digest")
     return path.with_name(f"{path.stem}.{digest[:16]}.part")

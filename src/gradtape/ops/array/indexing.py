@@ -23,7 +23,7 @@ from ...core.variable import Variable
 from ...engine.arrays import is_traced, xp
 from ...engine.host import check
 from ..known import is_computed, shape_known
-from ..math.elementwise import install
+from ..math.python_operators import install
 
 
 @primitive(linear=True, mixed=True)
@@ -119,9 +119,15 @@ def take(self: Any, key: Any) -> Any:
     else:
         items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
         for position, item in enumerate(items):
-            if type(item) in _PLAIN:
-                if type(item) is slice and (is_computed(item.start) or is_computed(item.stop)):
+            kind = type(item)
+            if kind is slice:
+                start, stop = item.start, item.stop
+                if type(start) in _KNOWN and type(stop) in _KNOWN:
+                    continue
+                if is_computed(start) or is_computed(stop):
                     return _take_block(x, items, position)
+                continue
+            if kind in _PLAIN:
                 continue
             if _is_array(item):
                 return _take_array(x, items)
@@ -137,7 +143,9 @@ def take(self: Any, key: Any) -> Any:
     return out
 
 
-_PLAIN = {int, slice, type(None), type(Ellipsis)}
+_WHOLE = slice(None)
+_KNOWN = {int, type(None)}
+_PLAIN = {int, type(None), type(Ellipsis)}
 
 
 @functools.lru_cache(maxsize=1000)
@@ -162,15 +170,15 @@ def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
         raise IndexOutOfBoundsError(f"too many indices: {used} for a tensor of rank {ndim}")
     if ellipses > 1:
         raise InvalidArgumentError("an index may hold only one '...'")
-    rest = [slice(None)] * (ndim - used)
+    rest = [_WHOLE] * (ndim - used)
     full: list[Any] = [...]
     for item in items if ellipses else (*items, ...):
         if type(item) is int:
             full.append(item)
         elif item is Ellipsis:
             full += rest
-        elif isinstance(item, slice):
-            full.append(slice(_static(item.start), _static(item.stop), _step(item.step)))
+        elif type(item) is slice:
+            full.append(_static_slice(item))
         elif isinstance(item, (str, bytes, float, np.floating)):
             raise DTypeError(
                 f"an index is an integer, a slice, '...', newaxis, a mask or a tensor of integers, not {item!r}"
@@ -178,6 +186,17 @@ def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
         else:
             full.append(_static(item))
     return Index(tuple(full))
+
+
+def _static_slice(item: slice) -> slice:
+    """A slice with Python ints and None as its bounds."""
+    start, stop, step = item.start, item.stop, item.step
+    if step is None:
+        if start is None and stop is None:
+            return _WHOLE
+        if type(start) in _KNOWN and type(stop) in _KNOWN:
+            return item
+    return slice(_static(start), _static(stop), _step(step))
 
 
 def _step(step: Any) -> Any:

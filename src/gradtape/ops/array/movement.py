@@ -37,7 +37,7 @@ from ...core.tensor_conversion import convert
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
 from ..known import afford, static_number, static_shape
-from ..math.elementwise import install
+from ..math.python_operators import install
 from ..math.reduction import one_axis
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ...core.structural import conj, reshape_, transpose_, unbroadcast
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, TensorLike
 from ..array.movement import cast, reshape, together
-from ..math.elementwise import install
+from ..math.python_operators import install
 from .matrix import swap_last
 
 # The cost of one more product of small matrices, and of copying a number of a factor into another order. The unit: to

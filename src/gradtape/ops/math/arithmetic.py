@@ -16,8 +16,9 @@ from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert, convert_to_tensor, floating_tensor
 from ...core.types import DTypeLike, ShapeLike, TensorLike
 from ..array.movement import identity, reshape, together
-from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power, raise_to
+from .elementwise import add, divide_no_nan, greater, greater_equal, multiply, number, power
 from .elementwise import reciprocal as reciprocal_
+from .python_operators import raise_to
 from .reduction import reduce_all
 
 

@@ -17,8 +17,9 @@ from ...core.tensor_conversion import convert
 from ...core.types import Axes, TensorLike
 from ...engine.arrays import xp
 from ..array.movement import cast
-from .elementwise import abs_, divide_no_nan, install, multiply, negative, square, subtract, zero_like
+from .elementwise import abs_, divide_no_nan, multiply, negative, square, subtract, zero_like
 from .elementwise import sign as sign_
+from .python_operators import install
 from .reduction import reduce_euclidean_norm as length
 
 

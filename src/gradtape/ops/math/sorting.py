@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...core.types import Axis, DTypeLike, TensorLike
 from ...engine.arrays import is_traced, xp
-from ..array.movement import reshape
+from ..array.movement import reshape, transpose
 from ..known import known, shape_known
 from ..scalars import choice, integer
 from .reduction import one_axis
@@ -269,6 +269,70 @@ def top_k(
         )
     indices = apply(top_k_, (x,), {"k": int(count), "dtype": as_dtype(index_type).name})
     return TopKV2(apply(take_along, (x, indices), {"axis": -1}), indices)
+
+
+class ApproxTopK(NamedTuple):
+    """Values and their indices."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def approx_max_k(
+    operand: TensorLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` largest elements along an axis and their indices: exactly, where TPUs give them approximately.
+
+    Args:
+        operand: floating numbers.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target, reduction_input_size_override, aggregate_to_topk: accepted; no effect.
+
+    Raises:
+        DTypeError: if the elements are not floating numbers.
+        InvalidArgumentError: if there are fewer than `k`.
+
+    >>> approx_max_k([1.0, 3.0, 2.0], 2).values.numpy()
+    array([3., 2.], dtype=float32)
+    """
+    return _approximate("approx_max_k", operand, k, reduction_dimension, 1)
+
+
+def approx_min_k(
+    operand: TensorLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The `k` least elements along an axis and their indices. The arguments are those of `approx_max_k`.
+
+    >>> approx_min_k([1.0, 3.0, 2.0], 2).values.numpy()
+    array([1., 2.], dtype=float32)
+    """
+    return _approximate("approx_min_k", operand, k, reduction_dimension, -1)
+
+
+def _approximate(name: str, operand: TensorLike, k: int, dimension: int, sign: int) -> ApproxTopK:
+    x = convert(operand)
+    if not x.dtype.is_floating:
+        raise DTypeError(
+            f"{name} takes floating tensors, not {x.dtype.name}: use top_k, or cast(x, 'float32')"
+        )
+    axis = one_axis(name, dimension, x.ndim) % x.ndim
+    order = [*[i for i in range(x.ndim) if i != axis], axis]
+    back = [order.index(i) for i in range(x.ndim)]
+    values, indices = top_k(sign * transpose(x, order), k)
+    return ApproxTopK(sign * transpose(values, back), transpose(indices, back))
 
 
 def in_top_k(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtypes import as_dtype
-from ...core.errors import DTypeError, InvalidArgumentError
+from ...core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
-from ...core.types import DTypeLike, TensorLike
+from ...core.types import DTypeLike, PathLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..known import shape_known
+from ..known import known, shape_known
 from ..random.stateful import uniform
-from ..scalars import integer
+from ..scalars import integer, number
 
 
 class Candidates(NamedTuple):
@@ -86,6 +87,90 @@ def uniform_candidate_sampler(
     )  # fmt: skip
 
 
+def fixed_unigram_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: PathLike = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn by their weights.
+
+    Args:
+        true_classes: (batch, num_true).
+        num_true: how many true classes a row has.
+        num_sampled: how many classes are drawn.
+        unique: whether no class is drawn twice.
+        range_max: how many classes there are.
+        seed: with the global seed, fixes the draws.
+        vocab_file: a file whose lines end with a comma and the weight of a class; instead of `unigrams`.
+        distortion: the power to which weights are raised: 0 makes all classes as likely, 1 leaves the weights.
+        num_reserved_ids: how many classes come before those that have weights; they are never drawn.
+        num_shards, shard: only classes whose number has the remainder `shard` are drawn.
+        unigrams: the weight of each class.
+
+    Raises:
+        InvalidArgumentError: if there are not `range_max` weights, or too few classes can be drawn.
+
+    >>> fixed_unigram_candidate_sampler([[1]], 1, 2, False, 3, unigrams=[1, 1, 2]).true_expected_count.numpy()
+    array([[0.5]], dtype=float32)
+    """
+    name = "fixed_unigram_candidate_sampler"
+    range_max = integer(name, "range_max", range_max, least=1)
+    num_shards = integer(name, "num_shards", num_shards, least=1)
+    shard, reserved = (
+        integer(name, "shard", shard, least=0),
+        integer(name, "num_reserved_ids", num_reserved_ids, least=0),
+    )
+    given = _weights(name, vocab_file, unigrams) ** number(name, "distortion", distortion)
+    weights = np.concatenate([np.zeros(reserved), given])
+    if len(weights) != range_max or not np.isfinite(weights).all() or (weights < 0).any():
+        raise InvalidArgumentError(
+            f"{name}: {range_max} classes need as many weights, {reserved} of them reserved, and none negative; "
+            f"not {len(given)}"
+        )
+    weights = weights * (np.arange(range_max) % num_shards == shard)
+    possible, total = np.count_nonzero(weights), weights.sum()
+    if not possible or (unique and possible < num_sampled):
+        raise InvalidArgumentError(
+            f"{name}: {num_sampled} {'different ' * bool(unique)}classes cannot be drawn from {possible} with weights"
+        )
+    sums = np.cumsum(weights)
+    return _sampled(
+        name, true_classes, num_true, num_sampled, unique, range_max, seed,
+        draw=lambda u: xp(u).searchsorted(xp(u).asarray(sums), u * total, side="right"),
+        probability=lambda c: xp(c).asarray(weights / total)[c.astype(np.int64)],
+    )  # fmt: skip
+
+
+def _weights(name: str, path: PathLike, unigrams: Sequence[float]) -> np.ndarray:
+    """The weights of classes: as they are given, or the last words of a file's lines."""
+    given = known(name, "unigrams", convert(unigrams)._array)
+    if given.ndim != 1 or given.dtype.kind not in "fiu" or not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(f"{name}: unigrams must be a list of weights, or vocab_file a path")
+    if bool(path) == bool(len(given)):
+        raise InvalidArgumentError(f"{name}: give either vocab_file or unigrams")
+    if not path:
+        return given.astype(np.float64)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return np.array([float(line.rpartition(",")[2]) for line in file if line.strip()])
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{name}: a line of {path!r} does not end with a weight: {error}"
+        ) from None
+    except OSError as error:
+        raise NotFoundError(f"{name}: the file {path!r} cannot be read: {error}") from error
+
+
 def all_candidate_sampler(
     true_classes: TensorLike,
     num_true: int,
@@ -152,7 +237,9 @@ def _sampled(
     def expected(classes: Any) -> Tensor:
         p = probability(classes.astype(np.float64))
         with np.errstate(divide="ignore"):  # one class has probability 1
-            count = -xp(p, tries).expm1(tries * xp(p).log1p(-p)) if unique else p * num_sampled
+            different = -xp(p, tries).expm1(tries * xp(p).log1p(-p)) if unique else 0.0
+        # As in TensorFlow, draws that were all different count like draws that need not be.
+        count = xp(p, tries).where(tries == num_sampled, p * num_sampled, different)
         return wrap(count.astype(np.float32))
 
     return Candidates(wrap(drawn), expected(true), expected(drawn))

@@ -241,7 +241,10 @@ def stack_dynamic_partitions(
         raise InvalidArgumentError("stack_dynamic_partitions: partitions must be integers")
     if not len(parts.shape):
         raise ValueError("stack_dynamic_partitions: partitions must have an axis, as the data")
-    return stacked("stack_dynamic_partitions", dynamic_partition(x, parts, count))
+    rows = stacked("stack_dynamic_partitions", dynamic_partition(x, parts, count))
+    if isinstance(x, Tensor) and parts.dtype.name in ("int32", "int64"):
+        return rows.with_row_splits_dtype(parts.dtype)
+    return rows
 
 
 def row_splits_to_segment_ids(
