@@ -581,3 +581,14 @@ def test_a_pass_that_is_followed_keeps_no_more_than_one_that_is_not(hot, looks):
         tracemalloc.stop()
     assert hot.counts["followed"] >= 8
     assert warm <= cold, (warm, cold)
+
+
+def test_a_function_that_cannot_be_compiled_runs_in_a_pass(hot):
+    hot()
+    function = tf.function(lambda x: tf.reduce_sum(tf.boolean_mask(x * x, x > 0.0)))
+    x = tf.constant([1.0, 2.0, -1.0])
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0, 0.0]

@@ -198,6 +198,8 @@ class Learner:
         parts = given(args, kwargs)
         if parts is None:
             raise Unfit("a compiled function takes other arguments than tensors and plain values")
+        if function._not_compilable:
+            raise Unfit("a function is called that runs as Python")
         program, _ = function._find(args, kwargs)
         reason = reason_against(function, program)
         if reason is not None:
