@@ -456,3 +456,18 @@ def test_a_segment_does_not_keep_many_inputs(always, monkeypatch):
     for _ in range(3):
         close(function(x), program(x))
     assert max(len(s.operations) for s in programs_of(function)) < 15
+
+
+@pytest.mark.parametrize(("size", "is_alone"), [(8, True), (300, False)])
+def test_threads_are_for_large_products(monkeypatch, size, is_alone):
+    alone = []
+
+    def in_numpy(function):
+        alone.append(function)
+        return function()
+
+    monkeypatch.setattr(segments, "in_numpy", in_numpy)
+    function, x = tf.function(lambda x: tf.boolean_mask(x @ x, x[0] > -1.0)), tf.ones([size, size])
+    for _ in range(3):
+        function(x)
+    assert len(alone) == (2 if is_alone else 0)  # in the first call the products are not known

@@ -32,6 +32,7 @@ _MULTIPLY = 4e-5  # lost for each multiplication in a product of matrices or a c
 _CALL = 60.0  # lost to call a program and its gradient,
 _INPUT, _MOVED = 3.0, 4e-4  # for each input, and each of its elements, which may have to be moved
 _LEAST = 2  # calls in which a segment comes before it is compiled
+_PARTS = 8  # products that a convolution is about made of
 _PRODUCTS = frozenset(("matmul", "gram", "einsum"))
 
 
@@ -79,13 +80,15 @@ class KnownOperation:
         self.saved = _OPERATION
         if primitive.elementwise:
             self.saved += elements * (_ELEMENT if elements < _LARGE else _LARGE_ELEMENT)
-        self.multiplications = 0  # of a product of matrices
+        self.multiplications = 0  # in a product of matrices, by which threads pay or do not
         if primitive.name in _PRODUCTS:
             shape = inputs[0][0]
             self.multiplications = elements * (shape[-1] if shape else 1)
             self.saved -= _MULTIPLY * self.multiplications
         elif primitive.name == "convolve":
-            self.saved -= _MULTIPLY * elements * math.prod(inputs[1][0][:-1])
+            count = elements * math.prod(inputs[1][0][:-1])
+            self.multiplications = count // _PARTS
+            self.saved -= _MULTIPLY * count
 
     def note(self, call: int) -> None:
         """Count a call of the function in which the operation came."""
