@@ -10,7 +10,7 @@ from ..core.pending_tensors import fill, is_pending, known_by
 from ..core.primitive import Primitive, inside, local
 from ..core.tensor import Tensor, array_of, known_array
 from ..core.variable import Variable
-from .buffers import on_device_tensor
+from .buffers import on_device_tensor, writing
 from .deferrable import exactly
 from .known_segments import KnownOperation, KnownSegment, Ref, Spec
 
@@ -261,9 +261,10 @@ class OpenSegment:
     def _on_device(self, tensor: Tensor) -> Tensor:
         """An input for a program: the value of a variable is moved, as eager code may write into NumPy's array."""
         variable = self._read.get(id(tensor))
-        if variable is None or variable._tensor is not tensor:
+        if variable is None:
             return tensor
-        return on_device_tensor(variable)
+        with writing:
+            return on_device_tensor(variable) if variable._tensor is tensor else tensor
 
 
 def _needed(
