@@ -17,7 +17,7 @@ from gradtape.core.primitive import local
 
 from .hot import programs
 
-COUNT = int(os.environ.get("GRADTAPE_FUZZ_SEGMENTS", "12"))  # random programs
+COUNT = int(os.environ.get("GRADTAPE_FUZZ_SEGMENTS", "8"))  # random programs
 FIRST = int(os.environ.get("GRADTAPE_FUZZ_FIRST", "0"))
 
 
