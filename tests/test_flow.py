@@ -578,6 +578,25 @@ def test_the_steps_of_a_loop_of_unknown_length_are_traced_once():
     assert len(traced) == 1
 
 
+def test_the_second_gradient_of_a_loop_of_unknown_length_is_of_moderate_size():
+    from gradtape.compiled.jaxprs import inner_code
+
+    @tf.function
+    def f(x, n):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tf.sin(y) * x), (0, x))[1]
+            gradient = tape.gradient(y, x)
+        return outer.gradient(gradient, x)
+
+    f.get_concrete_function(tf.constant(0.5), tf.constant(4))
+    (program,) = f._programs.values()
+    # The steps themselves are some 60 operations; most of the others store and find carries.
+    assert sum(len(code.eqns) for code in inner_code(program.codes[0])) < 2000
+
+
 def test_variables_written_in_a_loop_of_unknown_length():
     v, count = tf.Variable(1.0), tf.constant(5)
 

@@ -606,3 +606,32 @@ def test_a_tensor_of_a_compiled_function_in_the_place_of_a_small_one(hot):
         assert y.numpy().tolist() == [k, 2.0 * k]
         assert tape.gradient(y, v).numpy().tolist() == [k, k]
     assert z.numpy().tolist() == [2, 2]
+
+
+def test_a_function_that_cannot_be_compiled_runs_in_a_pass(hot):
+    hot()
+    function = tf.function(lambda x: tf.reduce_sum(tf.boolean_mask(x * x, x > 0.0)))
+    x = tf.constant([1.0, 2.0, -1.0])
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0, 0.0]
+
+
+def test_a_later_tape_watches_a_value_of_the_pass_before(hot):
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            middle = tf.exp(x)
+            y = tf.reduce_sum(middle * x * x + middle**2)
+        with tf.GradientTape(persistent=True) as later:
+            later.watch([x, middle])
+            slope = tape.gradient(y, x)
+        return [g.numpy() for g in later.gradient(slope, [x, middle])]
+
+    given = [tf.constant([0.5 + i, -0.3]) for i in range(4)]
+    wanted = [run(x) for x in given]
+    hot()
+    for x, each in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(run(x), each, rtol=1e-5)

@@ -54,6 +54,11 @@ def _create_view(self: Tensor, name: str) -> Any:
         self._both = device
         self._array = array = np.asarray(device)
         return array
+    if (
+        name == "_key" and type(promise := getattr(self, "_both", None)) is tuple
+    ):  # a result of an open segment
+        promise[0].compute()
+        return object.__getattribute__(self, name)
     if name[:7] == "__array":  # NumPy asks for ways to an array that tensors do not offer
         raise AttributeError(name)
     if name != "_device":
@@ -154,23 +159,26 @@ def spread(array: Any, sharding: Any) -> Any:
 def specialize(
     compiled: Callable[..., Any],
     variables: list[Variable],
+    constants: list[Any],
     expression: str,
     fallback: Callable[[list[Any]], Any],
 ) -> Callable[[list[Any]], Any]:
-    """Generate the code of a call that reads variables, computes, and returns tensors as in "[t0, t1]".
+    """Generate the code of a call that reads variables, adds constants, computes, and returns tensors as in "[t0]".
 
     It takes 1 us less than a general one. `fallback` is called if a variable was not in compiled code before, or is
     being written in another thread.
     """
     names: dict[str, Any] = {f"v{i}": variable for i, variable in enumerate(variables)}
     values = "".join(f"device_of({name}._tensor), " for name in names)
+    names |= {f"c{i}": constant for i, constant in enumerate(constants)}
+    values += "".join(f"c{i}, " for i in range(len(constants)))
     lines = ["def run(inputs):"]
-    if variables:
+    if values:
         lines += [
-            f"    try: inputs = ({values}*inputs,)",
+            f"    try: given = ({values}*inputs,)",
             "    except AttributeError: return fallback(inputs)",
         ]
-    lines.append("    results = compiled(*inputs)")
+    lines.append(f"    results = compiled(*{'given' if values else 'inputs'})")
     for i in range(expression.count("t")):
         lines += [f"    t{i} = blank(Tensor)", f"    t{i}._device = results[{i}]", f"    t{i}._key = 0"]
     names |= {"device_of": device_of, "blank": blank, "Tensor": Tensor}

@@ -23,8 +23,8 @@ from ..core.tensor import Tensor, key_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
-from ..ops.array.movement import expand_dims, gather, reshape
-from ..ops.array.scatter import tensor_scatter_nd_update
+from ..ops.array.dynamic_slices import dynamic_update_slice
+from ..ops.array.movement import concat, expand_dims, gather, reshape
 from ..ops.math.functions import maximum, where
 from .blocks import Block, call, call_with_state, or_zeros, write
 from .jaxprs import split
@@ -489,9 +489,9 @@ class _While(_Loop):
 
         def step(state: Tensors) -> Tensors:
             k, now, stored = state[0], state[1 : count + 1], state[count + 1 :]
-            row = reshape(row_of(k), (1, 1))
+            row = row_of(k)
             stored = [
-                tensor_scatter_nd_update(t, row, expand_dims(value, 0))
+                dynamic_update_slice(t, expand_dims(value, 0), _place_of_row(t, row))
                 for t, value in zip(stored, now, strict=True)
             ]
             after, variables = call_with_state(
@@ -536,6 +536,11 @@ def _bounded_while(name: str, test: Block, block: Block, carry: Tensors, limit: 
 
     finals, _ = loop(name, step, [convert(True), *carry], [], limit)
     return finals[1:]
+
+
+def _place_of_row(tensor: Tensor, number: Tensor) -> Tensor:
+    """Where a row of a tensor begins, for an update in one operation of XLA's: `tensor_scatter_nd_update` takes 35."""
+    return concat([reshape(number, (1,)), np.zeros(tensor.ndim - 1, number._array.dtype)], 0)
 
 
 def _size(tensors: Tensors) -> int:

@@ -146,7 +146,8 @@ class Executable:
             donate_argnums=donated,
             compiler_options=options,
         )
-        self.is_plain = self.precision is nullcontext and not (graph.random or self.constants)
+        self.takes_no_context = self.precision is nullcontext and not graph.random
+        self.is_plain = self.takes_no_context and not self.constants
         self.execute = self._executor(self.donated, self.written[len(self.donated) :])
         self.execute_fast = self._specialized()
 
@@ -239,11 +240,13 @@ class Executable:
         return self._executor(donated, others)(inputs)
 
     def _specialized(self) -> Execute:
-        """`execute`, or code generated for this graph if it is plain and writes nothing."""
+        """`execute`, or code generated for this graph if it needs only variables and constants and writes nothing."""
         expression = self.graph.result_expression
-        if not self.is_plain or self.written or expression is None or calls_python(self.graph.code.jaxpr):
+        if not self.takes_no_context or self.written or expression is None:
             return self.execute
-        return specialize(self.compiled, self.read_only, expression, self.execute)
+        if calls_python(self.graph.code.jaxpr):
+            return self.execute
+        return specialize(self.compiled, self.read_only, self.constants, expression, self.execute)
 
     # The next three give closures, which have at hand what they need: a call takes 2 us less than a method does.
 

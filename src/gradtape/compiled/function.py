@@ -30,6 +30,7 @@ from .placeholders import RunsAsPython, Specialize, Text
 if TYPE_CHECKING:
     from .program import Program
     from .rare_shapes import RareShapes
+    from .segments import Segments
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -202,8 +203,10 @@ class Function(Generic[P, R]):
                     return result
         if local.here.trace is not None:
             return self._converted(*args, **kwargs)
-        if settings.run_functions_eagerly or self._not_compilable or not can_compile():
+        if settings.run_functions_eagerly or not can_compile():
             return self._python_function(*args, **kwargs)
+        if self._not_compilable:
+            return self._segments.run(self._python_function, args, kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
         try:
@@ -216,7 +219,7 @@ class Function(Generic[P, R]):
             self._give_up(error)
         except RunsAsPython:
             return self._run_as_python(args, kwargs)
-        return self._python_function(*args, **kwargs)
+        return self._segments.run(self._python_function, args, kwargs)
 
     def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one call as plain Python; what it gives to `Strategy.run` is compiled."""
@@ -280,6 +283,12 @@ class Function(Generic[P, R]):
         from .rare_shapes import RareShapes
 
         return RareShapes()
+
+    @functools.cached_property
+    def _segments(self) -> Segments:
+        from .segments import Segments
+
+        return Segments(self.__name__)
 
     def _run(self, program: Program, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Var, jaxprs_in_params
+from jax.extend.core import Literal, Var, jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from ..engine.host import is_check
@@ -151,7 +151,7 @@ def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
         kept.append((v, constant))
     if not renamed:
         return jaxpr, constants
-    eqns = [eqn.replace(invars=_named(renamed, eqn.invars)) for eqn in jaxpr.eqns]
+    eqns = [_with_names(renamed, eqn) for eqn in jaxpr.eqns]
     constvars = [v for v, _ in kept]
     return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [
         c for _, c in kept
@@ -163,6 +163,14 @@ def _named(names: dict[Any, Any], variables: list[Any]) -> list[Any]:
     return [names.get(v, v) if isinstance(v, Var) else v for v in variables]
 
 
+def _with_names(names: dict[Any, Any], eqn: Any) -> Any:
+    """An equation with its inputs by other names; itself if none has one, as most."""
+    for v in eqn.invars:
+        if type(v) is not Literal and v in names:
+            return eqn.replace(invars=_named(names, eqn.invars))
+    return eqn
+
+
 def without_names(jaxpr: Any, prefix: str) -> Any:
     """Remove the equations that only name a value, with a name that begins so."""
     named: dict[Any, Any] = {}
@@ -172,7 +180,7 @@ def without_names(jaxpr: Any, prefix: str) -> Any:
             named[eqn.outvars[0]] = named.get(value, value) if isinstance(value, Var) else value
 
     kept = [eqn for eqn in jaxpr.eqns if eqn.outvars[:1] == [] or eqn.outvars[0] not in named]
-    eqns = [eqn.replace(invars=_named(named, eqn.invars)) for eqn in kept]
+    eqns = [_with_names(named, eqn) for eqn in kept]
     return replaced(jaxpr, eqns=eqns, outvars=_named(named, jaxpr.outvars))
 
 

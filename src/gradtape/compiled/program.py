@@ -30,6 +30,8 @@ class Program:
         arguments: those it is compiled for; None for a gradient.
         may_create: whether the function may create variables.
         pure: leaves variables as they are, whatever the function does to them.
+        exact_paths: whether a gradient is None where no path leads from the results that have one to the source, as
+            operation by operation, and not zeros, as of a function that a tape outside records.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Program:
         *,
         may_create: bool = False,
         pure: bool = False,
+        exact_paths: bool = False,
     ) -> None:
         self.name = name
         self.function = function
@@ -47,6 +50,7 @@ class Program:
         self.takes_variables = arguments is not None and bool(arguments.variables)
         self.may_create = may_create
         self.pure = pure
+        self.exact_paths = exact_paths
         self.executable: Executable | None = None  # traced when first needed
         self.gradients: dict[Any, Gradient] = {}  # by what the tapes listen to
         self.created_variables = False

@@ -7,6 +7,7 @@ part, which depends on them. The forward part also returns the residuals: what t
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -30,6 +31,11 @@ from .records import Recording, Records, as_tensor
 
 if TYPE_CHECKING:
     from .program import Program
+
+
+_tracing = (
+    threading.RLock()
+)  # held while the gradient of a gradient is traced, which binds tensors of records
 
 
 class Listening:
@@ -117,11 +123,20 @@ class Gradient:
         watched = [inputs[i] for i in self.watched]
         outside = [*[v._key for v in self.variables], *[t._key for t in self.captures]]
         self.records = Records(tape, [*watched, *tape.kept()], [t._key for t in watched], outside)
+        self.paths = self._find_paths()
         seeds = [
             wrap(trace.input(np.zeros(shape, dtype), ("gradient", i)))
             for i, (shape, dtype) in enumerate(self.like)
         ]
         return answer, self._pulled_back(self.outputs, seeds), self.records.find_residuals(trace)
+
+    def _find_paths(self) -> list[set[int]] | None:
+        """The positions of the sources that each output depends on; None if the gradient is of all outputs."""
+        if not self.program.exact_paths:
+            return None
+        keys = self.records.keys
+        leading = [self.records.leading_to([output]) for output in self.outputs]
+        return [{i for i, key in enumerate(keys) if key in led} for led in leading]
 
     def _pulled_back(self, outputs: list[Tensor], gradients: list[Tensor]) -> list[Any]:
         found = self.records.sweep(outputs, gradients, self.records.keys)
@@ -285,6 +300,16 @@ class _CompiledPlan(PullbackPlan):
         self._gradient = gradient
         self._call = call
 
+    def record(self, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Tell the open tapes; with exact paths, they know of the outputs those that depend on what they know."""
+        super().record(inputs, outputs)
+        paths = self._gradient.paths
+        if paths is not None:
+            for tape in local.here.tapes:
+                known = {i for i, x in enumerate(inputs) if tape._knows(x._key)}
+                without = {o._key for o, path in zip(outputs, paths, strict=True) if path.isdisjoint(known)}
+                tape._known -= without  # type: ignore[attr-defined]
+
     @property
     def graph(self) -> GraphView:
         """What the function computes, for looking at."""
@@ -313,13 +338,20 @@ class _CompiledPlan(PullbackPlan):
             else:
                 stacked = gradient.backward_stacked(self._call.needed, targets)
                 found = [None if g is None else from_device(g.reshape(lead + g.shape[1:])) for g in stacked]
+        if gradient.paths is not None:
+            led = set().union(
+                *[path for path, g in zip(gradient.paths, gradients, strict=True) if g is not None]
+            )
+            found = [g if i in led else None for i, g in enumerate(found)]
         return [as_arrays(found[i]) for i in self.watched]
 
     def tensors(self, gradients: tuple[Any, ...], kept: Any = ()) -> list[Any]:
         call = self._call
-        program = self._gradient.as_program(len(call.inputs), list(gradients))
-        present = [g for g in gradients if g is not None]
-        found = program([*call.inputs, *present], call.snapshot, call.seed)
+        inputs = [*call.inputs, *[g for g in gradients if g is not None]]
+        with _tracing:
+            program = self._gradient.as_program(len(call.inputs), list(gradients))
+            program.prepare(inputs)
+        found = program(inputs, call.snapshot, call.seed)
         return [found[i] for i in self.watched]
 
 

@@ -20,7 +20,7 @@ from .jaxprs import inner_code, largest_product
 if TYPE_CHECKING:
     from .program import Program
 
-_COMPILE = 6000  # us to compile an operation;
+COMPILE = 6000  # us to compile an operation;
 _CALL = 5  # us that it loses in a call of its own,
 _ELEMENT = 5e-4  # and for each element of the result, which compiled code does not store
 _ITERATIONS = 32  # of a loop whose length is not known
@@ -29,7 +29,7 @@ _SHAPES = (
     16  # after so many shapes it takes twice as many calls, and so on: no program compiles hundreds of them
 )
 _ELEMENTS = 1 << 20  # of tensors for which a function is compiled at once; the fewer the more calls
-_PRODUCT = 1 << 24  # multiplications: products with more use all threads
+PRODUCT = 1 << 24  # multiplications: products with more use all threads
 
 
 class RareShapes:
@@ -84,9 +84,9 @@ class RareShapes:
 
     def _measure(self, program: Program) -> None:
         code = program.codes
-        compiling = _COMPILE * sum(len(inner.eqns) for jaxpr in code for inner in inner_code(jaxpr))
+        compiling = COMPILE * sum(len(inner.eqns) for jaxpr in code for inner in inner_code(jaxpr))
         self._often = min(max(int(compiling / max(sum(map(_loss, code)), 1)), _LEAST), _MOST)
-        self._is_small = all(largest_product(jaxpr) <= _PRODUCT for jaxpr in code)
+        self._is_small = all(largest_product(jaxpr) <= PRODUCT for jaxpr in code)
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call operation by operation.

@@ -469,7 +469,7 @@ def apply2(primitive: Primitive, x: Any, y: Any) -> Tensor:
     """`apply(primitive, (x, y))`, unrolled in the same way."""
     here = local.here
     if type(x) is not Tensor or type(y) is not Tensor:
-        x, y = _as_tensors2(primitive, x, y)
+        x, y = as_tensors2(primitive, x, y)
     a = x._array
     b = y._array
     dtype = a.dtype
@@ -576,7 +576,7 @@ def read_tensors(values: Iterable[Any]) -> tuple[list[Any], list[int], Any]:
     return tensors, others, dtype
 
 
-def _as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
+def as_tensors2(primitive: Primitive, x: Any, y: Any) -> tuple[Tensor, ...]:
     """`as_tensors` for two inputs, 1 us quicker if one is a tensor and the other a variable or a Python number."""
     if type(x) is Tensor:
         dtype = x._array.dtype

@@ -74,6 +74,7 @@ class GradientTape(Listener):
     """
 
     _pass: Any = None  # of a hot tape: what notes its events, or answers in its place; see `hot`
+    _expand: Any = None  # called before a sweep, with the keys: see `compiled.recorded_segments`
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
@@ -682,6 +683,8 @@ class GradientTape(Listener):
                 "Make it with GradientTape(persistent=True) to ask again"
             )
         leave_hot("a tape of an earlier pass is asked")
+        if self._expand is not None:
+            self._expand(self, wanted)
         here, records = local.here, self._records
         if here.trace is not None:  # inside a branch or loop, the records of that block follow
             for listener in here.tapes:

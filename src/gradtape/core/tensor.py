@@ -127,17 +127,17 @@ class Tensor(Operators):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return dtypes.of(_known(self))
+        return dtypes.of(known_array(self))
 
     @property
     def shape(self) -> TensorShape:
         """The length of each axis."""
-        return TensorShape._of(_known(self).shape)
+        return TensorShape._of(known_array(self).shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return _known(self).ndim
+        return known_array(self).ndim
 
     @property
     def device(self) -> str:
@@ -377,7 +377,7 @@ device_of = Tensor.__dict__[
 _numpy_of = Tensor.__dict__["_array"].__get__
 
 
-def _known(tensor: Tensor) -> Any:
+def known_array(tensor: Tensor) -> Any:
     """An array of a tensor's shape and dtype: NumPy's, or compiled code's, which may not be computed yet."""
     try:
         return _numpy_of(tensor)
@@ -386,12 +386,12 @@ def _known(tensor: Tensor) -> Any:
 
 
 def rank(tensor: Tensor) -> int:
-    """The number of axes. Of a tensor in the pass of a hot tape, which has no array yet, none is made for that."""
+    """The number of axes; for a result that has no array yet, none is made."""
     try:
         ndim: int = _numpy_of(tensor).ndim
     except AttributeError:
         both = getattr(tensor, "_both", None)
-        ndim = len(both[1].shape) if type(both) is tuple else array_of(tensor).ndim
+        ndim = len(both[1][1]) if type(both) is tuple else array_of(tensor).ndim
     return ndim
 
 

@@ -12,6 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..core import nest
+from ..core.pending_tensors import fill, is_pending
 from ..core.primitive import Primitive, apply, local, no_recording
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of
@@ -22,7 +23,6 @@ from ..hot.following import Follower
 from ..hot.learning import Learner
 from ..hot.pass_events import Meet, Merge, NewVariable, Number, Operation, Out, outs_of, specs_of
 from ..hot.pass_trace import Trace
-from ..hot.pending_tensors import fill, is_pending
 from ..hot.quick_events import MEETINGS
 from .replica_events import FOR_ALL, RestoredReplica, slot_of, writes_of
 

@@ -14,12 +14,12 @@ from ..compiled.buffers import from_device, on_device_tensor, store, writing
 from ..compiled.executable import Executable
 from ..compiled.function_graph import FunctionGraph
 from ..compiled.spmd import placed, replicated
+from ..core.pending_tensors import fill, is_pending
 from ..core.primitive import listeners, local
 from ..core.tensor import Tensor, array_of, device_of, wrap
 from ..core.variable import Variable
 from ..hot.pass_events import NewVariable
 from ..hot.pass_trace import Trace
-from ..hot.pending_tensors import fill, is_pending
 from .per_replica import PerReplica
 from .replica_events import ReplicaReplay
 from .replica_passes import ReplicaFollower

@@ -21,7 +21,7 @@ class PendingArray:
         result: the slot, the shape and the dtype.
     """
 
-    __slots__ = ("dtype", "shape", "slot", "source")
+    __slots__ = ("__weakref__", "dtype", "shape", "slot", "source")
     __array_priority__ = 50
 
     def __init__(self, source: Any, result: tuple[int, tuple[int, ...], np.dtype[Any]]) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.pending_tensors import is_pending
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .pass_events import NewNumber, NewVariable, Number
+from .pass_tensors import computed_copy, value_on_device
 from .pass_trace import SmallInput, Trace
-from .pending_tensors import computed_copy, is_pending, value_on_device
 from .pending_values import PendingValues
 
 _SMALL = 1 << 10  # elements

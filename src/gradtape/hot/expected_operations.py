@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..compiled.deferrable import exactly
+from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 from .expected_inputs import MISS, ExpectedInputs
 from .learning import PYTHON_NUMBERS
-from .pass_events import Operation, Out, exactly
+from .pass_events import Operation, Out
 from .pass_trace import Trace
-from .pending_tensors import give, is_pending
 from .quick_events import Use
 
 _new = object.__new__

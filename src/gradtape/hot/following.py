@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
+from ..core.pending_tensors import fill, is_pending
 from ..core.stand_in import original
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, wrap
@@ -27,8 +28,8 @@ from .pass_events import (
     Update,
     Watch,
 )
+from .pass_tensors import own_result
 from .pass_trace import Trace
-from .pending_tensors import fill, is_pending, own_result
 from .sparse_gradients import divided, joined
 
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,

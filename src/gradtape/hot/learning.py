@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..compiled.deferrable import exactly, is_checked
 from ..core import nest
 from ..core.indexed_slices import IndexedSlices
 from ..core.primitive import Primitive, apply, as_tensors, inside, local
@@ -31,13 +32,11 @@ from .pass_events import (
     Spec,
     Update,
     Watch,
-    exactly,
     number,
     outs_of,
     written_by,
 )
 from .pass_trace import Trace
-from .safety import is_checked
 from .sparse_gradients import divided
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
@@ -142,7 +141,7 @@ class Learner:
         results = out if primitive.multiple else (out,)
         outs = tuple([self._out(result) for result in results])
         attributes = attributes or None
-        checked = is_checked(primitive, inputs, outs)
+        checked = is_checked(primitive, inputs, [out.dtype for out in outs])
         dtype = next((array_of(_tensor(x)).dtype for x in inputs if type(x) not in PYTHON_NUMBERS), None)
         return Operation(primitive, attributes, exactly(attributes), specs, outs, checked, dtype)
 
@@ -200,6 +199,8 @@ class Learner:
         parts = given(args, kwargs)
         if parts is None:
             raise Unfit("a compiled function takes other arguments than tensors and plain values")
+        if function._not_compilable:
+            raise Unfit("a function is called that runs as Python")
         # Not `_find`, which traces if the call ran in another way.
         program = function._programs.get(function._arguments(args, kwargs).key)
         reason = reason_against(function, program)

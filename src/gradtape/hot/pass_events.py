@@ -83,17 +83,6 @@ class Operation(NamedTuple):
     dtype: Any  # of the first input that is no Python number
 
 
-def exactly(attributes: dict[str, Any] | None) -> Any:
-    """The types of attributes, and their text if there is a 0.0 or -0.0 among them."""
-    if not attributes:
-        return None
-    values = attributes.values()
-    return [
-        *map(type, values),
-        *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else []),
-    ]
-
-
 class Enter(NamedTuple):
     """A tape's block began; tapes are numbered in this order."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled.buffers import on_device
+from ..core.pending_tensors import fill, is_pending
 from ..core.primitive import listeners, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
@@ -20,8 +21,8 @@ from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
 from .pass_events import Event
 from .pass_replay import Replay
+from .pass_tensors import value_on_device
 from .pass_trace import SmallInput, Trace
-from .pending_tensors import fill, is_pending, value_on_device
 from .programs import Program
 
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
@@ -324,7 +325,26 @@ class Restored(Replay):
         if own is None:  # nothing uses it
             self.tensors[slot] = tensor
             return
-        own._key = tensor._key
+        if own._key and tensor._key not in (0, own._key):
+            _rename(tensor, own._key)  # a tape of a later pass knows it by that key
+        own._key = own._key or tensor._key
         if is_pending(own):
             fill(own, tensor._array)
         self.tensors[slot] = own
+
+
+def _rename(tensor: Tensor, key: int) -> None:
+    """Have the open tapes know a tensor, which they have just recorded, by another key."""
+    old = tensor._key
+    for tape in local.here.tapes:
+        if not isinstance(tape, GradientTape) or not tape._records:
+            continue
+        made, plan, into, kept = tape._records[-1]
+        keys = made if type(made) is tuple else (made,)
+        if old in keys:
+            renamed = tuple(key if k == old else k for k in keys)
+            tape._records[-1] = (renamed if type(made) is tuple else key, plan, into, kept)
+            if old in tape._known:
+                tape._known.discard(old)
+                tape._known.add(key)
+    tensor._key = key

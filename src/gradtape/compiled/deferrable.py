@@ -1,14 +1,14 @@
 """Which operations may be computed later than they are called: those whose errors depend on shapes and dtypes alone.
 
-All others are checked: computed at once, so that they raise where they are called.
+All others are checked: computed at once, so that they raise where they are called. `segments` and `hot` ask.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..core.primitive import Primitive
-from .pass_events import Out
 
 # Indices and labels are validated before the door, which asks for their values.
 # Of any numbers. Integers are divided, raised and shifted only by operations that are checked.
@@ -118,13 +118,27 @@ _OTHERS = frozenset(
 _INDEXING = frozenset(["getitem", "place"])  # safe where the index is an attribute
 
 
-def is_checked(primitive: Primitive, inputs: tuple[Any, ...], outs: tuple[Out, ...]) -> bool:
-    """Return whether an operation with these inputs and results must be computed at once."""
+def is_checked(primitive: Primitive, inputs: Sequence[Any], dtypes: Iterable[Any]) -> bool:
+    """Return whether an operation with these inputs and dtypes of results must be computed at once."""
     name = primitive.name
     if primitive.elementwise:
         if name in _ANY_NUMBERS:
             return False
-        return name in _ELEMENTWISE_CHECKED or any(out.dtype.kind in "iu" for out in outs)
+        return name in _ELEMENTWISE_CHECKED or any(dtype.kind in "iu" for dtype in dtypes)
     if name in _INDEXING:
         return len(inputs) > 1
     return name not in _OTHERS
+
+
+def exactly(attributes: dict[str, Any] | None) -> Any:
+    """The types of attributes, and their text if there is a 0.0 or -0.0 among them.
+
+    It tells attributes apart that are equal, as 1, 1.0 and True are.
+    """
+    if not attributes:
+        return None
+    values = attributes.values()
+    return [
+        *map(type, values),
+        *([repr(attributes)] if 0.0 in [v for v in values if type(v) is float] else []),
+    ]
