@@ -34,7 +34,8 @@ test: $(VENV)/.installed-dev ## tests, doctests, snippets, ruff, mypy
 	$(VENV)/bin/pytest
 
 HOT := test_tape.py test_variable.py test_optimizers.py test_jacobian.py test_custom_gradient.py test_function.py \
-    test_function_gradients.py test_function_variables.py test_random.py test_scale.py documents fuzz hot
+    test_function_gradients.py test_function_variables.py test_indexed_slices.py test_numpy_behavior.py test_open_lengths.py \
+    test_random.py test_scale.py documents fuzz hot
 
 test-hot: $(VENV)/.installed-dev ## tests of tapes, functions, optimizers and documents with hot tapes from the second pass on
 	GRADTAPE_HOT=always $(VENV)/bin/pytest $(HOT:%=tests/%)

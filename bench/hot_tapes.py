@@ -2,8 +2,9 @@
 
     python bench/hot_tapes.py [--seconds 2] [--loops] [--picture steps.svg]
 
-All columns of a row are measured in turns, in one process; each figure is the best of many. With --loops, the rows are
-the training loops of tests/hot/loops.py, which are followed from the 30th pass on: the best tenth of their steps.
+All columns of a row are measured in turns, in one process; each figure is the best of many. Loops are followed from the
+30th pass on, if the estimate says that it saves time. With --loops, the rows are the training loops of
+tests/hot/loops.py: the best tenth of their steps.
 
 The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, compiling, hot.
 """
@@ -274,16 +275,17 @@ def warm_up(step: Step) -> None:
     """Run a loop until its passes are followed, or left alone."""
     tf.config.experimental.set_hot_tapes(True)
     before = tf.config.experimental.hot_tapes()["followed"]
-    for i in range(2100):
+    for i in range(200):
         step()
-        if i % 50 == 0:
+        if i % 50 == 49:
             counts = tf.config.experimental.hot_tapes()
-            if counts["followed"] > before + 20 or list(counts["places"].values())[-1]["cold"]:
+            if counts["followed"] > before + 40 or list(counts["places"].values())[-1]["cold"]:
                 return
 
 
 def table(seconds: float) -> None:
     """Print a row for each loop."""
+    follow_soon()
     found = {name: importlib.import_module(name) for name in PEERS if importlib.util.find_spec(name)}
     columns = ["eager", "hot", *found]
     print(f"{'loop':18}" + "".join(f"{column:>10}" for column in columns) + f"{'torch/hot':>11}")
@@ -295,6 +297,11 @@ def table(seconds: float) -> None:
         row = "".join(f"{times[c]:10.1f}" if c in times else " " * 10 for c in columns)
         ratio = f"{times['torch'] / times['hot']:11.2f}" if "torch" in times else ""
         print(f"{loop.__name__:18}{row}{ratio}", flush=True)
+
+
+def follow_soon() -> None:
+    """Follow loops from their 30th pass on, if that saves time, however long they take to compile."""
+    importlib.import_module("gradtape.hot.places").policy.most = 30
 
 
 def training_loops() -> dict[str, Callable[[int], Any]]:
@@ -335,8 +342,7 @@ def time_of_a_step(loop: Callable[[int], Any], steps: int, hot: bool, parts: int
 
 def loops_table(steps: int = 400) -> None:
     """Print a row for each training loop of the tests."""
-    policy = importlib.import_module("gradtape.hot.places").policy
-    policy.most = 30  # whatever it takes to compile
+    follow_soon()
     print(f"{'loop':24}{'eager':>10}{'hot':>10}{'eager/hot':>11}  passes")
     for name, loop in training_loops().items():
         before = tf.config.experimental.hot_tapes()

@@ -467,7 +467,7 @@ def test_a_gradient_is_traced_and_compiled_once(cold):
     assert seen == [] and compilations == []
 
 
-def test_a_call_under_a_tape_that_hears_nothing_is_an_ordinary_call():
+def test_a_call_under_a_tape_that_hears_nothing_is_an_ordinary_call(cold):
     seen = []
 
     @tf.function

@@ -6,6 +6,7 @@ import sys
 
 import gradtape as tf
 from gradtape.core import hot_door, primitive
+from gradtape.hot import places
 
 
 def codes():
@@ -34,6 +35,24 @@ def test_the_door_is_exchanged_and_gives_what_it_gave():
     finally:
         if before[0] == "apply":
             hot_door.ask_nobody()
+
+
+def test_operations_ask_nobody_once_all_places_are_left_alone(hot, monkeypatch):
+    monkeypatch.setattr(places, "policy", places.Policy())
+    monkeypatch.setattr(
+        places, "_door", places._Door()
+    )  # threads of other tests may have ended inside a pass
+    places.policy.learn_from = 3
+    hot()
+    v, seen = tf.Variable(1.0), []
+    for _ in range(8):
+        with tf.GradientTape() as tape:
+            y = v * v  # too short to gain
+            seen.append(codes()[0])
+        assert float(tape.gradient(y, v)) == 2.0
+    assert seen[-1] == "apply"
+    assert "_apply" in seen
+    assert [place["cold"] for place in hot.counts["places"].values()] == [True]
 
 
 def test_a_program_of_few_passes_does_not_exchange_it():

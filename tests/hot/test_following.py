@@ -517,7 +517,7 @@ def test_a_small_tensor_that_is_made_anew_in_every_pass(hot):
     v, inf = tf.Variable([1.0, 2.0]), float("inf")
     reciprocals = {"0.0": inf, "-0.0": -inf, "5.0": 0.2}
     for k in (0.0, 0.0, 0.0, 0.0, -0.0, 5.0, 5.0, 0.0):
-        x = tf.fill([2], k)
+        x = tf.constant([k, k])
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = v * x + 1.0 / x
@@ -581,3 +581,28 @@ def test_a_pass_that_is_followed_keeps_no_more_than_one_that_is_not(hot, looks):
         tracemalloc.stop()
     assert hot.counts["followed"] >= 8
     assert warm <= cold, (warm, cold)
+
+
+def test_a_variable_that_changes_its_shape(hot):
+    hot()
+    v = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
+    for n in (2, 2, 2, 2, 3, 3, 3, 2):
+        v.assign(tf.ones([n]))
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * 2.0)
+        assert float(y) == 2.0 * n
+        assert tape.gradient(y, v).numpy().tolist() == [2.0] * n
+
+
+def test_a_tensor_of_a_compiled_function_in_the_place_of_a_small_one(hot):
+    hot()
+    v, filled = tf.Variable([1.0, 2.0]), tf.function(lambda k: tf.fill([2], k))
+    for step, k in enumerate((1.0, 1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 4.0)):
+        x = tf.constant([k, k]) if k == 1.0 else filled(tf.constant(k))
+        with tf.GradientTape() as tape:
+            y = v * x
+            if step == 7:
+                z = tf.cast(x, "int32") * 2  # another path
+        assert y.numpy().tolist() == [k, 2.0 * k]
+        assert tape.gradient(y, v).numpy().tolist() == [k, k]
+    assert z.numpy().tolist() == [2, 2]

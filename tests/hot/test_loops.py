@@ -43,7 +43,7 @@ def test_a_loop_is_followed_from_a_pass_that_its_size_decides(hot, monkeypatch):
 
     monkeypatch.setattr(places, "policy", places.Policy())
     hot()
-    monkeypatch.setattr(gains, "COMPILE", 1000.0)  # microseconds, that is 40 passes or so
+    monkeypatch.setattr(gains, "to_compile", lambda trace: 1000.0)  # microseconds, that is 40 passes or so
     rnn(60)
     (place,) = places.places.values()
     hot(False)

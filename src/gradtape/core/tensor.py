@@ -385,6 +385,16 @@ def _known(tensor: Tensor) -> Any:
         return array_of(tensor)
 
 
+def rank(tensor: Tensor) -> int:
+    """The number of axes. Of a tensor in the pass of a hot tape, which has no array yet, none is made for that."""
+    try:
+        ndim: int = _numpy_of(tensor).ndim
+    except AttributeError:
+        both = getattr(tensor, "_both", None)
+        ndim = len(both[1].shape) if type(both) is tuple else array_of(tensor).ndim
+    return ndim
+
+
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
     """Have `create(tensor, name)` give the attributes that a tensor lacks, as `__getattr__` would.
 

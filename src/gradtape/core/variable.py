@@ -89,6 +89,8 @@ class Variable(Operators):
         shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
+        if hasattr(self, "_key"):  # made already, by a function of `variable_creator_scope`
+            return
         if initial_value is None:
             raise ValueError("a Variable needs an initial value: a value, or a function that gives one")
         if callable(initial_value):

@@ -89,6 +89,7 @@ class ExpectedInputs(PendingValues):
     def _is_small_again(self, slot: int, x: Tensor, array: Any) -> bool:
         """Return whether a small tensor has the value that the last pass was given, and keep a copy if it has not."""
         if type(array) is not np.ndarray or array.size > _SMALL:
+            self._small.pop(slot, None)
             return False
         known, bits = self._small.get(slot) or self._trace.small.get(slot), array.tobytes()
         if known is None or known.bits != bits:
@@ -96,9 +97,8 @@ class ExpectedInputs(PendingValues):
             self._small[slot] = self._trace.small[slot] = known
             return False
         self._small[slot] = known
-        return not any(
-            self._seen[other] is x for other in [*self._trace.outside]
-        )  # expected in another place
+        # Not if the very tensor is expected in another place.
+        return not any(self._seen[other] is x for other in [*self._trace.outside])
 
     def _is_seen(self, tensor: Tensor, count: int) -> bool:
         """Return whether a tensor has one of the first `count` slots."""
@@ -123,10 +123,8 @@ class ExpectedInputs(PendingValues):
             if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
                 return False
         slot = spec.slot
-        if (
-            self._before.get(slot, value) is not value
-        ):  # a program has read it, and another thread assigned it
-            self._drop_ahead()
+        if self._before.get(slot, value) is not value:
+            self._drop_ahead()  # a program has read it, and then another thread has assigned it
         self._read[x._key] = x
         self._before[slot] = value
         self._variables[slot] = x

@@ -39,7 +39,9 @@ def arguments_with(others: Any, tensors: list[Any]) -> Any:
 
 
 def reason_against(function: Any, program: Any) -> str | None:
-    """Why a call of a function, which ran this program, cannot be followed; None if it can."""
+    """Why a call of a function, which ran this program if any, cannot be followed; None if it can."""
+    if program is None:
+        return "a compiled function has run as Python"
     from ..compiled.jaxprs import calls_python  # whoever called the function has imported JAX
 
     graphs = [each.graph for each in (program.executable, *program.gradients.values()) if each is not None]

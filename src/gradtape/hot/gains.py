@@ -6,6 +6,7 @@ runs of a program.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .pass_events import (
@@ -41,8 +42,13 @@ _SPARSE = 140.0  # lost for a sparse gradient, of which XLA looks at all rows
 _RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
 _RERUN_EVENT = 0.2
 
-_PRODUCTS = frozenset(("matmul", "gram", "einsum"))
-COMPILE = 200_000.0  # to compile the program of a pass
+_PRODUCTS = frozenset(("matmul", "gram", "einsum", "convolve", "deconvolve", "correlate"))
+_IMPORT = 700_000.0  # to import JAX
+_COMPILE, _COMPILE_EVENT = (
+    250_000.0,
+    10_000.0,
+)  # to compile a program that has products, and each event of it;
+_COMPILE_PLAIN, _COMPILE_PLAIN_EVENT = 40_000.0, 400.0  # and one without
 
 
 def saved(trace: Trace, runs: float = 1.0) -> float:
@@ -76,9 +82,22 @@ def saved(trace: Trace, runs: float = 1.0) -> float:
     return total - _PASS - (runs - 1) * run - runs * (_THREAD if numbers >= _SMALLEST else 0.0)
 
 
+def to_compile(trace: Trace) -> float:
+    """The microseconds that it takes to compile the program of a pass, and to import JAX if nothing has done so yet."""
+    has_products = any(
+        isinstance(e, Call) or (isinstance(e, Operation) and _is_product(e)) for e in trace.events
+    )
+    once, event = (_COMPILE, _COMPILE_EVENT) if has_products else (_COMPILE_PLAIN, _COMPILE_PLAIN_EVENT)
+    return once + event * len(trace.events) + (0.0 if "jax" in sys.modules else _IMPORT)
+
+
+def _is_product(event: Operation) -> bool:
+    return event.primitive.name in _PRODUCTS
+
+
 def _inner(event: Operation, shapes: dict[int, tuple[int, ...]]) -> int:
     """How many products are added up for each element; 0 if that is not what an operation does."""
-    if event.primitive.name not in _PRODUCTS:
+    if not _is_product(event):
         return 0
     first: Any = event.specs[0]
     shape = shapes.get(getattr(first, "slot", first), ())

@@ -200,7 +200,8 @@ class Learner:
         parts = given(args, kwargs)
         if parts is None:
             raise Unfit("a compiled function takes other arguments than tensors and plain values")
-        program, _ = function._find(args, kwargs)
+        # Not `_find`, which traces if the call ran in another way.
+        program = function._programs.get(function._arguments(args, kwargs).key)
         reason = reason_against(function, program)
         if reason is not None:
             raise Unfit(reason)

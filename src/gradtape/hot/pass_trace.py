@@ -7,8 +7,9 @@ import hashlib
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
+from operator import itemgetter
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -35,7 +36,10 @@ from .pass_events import (
 )
 from .quick_events import QuickEvents
 
-_UNSHARED = next(map(getrefcount, map([object()].__getitem__, [0])))  # the count of what only one list holds
+_held_here = [object(), object()]
+_UNSHARED = max(
+    map(getrefcount, itemgetter(0, 1)(_held_here))
+)  # the count of what only one list holds, as below
 
 
 class SmallInput(NamedTuple):
@@ -77,9 +81,10 @@ class Trace:
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
         self._held: dict[int, tuple[list[int], list[int]]] = {}
         self._results: dict[int, list[int]] = {}
+        self._getters: dict[int, Callable[[list[Any]], tuple[Any, ...]]] = {}
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
-        self._variables_of: dict[int, list[tuple[int, weakref.ref[Variable]]]] = {}
+        self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
@@ -137,11 +142,11 @@ class Trace:
         self.inputs(end)
         return self._inputs[end][1]
 
-    def variables_of(self, end: int) -> list[tuple[int, weakref.ref[Variable]]]:
-        """The variables that the first `end` events use, with their slots."""
+    def variables_of(self, end: int) -> list[tuple[NewVariable, weakref.ref[Variable]]]:
+        """The variables that the first `end` events use."""
         if end not in self._variables_of:
-            slots = [spec.slot for spec in self.inputs(end) if isinstance(spec, NewVariable)]
-            self._variables_of[end] = [(slot, self.variables[slot]) for slot in slots]
+            specs = [spec for spec in self.inputs(end) if isinstance(spec, NewVariable)]
+            self._variables_of[end] = [(spec, self.variables[spec.slot]) for spec in specs]
         return self._variables_of[end]
 
     def came_from_outside(self, slot: int, tensor: Tensor) -> None:
@@ -161,9 +166,11 @@ class Trace:
         if slots is None:
             slots = [out.slot for event in self.events[:position] for out in outs_of(event)]
             self._results[position] = slots
-        if not RELIABLE:
+            if len(slots) > 1:
+                self._getters[position] = itemgetter(*slots)
+        if not RELIABLE or len(slots) < 2:
             return slots
-        counts = [*map(getrefcount, map(seen.__getitem__, slots))]
+        counts = [*map(getrefcount, self._getters[position](seen))]
         last = self._held.get(position)
         if last is not None and last[0] == counts:  # as in most passes
             return last[1]

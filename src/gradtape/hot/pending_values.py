@@ -121,9 +121,8 @@ class PendingValues:
             with self._lock:
                 trace.wants(wanted)
                 program = trace.current.get(end)
-                if program is None or not program.covered.issuperset(
-                    wanted
-                ):  # another thread may have wanted less
+                # Another thread may have wanted less.
+                if program is None or not program.covered.issuperset(wanted):
                     program = trace.current[end] = self._program(end)
                 self._run(program)
         except Exception as error:  # whatever JAX raises
@@ -173,6 +172,7 @@ class PendingValues:
     def _drop_ahead(self) -> None:
         """Forget what was computed of events to come: something else came from outside than was expected."""
         self._ready_at = self._trace.ready_at
+        self._small = {}
         if self._values:
             start = self._trace.starts[self._position]
             self._values = {slot: value for slot, value in self._values.items() if slot < start}
@@ -189,15 +189,19 @@ class PendingValues:
         return program
 
     def _read_early(self, end: int) -> bool:
-        """Read the variables that are first used by events to come; returns False if one of them is gone."""
+        """Read the variables that events to come use first; returns False if one is gone, or has another shape."""
         before = self._before
-        for slot, reference in self._trace.variables_of(end):
+        for spec, reference in self._trace.variables_of(end):
+            slot = spec.slot
             if slot not in before:
                 variable = reference()
                 if variable is None:
                     return False
+                value = value_on_device(variable)
+                if not spec.is_fixed and tuple(array_of(value).shape) != spec.shape:
+                    return False
                 self._seen[slot] = self._variables[slot] = variable
-                before[slot] = value_on_device(variable)
+                before[slot] = value
         return True
 
     def _input(self, slot: int) -> Tensor:

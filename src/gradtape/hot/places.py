@@ -8,13 +8,15 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+import threading
 from collections import Counter
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from ..core.hot_door import ask_passes
+from ..core.hot_door import ask_nobody, ask_passes
 from ..core.observers import observers
 from ..core.primitive import local
+from ..core.settings import settings
 from ..core.tape import GradientTape, when_entered
 
 # All else is imported when a place is first learned: a program of few passes starts as quickly as without hot tapes.
@@ -36,14 +38,14 @@ class Policy:
         self.equal = 2  # passes that a trace is made of
         self.patience = 2  # passes that end inside a trace before that part is compiled
         self.sure = 3  # passes in a row that went as expected before a program is started ahead of the next
-        self.least, self.most = 25, 2000  # the first pass to follow
+        self.least, self.most = 25, 100_000  # the first pass to follow
         self.least_saved = 10.0  # microseconds a pass: below, a place is left alone
 
     def follow_from(self, trace: Trace) -> int:
         """The first pass to follow: when following so far would have saved what it takes to compile."""
         from . import gains
 
-        return int(min(self.most, max(self.least, gains.COMPILE / max(gains.saved(trace), 1.0))))
+        return int(min(self.most, max(self.least, gains.to_compile(trace) / max(gains.saved(trace), 1.0))))
 
     def pays(self, trace: Trace, runs: float = 1.0) -> bool:
         """Return whether following takes less time than computing operation by operation; programs run so often."""
@@ -79,16 +81,22 @@ class Place:
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
 
+    @property
+    def rests(self) -> bool:
+        """Whether its passes are neither learned nor followed."""
+        return self.is_cold or self.passes < policy.learn_from
+
     def begin(self, tape: GradientTape) -> bool:
         """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
         self.passes += 1
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
+        if settings.promote is not None:  # operations on two dtypes are made others inside the door
+            return False
         if self.traces and not self.relearn:
             for trace in self.traces:
                 if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
                     return self.passes >= self.start and self._follow(trace, tape)
-        ask_passes()
         self._learner().open(tape)
         return True
 
@@ -98,7 +106,7 @@ class Place:
             self.reasons["JAX cannot be used"] += 1
             self.is_cold = True
             return False
-        ask_passes()
+        _door.open()
         return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
             tape
         )
@@ -106,9 +114,15 @@ class Place:
     def _learner(self) -> Learner:
         from .learning import Learner
 
+        _door.open()
         return Learner(self._learned, entered)
 
     def _learned(self, result: Trace | str) -> None:
+        self._take(result)
+        _door.close(self)
+
+    def _take(self, result: Trace | str) -> None:
+        """Use the trace of a pass that was learned, or count why there is none."""
         from .pass_trace import Trace, merged
 
         self.learned += 1
@@ -165,6 +179,10 @@ class Place:
 
     def _followed(self, left: tuple[str, bool] | None) -> None:
         """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
+        self._count(left)
+        _door.close(self)
+
+    def _count(self, left: tuple[str, bool] | None) -> None:
         if left is None:
             self.followed += 1
             if self.followed % SAMPLE == 0:
@@ -191,6 +209,30 @@ def _followers() -> type[Follower] | None:
 
 
 places: dict[Any, Place] = {}
+
+
+class _Door:
+    """Has operations ask the passes while there are any, and nobody while all places are left alone."""
+
+    def __init__(self) -> None:
+        self._passes = 0  # that are learned or followed now, in all threads
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """A pass is learned or followed from now on."""
+        with self._lock:
+            self._passes += 1
+            ask_passes()
+
+    def close(self, place: Place) -> None:
+        """A pass of a place has ended."""
+        with self._lock:
+            self._passes -= 1
+            if not self._passes and place.rests and all(other.rests for other in [*places.values()]):
+                ask_nobody()
+
+
+_door = _Door()
 
 
 def entered(tape: GradientTape) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import DTypeError
+from ...core.primitive import leave_hot
 from ...core.settings import settings
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert, is_tensor
@@ -53,6 +54,7 @@ def experimental_enable_numpy_behavior(
             elif name in vars(Tensor):
                 delattr(Tensor, name)
         return
+    leave_hot("NumPy's behavior is enabled")
     settings.promote = _legacy if mode == "legacy" else lambda values: _by_table(values, mode == "safe")
     for name, method in _METHODS.items():
         setattr(Tensor, name, method)

@@ -116,6 +116,8 @@ def take(self: Any, key: Any) -> Any:
     x = self if type(self) is Tensor else self._read()
     if type(key) is int:
         index = _row(key, x._array.ndim)
+    elif type(key) is tuple and len(key) == 2 and type(key[1]) is int and _is_whole(key[0]):
+        index = _column(key[1], x._array.ndim)
     else:
         items = key if type(key) is tuple else tuple(key) if _is_list_of_indices(key) else (key,)
         for position, item in enumerate(items):
@@ -151,6 +153,16 @@ _PLAIN = {int, type(None), type(Ellipsis)}
 @functools.lru_cache(maxsize=1000)
 def _row(number: int, ndim: int) -> Index:
     return _normalize((number,), ndim)
+
+
+@functools.lru_cache(maxsize=1000)
+def _column(number: int, ndim: int) -> Index:
+    """The index of x[:, number]: made once, it is found equal at once where indices are compared."""
+    return _normalize((_WHOLE, number), ndim)
+
+
+def _is_whole(item: Any) -> bool:
+    return type(item) is slice and item.start is None and item.stop is None and item.step is None
 
 
 def _is_list_of_indices(key: Any) -> bool:
@@ -191,11 +203,8 @@ def _normalize(items: tuple[Any, ...], ndim: int) -> Index:
 def _static_slice(item: slice) -> slice:
     """A slice with Python ints and None as its bounds."""
     start, stop, step = item.start, item.stop, item.step
-    if step is None:
-        if start is None and stop is None:
-            return _WHOLE
-        if type(start) in _KNOWN and type(stop) in _KNOWN:
-            return item
+    if step is None and type(start) in _KNOWN and type(stop) in _KNOWN:
+        return item
     return slice(_static(start), _static(stop), _step(step))
 
 

@@ -17,7 +17,7 @@ from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
 from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, rank, wrap
 from ...core.tensor_conversion import convert, floating_tensor
 from ...core.types import Axes, Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
@@ -317,7 +317,7 @@ logsumexp.rules(
 
 def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
     x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
-    return apply1(reduction, x, {"axis": axes(name, axis, x._array.ndim), "keepdims": bool(keepdims)})
+    return apply1(reduction, x, {"axis": axes(name, axis, rank(x)), "keepdims": bool(keepdims)})
 
 
 def reduce_sum(
