@@ -47,17 +47,24 @@ def run_on_mesh(
     inputs: Tensors,
     lead: int = 0,
     summed: Callable[[], list[bool]] | None = None,
+    inside: Callable[[Tensor], Any] = contextlib.nullcontext,
 ) -> OnMesh:
     """Run `function(number, *rows)` on each device of a mesh, with the device's number and its rows of the inputs.
 
     Args:
         inputs: tensors with an axis of the mesh's length in front, after `lead` other axes.
         summed: which results are added up over the devices, and then are one for all; called after the trace.
+        inside: gives the context in which the function runs, and its gradients, for the number of the device.
     """
     count = mesh.shape[AXIS]
+
+    def on_one(number: Tensor, *rows: Tensor) -> Any:
+        with inside(number):
+            return function(number, *rows)
+
     numbers = wrap(np.arange(count, dtype=np.int32))
     rows = [wrap(np.zeros((), np.int32)), *[_row_like(t, lead) for t in inputs]]
-    block = Block(function, rows, iteration=0, ranges={0: (0, count - 1)}, axes=[(AXIS, count)])
+    block = Block(on_one, rows, iteration=0, ranges={0: (0, count - 1)}, axes=[(AXIS, count)])
     whole = [False] * len(block.specs) if summed is None else summed()
     constants = block.constants
     traced = [i for i, c in enumerate(constants) if is_traced(c)]
@@ -96,7 +103,7 @@ def run_on_mesh(
     results, state, host_results = split(out, _counts(block))
     outputs = [wrap(a) for a in results]
     write(block.written, state)
-    _Run(name, mesh, block, inputs, [wrap(a) for a in host_results], whole, lead).record(outputs)
+    _Run(name, mesh, block, inputs, [wrap(a) for a in host_results], whole, lead, inside).record(outputs)
     return OnMesh(outputs, block.pack)
 
 
@@ -160,6 +167,7 @@ class _Run(NamedTuple):
     host_results: Tensors
     whole: list[bool]  # which results are sums over the devices
     lead: int
+    inside: Callable[[Tensor], Any]
 
     def record(self, outputs: Tensors) -> None:
         """Tell the tapes around. The gradient of what all devices share is the sum of theirs."""
@@ -205,8 +213,9 @@ class _Run(NamedTuple):
 
         spread = [_widened(t, depth) for t in (*self.inputs, *self.host_results)]
         inputs = [*spread, *rows_of]
+        name = f"gradient of {self.name}"
         return run_on_mesh(
-            f"gradient of {self.name}", self.mesh, one, inputs, depth + self.lead, lambda: summed
+            name, self.mesh, one, inputs, depth + self.lead, lambda: summed, self.inside
         ).tensors
 
 

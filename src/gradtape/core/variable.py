@@ -400,12 +400,12 @@ class Variable(Operators):
         array([3., 4.], dtype=float32)
         """
         tensor = self._fitting(value, "assign")
-        replica, hot = local.here.replica, local.here.hot
-        if replica is not None and hot is not None:
-            hot.assign(self, "assign", tensor)
-            return self
-        if replica is not None:
-            tensor = replica.aggregated(self, "assign", tensor)
+        here = local.here
+        if here.replica is not None:
+            if here.hot is not None:
+                here.hot.assign(self, "assign", tensor)
+                return self
+            tensor = here.replica.aggregated(self, "assign", tensor)
         self._put(tensor._array, tensor)
         if observers:
             self._tell_assigned("assign", value)

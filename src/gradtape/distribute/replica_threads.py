@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core import nest
+from ..core.custom import record_custom
 from ..core.primitive import leave_hot, local
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
@@ -83,6 +84,7 @@ class _Thread:
         self.index, self.number = index, number  # among the replicas of this process, and among all
         self._body = body
         self._state = state
+        self.around: list[Any] = state[0]
         # Each is released by one thread, and waited for by the other. (A semaphore takes ten times as long.)
         self._go, self._paused = threading.Lock(), threading.Lock()
         self._finished = threading.Lock()
@@ -156,6 +158,17 @@ class ThreadExchange:
     def __init__(self, thread: _Thread, count: int) -> None:
         self.count = count
         self._thread = thread
+        self.around = thread.around  # the tapes that are open outside of the run
+
+    def record_around(self, value: Any, result: Any, pull: Callable[..., Any]) -> None:
+        """Tell these tapes that the results of all replicas come from the values of all."""
+
+        def together(pairs: list[Any]) -> list[Any]:
+            values, results = [v for v, _ in pairs], [r for _, r in pairs]
+            record_custom("replicas", values, results, lambda *gradients: pull(values, gradients))
+            return [None] * len(pairs)
+
+        self._thread.meet(_Meeting("a tape around the run", (value, result), together, "results"))
 
     def _meet(self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]]) -> Any:
         return self._thread.meet(_Meeting(kind, value, together, "arrays"))

@@ -120,10 +120,9 @@ def run_in_program(strategy: Any, mesh: Any, fn: Callable[..., Any], args: Any, 
         remaining = iter(rows)
         own = [next(remaining) if isinstance(leaf, PerReplica) else leaf for leaf in leaves]
         own_args, own_kwargs = nest.pack_sequence_as((args, kwargs), own)
-        with ReplicaInProgram(strategy, number):
-            return fn(*own_args, **own_kwargs)
+        return fn(*own_args, **own_kwargs)
 
-    found = run_on_mesh("run", mesh, one, inputs)
+    found = run_on_mesh("run", mesh, one, inputs, inside=lambda number: ReplicaInProgram(strategy, number))
     return found.pack([PerReplica.of(t) for t in found.tensors])
 
 

@@ -83,6 +83,15 @@ class StrategyExtended:
         """The arrays of all processes, stacked."""
         return array[None]
 
+    def runs(self) -> dict[str, Any]:
+        """The counts of functions that several replicas ran outside of a @function, by name: see docs/distribute.md.
+
+        >>> import gradtape as tf
+        >>> tf.distribute.OneDeviceStrategy("/cpu:0").extended.runs()  # one replica runs as without a strategy
+        {}
+        """
+        return {}
+
     def _use_merge_call(self) -> bool:
         """Whether updates of variables must be made across replicas."""
         return False

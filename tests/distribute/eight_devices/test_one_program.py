@@ -761,6 +761,48 @@ def test_a_look_from_another_thread(start):
         call(4, "all")
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tape_around_the_run_sees_through_sums_over_replicas(strategy, compiled):
+    """To second order, and through gradients inside; against central differences."""
+    values = per_replica(strategy, lambda number: tf.constant([float(number) + 1.0, 0.3]))
+
+    def total(x):
+        def step(r):
+            context = tf.distribute.get_replica_context()
+            with tf.GradientTape() as inner:
+                inner.watch(r)
+                a, b = context.all_reduce("SUM", x * r), context.all_reduce("MEAN", tf.sin(x * r))
+                c = context.all_gather(x * r * r, 0)
+                y = tf.reduce_sum(a * a * r) + tf.reduce_sum(b * r) + tf.reduce_sum(c**2) * r[0]
+            return y + tf.reduce_sum(inner.gradient(y, r))
+
+        return strategy.reduce("SUM", strategy.run(step, args=(values,)), axis=None)
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = total(x)
+        return tape.gradient(y, x)
+
+    def curvature(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            along = tf.reduce_sum(slope(x) * [1.0, 2.0])
+        return tape.gradient(along, x)
+
+    def difference(function, at):
+        step = 0.01
+        sides = [function(tf.constant(at + sign * step)).numpy() for sign in np.eye(2, dtype="f")]
+        other = [function(tf.constant(at - sign * step)).numpy() for sign in np.eye(2, dtype="f")]
+        return (np.array(sides) - np.array(other)) / (2 * step)
+
+    at = np.array([0.5, 0.7], "f")
+    wrap = tf.function if compiled else (lambda function: function)
+    np.testing.assert_allclose(wrap(slope)(tf.constant(at)), difference(wrap(total), at), rtol=1e-2)
+    expected = difference(wrap(slope), at) @ [1.0, 2.0]
+    np.testing.assert_allclose(wrap(curvature)(tf.constant(at)), expected, rtol=1e-2)
+
+
 @pytest.mark.parametrize("first", [10**9, 4])
 def test_variables_of_which_each_replica_keeps_its_own_value(start, first):
     """As in TensorFlow, between runs as well, by a program and replica by replica."""
