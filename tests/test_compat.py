@@ -437,6 +437,24 @@ def test_gradients_in_functions_of_functions_and_outside():
         tf.gradients(x * x, x)
 
 
+def test_a_wrapped_function_takes_plain_values_and_keeps_the_variables_it_makes():
+    """As TensorFlow's documentation of wrap_function has it."""
+
+    def change(x, add):
+        v = tf.Variable(5.0)
+        w = v1.get_variable("w", initializer=2.0)
+        op = v.assign_add(w * x) if add else v.assign_sub(w * x)
+        with tf.control_dependencies([op]):
+            return v.read_value()
+
+    add = v1.wrap_function(change, [tf.TensorSpec((), tf.float32), True])
+    subtract = v1.wrap_function(change, [tf.TensorSpec((), tf.float32), False])
+    assert [float(add(1.0)), float(add(1.0)), float(subtract(1.0))] == [7.0, 9.0, 3.0]
+    assert {v.name for v in add.variables} == {"Variable:0", "w:0"}
+    with tf.GradientTape():  # traced anew, with the same variables
+        assert float(add(3.0)) == 15.0
+
+
 def test_a_wrapped_function_keeps_its_variables():
     v1 = tf.compat.v1
 

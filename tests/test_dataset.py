@@ -418,7 +418,7 @@ ERRORS = [
     (lambda: Dataset.choose_from_datasets([5], Dataset.range(3)), TypeError, "each is a Dataset, not 5"),
     (lambda: Dataset.sample_from_datasets([Dataset.range(3)], [1.0, 2.0]), ValueError, "the 1 datasets"),
     (lambda: Dataset.sample_from_datasets([Dataset.range(3)], ["a"]), TypeError, "must be real numbers"),
-    (lambda: Dataset.range(3).padded_batch(2, 5), TypeError, "padded_shapes must be a list, not 5"),
+    (lambda: Dataset.range(3).padded_batch(2, 5.5), TypeError, "padded_shapes must be a list, not 5.5"),
     (lambda: Dataset.range(3).padded_batch(2, [], [0, 0]), ValueError, "1 components"),
     (lambda: rows(1).map(lambda x: {"a": x}).padded_batch(2, {"b": [3]}), ValueError, "the components"),
     (lambda: list(Dataset.range(3).group_by_window(lambda x: 0.5, min, 2)), TypeError, "one integer"),
@@ -1057,3 +1057,11 @@ def test_lengths_that_differ_between_strings_are_open(lines, batch, function, sh
     dataset = tf.data.Dataset.from_tensor_slices(lines)
     dataset = (dataset.batch(batch) if batch else dataset).map(function)
     assert dataset.element_spec == tf.TensorSpec(shape)
+
+
+def test_padding_to_one_length():
+    rows = tf.data.Dataset.range(1, 3).map(lambda n: tf.fill([n], n))
+    assert rows.padded_batch(2, padded_shapes=4).get_single_element().numpy().tolist() == [
+        [1, 0, 0, 0],
+        [2, 2, 0, 0],
+    ]

@@ -173,6 +173,59 @@ def test_jpeg_round_trip():
     assert np.array_equal(part, tf.io.decode_jpeg(tf.io.encode_jpeg(pixels))[3:13, 5:25])
 
 
+def test_webp():
+    from PIL import Image
+
+    y, x = np.mgrid[:4, :6]
+    pixels = np.stack([40 * x, 60 * y, 255 - 40 * x, np.full_like(x, 200)], -1).astype(np.uint8)
+
+    def file_with(array, **options):
+        Image.fromarray(array).save(buffer := io.BytesIO(), "WEBP", lossless=True, **options)
+        return buffer.getvalue()
+
+    colour, alpha = file_with(pixels[..., :3].copy()), file_with(pixels)
+    np.testing.assert_array_equal(tf.io.decode_webp(colour)[0], pixels[..., :3])
+    np.testing.assert_array_equal(tf.io.decode_webp(alpha, channels=4)[0], pixels)
+    turned = Image.fromarray(pixels[::-1, :, :3].copy())
+    moving = file_with(pixels[..., :3].copy(), save_all=True, append_images=[turned])
+    np.testing.assert_array_equal(tf.io.decode_webp(moving)[1], pixels[::-1, :, :3])
+    assert tf.io.decode_image(colour).shape == (1, 4, 6, 3)
+    assert tf.io.decode_image(colour, expand_animations=False).shape == (4, 6, 3)
+    for contents, channels in [(colour, 4), (alpha, 3), (colour, 1), (colour[:30], 0), (b"nope", 0)]:
+        with pytest.raises(errors.InvalidArgumentError):
+            tf.io.decode_webp(contents, channels=channels)
+
+
+def test_images_of_another_jpeg_quality():
+    y, x = np.mgrid[:4, :6]
+    image = np.stack([40 * x, 60 * y, 255 - 40 * x], -1).astype(np.uint8)
+    # TensorFlow 2.21's pixels.
+    expected = [5, 16, 186, 24, 17, 172, 59, 19, 144, 97, 21, 111]
+    assert tf.image.adjust_jpeg_quality(image, 50).numpy().ravel()[:12].tolist() == expected
+    from_0_to_1 = tf.image.adjust_jpeg_quality(image / np.float32(255), 50)
+    np.testing.assert_allclose(from_0_to_1.numpy().ravel()[:12] * 255, expected, rtol=1e-5)
+    drawn = tf.image.stateless_random_jpeg_quality(image, 75, 95, seed=(1, 2))
+    assert drawn.numpy().ravel()[:8].tolist() == [0, 10, 214, 19, 13, 197, 63, 14]
+    assert tf.image.random_jpeg_quality(image, 75, 95).shape == (4, 6, 3)
+    with pytest.raises(errors.InvalidArgumentError):
+        tf.image.adjust_jpeg_quality(image, 500)
+    for least, most in [(95, 75), (-5, 75), (5, 105)]:
+        with pytest.raises(ValueError, match="must be less than max_jpeg_quality"):
+            tf.image.random_jpeg_quality(image, least, most)
+
+
+def test_examples_in_json():
+    text = '{"features": {"feature": {"a": {"int64List": {"value": ["1", "2"]}}}}}'
+    found = tf.io.parse_example(
+        tf.io.decode_json_example([text]), {"a": tf.io.FixedLenFeature([2], tf.int64)}
+    )
+    assert found["a"].numpy().tolist() == [[1, 2]]
+    assert tf.io.decode_json_example([["{}"], ["{}"]]).numpy().tolist() == [[b""], [b""]]
+    for wrong in ("{", '{"x": 1}', b"\xff", '{"features": 3}'):
+        with pytest.raises(errors.InvalidArgumentError, match="no Example"):
+            tf.io.decode_json_example(wrong)
+
+
 def test_gif_and_bmp():
     from PIL import Image
 
@@ -524,3 +577,11 @@ def test_without_the_libraries_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match=r"pip install 'gradtape\[files\]'"):
         tf.io.decode_png(file_of("image/png 3/file"))
+
+
+def test_globs_of_several_patterns(tmp_path):
+    for name in ("a.txt", "b.csv"):
+        (tmp_path / name).touch()
+    patterns = [f"{tmp_path}/*.txt", f"{tmp_path}/*.csv"]
+    for several in (patterns, tuple(patterns), set(patterns), iter(patterns)):
+        assert sorted(tf.io.gfile.glob(several)) == [str(tmp_path / "a.txt"), str(tmp_path / "b.csv")]

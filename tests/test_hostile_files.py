@@ -52,7 +52,7 @@ def damaged(data, draw):
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @FEW
-@given(st.sampled_from(["BMP", "GIF", "JPEG", "PNG"]), st.data())
+@given(st.sampled_from(["BMP", "GIF", "JPEG", "PNG", "WEBP"]), st.data())
 def test_a_damaged_picture_is_an_error_or_a_picture(kind, data):
     contents = damaged(picture(kind), data.draw)
     for decode in (tf.io.decode_image, getattr(tf.io, f"decode_{kind.lower()}")):
@@ -142,6 +142,7 @@ def test_records_that_decompress_to_too_much_are_read_one_by_one(tmp_path, kind)
             lambda text: tf.io.decode_csv(text, [[0], ["a"], [0.5]]),
             lambda text: tf.io.decode_raw(text, tf.int16),
             lambda text: tf.io.decode_base64(text),
+            lambda text: tf.io.decode_json_example(text),
             lambda text: tf.io.decode_compressed(text, "GZIP"),
             lambda text: tf.io.decode_compressed(text, "ZLIB"),
             lambda text: tf.strings.unicode_decode(text, "UTF-8", errors="strict"),

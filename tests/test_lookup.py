@@ -1,5 +1,7 @@
 """tf.lookup: tables from keys to values."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -207,3 +209,36 @@ def test_a_checkpoint_saves_a_mutable_table(tmp_path, dtypes, default, keys, val
     forgetful = L.experimental.MutableHashTable(*dtypes, default, checkpoint=False)
     tf.train.Checkpoint(table=forgetful).restore(path)
     assert int(forgetful.size()) == 0
+
+
+def test_a_resource_is_made_when_it_is_needed_and_destroyed_with_its_object():
+    """As in TensorFlow's documentation of TrackableResource."""
+    destroyed = []
+
+    class Numbers(tf.saved_model.experimental.TrackableResource):
+        def __init__(self):
+            super().__init__()
+            self._initialize()
+
+        def _create_resource(self):
+            return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2])
+
+        def _initialize(self):
+            tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=tf.ones([2]))
+
+        def _destroy_resource(self):
+            destroyed.append(tf.raw_ops.DestroyResourceOp(resource=self.resource_handle))
+
+    numbers = Numbers()
+    assert numbers.resource_handle is numbers.resource_handle
+    assert tf.raw_ops.ReadVariableOp(resource=numbers.resource_handle, dtype=tf.float32).numpy().tolist() == [
+        1.0,
+        1.0,
+    ]
+    del numbers
+    gc.collect()
+    assert len(destroyed) == 1
+    with pytest.raises(NotImplementedError, match="_create_resource"):
+        _ = tf.saved_model.experimental.TrackableResource().resource_handle
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0)
+    assert isinstance(table, tf.saved_model.experimental.TrackableResource)

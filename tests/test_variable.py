@@ -3,6 +3,7 @@
 import copy
 import operator
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -598,3 +599,49 @@ def test_a_variable_is_updated_by_another_which_stays_as_it_is(update, size):
     assert w.numpy().tolist() == [1.0] * size
     w.assign_add(np.ones(size))
     assert v.numpy().tolist() == [{"assign": 1.0, "assign_add": 6.0, "assign_sub": 4.0}[update]] * size
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Creators
+
+
+def test_creators_are_asked_from_the_inside_out():
+    asked = []
+
+    def creator(tag, **changes):
+        def create(next_creator, **arguments):
+            asked.append((tag, arguments["name"], arguments["trainable"]))
+            return next_creator(**(arguments | changes))
+
+        return create
+
+    with (
+        tf.variable_creator_scope(creator("outer")),
+        tf.variable_creator_scope(creator("inner", trainable=False)),
+    ):
+        v = tf.Variable(2.0, name="v")
+    assert asked == [("inner", "v", None), ("outer", "v", False)]
+    assert (v.name, v.trainable, float(v)) == ("v:0", False, 2.0)
+    assert tf.Variable(1.0).trainable and len(asked) == 2
+
+
+def test_a_creator_may_return_another_variable():
+    shared = tf.Variable([1.0, 2.0])
+    with tf.variable_creator_scope(lambda next_creator, **arguments: shared):
+        assert tf.Variable(0.0) is shared
+    assert shared.numpy().tolist() == [1.0, 2.0]
+
+
+def test_creators_belong_to_a_thread_and_end_with_their_block():
+    made = []
+    with (
+        pytest.raises(RuntimeError, match="stop"),
+        tf.variable_creator_scope(lambda next_creator, **arguments: made.append(1)),
+    ):
+        thread = threading.Thread(target=lambda: tf.Variable(1.0))
+        thread.start()
+        thread.join()
+        raise RuntimeError("stop")
+    assert not made and float(tf.Variable(3.0)) == 3.0
+    with pytest.raises(TypeError, match="takes a function"), tf.variable_creator_scope(None):
+        pass

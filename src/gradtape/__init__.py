@@ -48,6 +48,7 @@ from .core.tape_ends import UnconnectedGradients
 from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable
+from .core.variable_creators import variable_creator_scope
 from .math import (
     abs,
     acos,
@@ -493,6 +494,7 @@ __all__ = [
     "unique_with_counts",
     "unravel_index",
     "unstack",
+    "variable_creator_scope",
     "vectorized_map",
     "where",
     "while_loop",

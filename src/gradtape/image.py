@@ -7,10 +7,16 @@ from .files.images import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     encode_jpeg,
     encode_png,
     extract_jpeg_shape,
     is_jpeg,
+)
+from .files.jpeg_quality import (
+    adjust_jpeg_quality,
+    random_jpeg_quality,
+    stateless_random_jpeg_quality,
 )
 from .names.missing import closed
 from .ops.image.augment import (
@@ -83,6 +89,7 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
     "combined_non_max_suppression",
@@ -95,6 +102,7 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "decode_webp",
     "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
@@ -119,6 +127,7 @@ __all__ = [
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
@@ -137,6 +146,7 @@ __all__ = [
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
     "stateless_random_hue",
+    "stateless_random_jpeg_quality",
     "stateless_random_saturation",
     "total_variation",
     "transpose",

@@ -62,6 +62,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "DenseToDenseSetOperation": lambda *, set1, set2, set_operation, validate_indices=True, name=None: parts(getattr(tf.sets, SETS[set_operation][0])(*SETS[set_operation][1](set1, set2), validate_indices=validate_indices)),
     "DenseToSparseSetOperation": lambda *, set1, set2_indices, set2_values, set2_shape, set_operation, validate_indices=True, name=None: parts(getattr(tf.sets, SETS[set_operation][0])(*SETS[set_operation][1](set1, sparse(set2_indices, set2_values, set2_shape)), validate_indices=validate_indices)),
     "DeserializeManySparse": lambda *, serialized_sparse, dtype, name=None: parts(tf.io.deserialize_many_sparse(serialized_sparse, dtype)),
+    "DestroyResourceOp": lambda *, resource, ignore_lookup_error=True, name=None: None,
     "Dilation2D": lambda *, input, filter, strides, rates, padding, name=None: tf.nn.dilation2d(input, filter, strides, padding, 'NHWC', rates),
     "Dilation2DBackpropFilter": lambda *, input, filter, out_backprop, strides, rates, padding, name=None: pulled(lambda k: tf.nn.dilation2d(input, k, strides, padding, 'NHWC', rates), filter, out_backprop),
     "Dilation2DBackpropInput": lambda *, input, filter, out_backprop, strides, rates, padding, name=None: pulled(lambda x: tf.nn.dilation2d(x, filter, strides, padding, 'NHWC', rates), input, out_backprop),
@@ -167,6 +168,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "UnicodeTranscode": lambda *, input, input_encoding, output_encoding, errors='replace', replacement_char=65533, replace_control_characters=False, name=None: tf.strings.unicode_transcode(input, input_encoding, output_encoding, errors, replacement_char, replace_control_characters),
     "UniformCandidateSampler": lambda *, true_classes, num_true, num_sampled, unique, range_max, seed=0, seed2=0, name=None: tf.random.uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed2 or seed or None),
     "UnsortedSegmentJoin": lambda *, inputs, segment_ids, num_segments, separator='', name=None: tf.strings.unsorted_segment_join(inputs, segment_ids, num_segments, separator),
+    "VarHandleOp": lambda *, dtype, shape, container='', shared_name='', debug_name='', allowed_devices=(), name=None: tf.Variable(tf.zeros(shape, dtype)),
     "VarIsInitializedOp": lambda *, resource, name=None: tf.constant(True),
     "VariableShape": lambda *, input, out_type=tf.int32, name=None: tf.shape(input, out_type),
 }

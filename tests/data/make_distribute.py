@@ -42,7 +42,8 @@ def by_workers(name, folder):
 
 if __name__ == "__main__":
     results = {
-        name: found(started(name).communicate()[0]) for name in ("guide", "mirrored_loop", "dtensor_mlp")
+        name: found(started(name).communicate()[0])
+        for name in ("guide", "mirrored_loop", "dtensor_mlp", "eager_loop")
     }
     with tempfile.TemporaryDirectory() as folder:
         results["workers_loop"] = by_workers("workers_loop", folder)

@@ -42,3 +42,7 @@ def test_numbers(name, tmp_path):
     tf.nest.assert_same_structure(found, expected)
     for a, b in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    if name == "eager_loop":  # outside of a @function one program runs both steps, from the tenth call on
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("runs ")]
+        runs = json.loads(line.removeprefix("runs "))
+        assert all(counts["one program"] >= 10 for counts in runs.values()), runs

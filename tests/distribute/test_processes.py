@@ -108,6 +108,43 @@ def test_processes_train_as_one(folder, monkeypatch, processes, source, resolver
         assert_same(found, alone(source))
 
 
+def test_plain_functions(folder):
+    """Two processes with two replicas each: one program runs all four; each process runs the Python of its own."""
+    random = np.random.default_rng(1)
+    w = tf.Variable(random.normal(size=(4, 3)).astype("f"))
+    u = tf.Variable(random.normal(size=(3, 1)).astype("f"))
+    optimizer, losses, own = tf.optimizers.Adam(0.05), [], 1.0
+    table = random.normal(size=(8 * 14 + 3, 5)).astype("f")
+    for i in range(0, len(table), 8):
+        x, y = table[i : i + 8, :4], table[i : i + 8, 4:]
+        own = own * 0.5 + x[: -(-len(x) // 4)].mean()
+        with tf.GradientTape() as tape:
+            errors = tf.reduce_sum((tf.tanh(x @ w) @ u - y) ** 2, 1)
+            loss = tf.nn.compute_average_loss(errors, global_batch_size=8)
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, u]), [w, u], strict=True))
+        losses.append(float(loss))
+    code, output = run(2, folder, "plain_loop.py", "2")
+    assert code == 0, output
+    first, second = results(folder, 2)
+    assert [first["calls"], second["calls"]] == [[0, 1] * 15, [2, 3] * 15], output
+    np.testing.assert_allclose(first["own"], own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(first["totals"], second["totals"], rtol=1e-6)
+    expected = {"w": w.numpy(), "u": u.numpy(), "losses": losses}
+    for found in (first, second):
+        assert_same(found, expected)
+        np.testing.assert_allclose(found["mean"], sum(losses) * 8 / len(table), rtol=1e-5)
+        assert found["runs"]["step"] == {"calls": 14, "one program": 5, "reasons": {}}, found["runs"]
+        assert [found["runs"][name]["one program"] for name in ("looked_at", "merged")] == [0, 0], found[
+            "runs"
+        ]
+    assert "processes do different things" in first["runs"]["looked_at"]["reasons"]
+    assert "a value is looked at" in second["runs"]["looked_at"]["reasons"]
+    kept = np.array(first["kept"]).reshape(15, 2).sum(1) + np.array(second["kept"]).reshape(15, 2).sum(1)
+    np.testing.assert_allclose(kept, losses, rtol=1e-5)
+    assert second["errors"] == ['KeyError: "a replica\'s own error"']
+    assert "a replica of process 1 has failed" in first["errors"][0], first
+
+
 def test_a_checkpoint_of_four_processes_is_restored_by_two(folder):
     code, output = run(4, folder, "save")
     assert code == 0, output
@@ -192,8 +229,8 @@ def test_a_process_that_is_gone(folder, fault, lost, code):
 
 @pytest.mark.parametrize("fault", ["stop:5:1", "leave:5:0"])
 def test_a_process_that_does_not_go_on(folder, fault):
-    """A process that is stopped, or has reached its end: the other waits for GRADTAPE_TIMEOUT seconds."""
-    code, output = run(2, folder, fault, timeout=20)
+    """A process that is stopped, or has reached its end: the other waits three seconds, the command five."""
+    code, output = run(2, folder, fault, timeout=5)
     assert code == 1, output
     lost = int(fault[-1])
     assert_names(output, 1 - lost, 2, lost)

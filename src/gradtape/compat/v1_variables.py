@@ -108,11 +108,11 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
 
     Args:
         fn: the function, of positional arguments.
-        signature: a list of `TensorSpec`, one for each argument.
+        signature: a list with a `TensorSpec` for each argument that is a tensor, and a value for each other one.
         name: of the function.
 
     Returns:
-        A concrete function, with `variables`, `graph`, `inputs` and `outputs`.
+        A concrete function of the tensors, with `variables`, `graph`, `inputs` and `outputs`.
 
     >>> def f(x):
     ...     return x * get_variable("w", initializer=3.0)
@@ -120,16 +120,39 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     >>> float(wrapped(2.0)), len(wrapped.variables)
     (6.0, 1)
     """
-    made: dict[tuple[str, int], Variable] = {}
+    made: list[Any] = []
+    leaves = tf.nest.flatten(signature)
+    specs = [leaf for leaf in leaves if isinstance(leaf, tf.TypeSpec)]
+    has_values = len(specs) < len(leaves)
 
     def traced(*arguments: Any) -> Any:
-        with reusing_variables(made):
+        if has_values:
+            given = iter(arguments)
+            filled = [next(given) if isinstance(leaf, tf.TypeSpec) else leaf for leaf in leaves]
+            arguments = tf.nest.pack_sequence_as(signature, filled)
+        with tf.variable_creator_scope(_in_order(made)):
             return fn(*arguments)
 
     traced.__name__ = name or str(getattr(fn, "__name__", "wrapped_function"))
-    concrete: Any = tf.function(traced, input_signature=signature).get_concrete_function()
-    concrete._wrapped_variables = tuple(made.values())  # a concrete function itself does not keep them alive
+    concrete: Any = tf.function(
+        traced, input_signature=specs if has_values else signature
+    ).get_concrete_function()
+    concrete._wrapped_variables = tuple(made)  # a concrete function itself does not keep them alive
     return concrete
+
+
+def _in_order(made: list[Any]) -> Callable[..., Any]:
+    """A creator that gives the variables of an earlier run of a function, in their order."""
+    count = 0
+
+    def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
+        nonlocal count
+        if count == len(made):
+            made.append(next_creator(**arguments))
+        count += 1
+        return made[count - 1]
+
+    return create
 
 
 @contextmanager

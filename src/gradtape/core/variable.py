@@ -89,6 +89,8 @@ class Variable(Operators):
         shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
+        if hasattr(self, "_key"):  # made already, by a function of `variable_creator_scope`
+            return
         if initial_value is None:
             raise ValueError("a Variable needs an initial value: a value, or a function that gives one")
         if callable(initial_value):
@@ -125,8 +127,10 @@ class Variable(Operators):
         """
         here = local.here
         if here.hot is not None:
-            here.hot.assign(self, "assign", wrap(array) if given is None else given)
-            return
+            if here.replica is None:
+                here.hot.assign(self, "assign", wrap(array) if given is None else given)
+                return
+            here.hot.interrupt("a replica writes into a variable")  # `assign` does not come along here
         tensor = wrap(array)
         tensor._key = self._key
         if here.trace is None:
@@ -137,7 +141,11 @@ class Variable(Operators):
     def _put_written(self, method: str, array: Any) -> None:
         """Replace the array by one that a method wrote into; with several replicas, by that of all of them."""
         replica = local.here.replica
-        self._put(array if replica is None else replica.aggregated_rows(self, method, array))
+        if replica is None:
+            self._put(array)
+            return
+        leave_hot("a replica writes into a part of a variable")
+        self._put(replica.aggregated_rows(self, method, array))
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -392,7 +400,10 @@ class Variable(Operators):
         array([3., 4.], dtype=float32)
         """
         tensor = self._fitting(value, "assign")
-        replica = local.here.replica
+        replica, hot = local.here.replica, local.here.hot
+        if replica is not None and hot is not None:
+            hot.assign(self, "assign", tensor)
+            return self
         if replica is not None:
             tensor = replica.aggregated(self, "assign", tensor)
         self._put(tensor._array, tensor)

@@ -48,6 +48,8 @@ def shape(what: str, value: Any) -> TensorShape | None:
     """A shape, in which None and -1 leave a length open."""
     if value is None or isinstance(value, TensorShape):
         return value
+    if isinstance(value, int):  # of one axis
+        value = [value]
     sizes = listed(what, value)
     return TensorShape([None if size is None else _size(whole(what, size)) for size in sizes])
 

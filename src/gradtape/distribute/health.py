@@ -38,7 +38,7 @@ class Watch:
         self._missing = missing
         self._error = error
         self._since = since
-        self._timeout = timeout
+        self.timeout = timeout
         threading.Thread(target=self._look, name="watch", daemon=True).start()
         if os.name == "posix":
             self._handle_aborts()
@@ -47,7 +47,7 @@ class Watch:
         while True:
             time.sleep(_LOOK)
             since = self._since()
-            if since is not None and time.monotonic() - since > self._timeout:
+            if since is not None and time.monotonic() - since > self.timeout:
                 self._end_if(self._missing_twice())
 
     def _missing_twice(self) -> list[str]:

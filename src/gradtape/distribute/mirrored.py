@@ -25,6 +25,7 @@ from .distributed_input import InputContext, InputOptions, InputReplicationMode,
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
 from .exchanges import objects_of_each
 from .mirrored_variables import mirror
+from .parties import AllHere
 from .per_replica import DistributedValues, PerReplica, is_elsewhere, regroup
 from .reductions import ReduceOp
 from .replica import check_call
@@ -49,9 +50,13 @@ class MirroredExtended(StrategyExtended):
         self._make_mesh = mesh
         self._count = count
         self._on_read: WeakValueDictionary[int, Any] = WeakValueDictionary()  # variables, by key
+        self._apart: WeakValueDictionary[int, Any] = (
+            WeakValueDictionary()
+        )  # those with another value on each device
         # Functions that @functions give to `run`; and the programs of what it compiles.
         self._steps: WeakSet[Any] = WeakSet()
         self._functions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._places: dict[int, Any] = {}  # functions that `run` is given elsewhere, by the id of their code
 
     @functools.cached_property
     def _mesh(self) -> Any:
@@ -74,9 +79,20 @@ class MirroredExtended(StrategyExtended):
             self._on_read[variable._key] = variable
         mirror(variable, self._count, len(self._devices))
 
-    def variables_on_read(self) -> list[Any]:
+    def variables_of_replicas(self) -> list[Any]:
         """The variables of which each replica has its own value while it runs."""
-        return list(self._on_read.values())
+        return [*self._on_read.values(), *self._apart.values()]
+
+    def keep_apart(self, variable: Any) -> None:
+        """Note that replicas have written values of their own to a variable without an aggregation."""
+        self._apart[variable._key] = variable
+
+    def spread_own(self, variable: Any, arrays: Sequence[Any]) -> None:
+        """Give each device its own copy of a variable: those of this process get these arrays."""
+        from ..compiled.buffers import from_device
+        from .replicas_in_program import copies_on
+
+        variable._tensor = from_device(copies_on(self._mesh, arrays), variable._key)
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -121,8 +137,34 @@ class MirroredExtended(StrategyExtended):
 
         if isinstance(fn, Function):
             fn = fn.python_function
-        args, kwargs = nest.map_structure(self._of_all_processes, (args, kwargs))
-        return run_in_threads(self._strategy, fn, args, kwargs)
+        if (
+            local.here.tapes
+        ):  # which know the operations of this process alone: let it have those of all replicas
+            args, kwargs = nest.map_structure(self._of_all_processes, (args, kwargs))
+        party = AllHere(self) if local.here.tapes else self._party()
+        return run_in_threads(self._strategy, fn, args, kwargs, self._begun(fn, args, kwargs), party)
+
+    def _party(self) -> AllHere:
+        """The replicas that are threads of this process, when they run outside of a program."""
+        return AllHere(self)
+
+    def _begun(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What runs a function outside of a program: by one of its own, if its calls have proved alike."""
+        from .run_places import Run, RunPlace, code_of, may_follow
+
+        leaves = nest.flatten((args, kwargs))
+        if not may_follow() or any(isinstance(leaf, PerReplica) and not leaf.is_stacked for leaf in leaves):
+            return Run()
+        code = code_of(fn)
+        place = self._places.setdefault(id(code), RunPlace(code))
+        return place.begin(self._strategy, self._mesh, (args, kwargs))
+
+    def runs(self) -> dict[str, Any]:
+        """How often functions were given to `run` outside of a @function, and how often one program ran them."""
+        found: dict[str, Any] = {}
+        for number, place in enumerate(self._places.values()):
+            found[place.name if place.name not in found else f"{place.name} ({number})"] = place.counts()
+        return found
 
     def _of_all_processes(self, value: Any) -> Any:
         """Values of which this process has those of all replicas."""
@@ -171,12 +213,10 @@ class MirroredExtended(StrategyExtended):
         """
         check_call("update", "fn", fn, args, kwargs)
         args, kwargs = nest.map_structure(_first, (tuple(args), dict(kwargs or {})))
-        state = local.here
-        before, state.replica = state.replica, None
-        try:
-            result = fn(var, *args, **kwargs)
-        finally:
-            state.replica = before
+        replica = local.here.replica
+        result = (
+            fn(var, *args, **kwargs) if replica is None else replica.alike(lambda: fn(var, *args, **kwargs))
+        )
         return result if group else nest.map_structure(lambda one: (one,), result)
 
     # -- values of replicas -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from ..data.dataset import Dataset
 from .auto_sharding import CoordinatedGroups, sharded
 from .exchanges import of_each, of_first, share_seed
 from .mirrored import MirroredExtended
+from .parties import OwnHere
 from .per_replica import PerReplica
 from .processes import Cluster, join
 
@@ -38,6 +39,9 @@ class MultiWorkerExtended(MirroredExtended):
         super().__init__(container_strategy, names, lambda: _mesh(len(devices), cluster), count)
         self._mesh  # noqa: B018  devices differ in number: now is the time to say so
         share_seed()
+
+    def _party(self) -> OwnHere:
+        return OwnHere(self)
 
     def _in_multi_worker_mode(self) -> bool:
         return True

@@ -211,8 +211,12 @@ def regroup(structures: Sequence[Any], together: Callable[[Sequence[Any]], Any])
     return nest.pack_sequence_as(first, [together(at) for at in zip(*leaves, strict=True)])
 
 
-def own_part(structure: Any, number: int) -> Any:
-    """A replica's own part of a structure."""
-    return nest.map_structure(
-        lambda leaf: leaf.values[number] if isinstance(leaf, PerReplica) else leaf, structure
-    )
+def own_part(structure: Any, number: int, index: int | None = None) -> Any:
+    """A replica's own part of a structure: by its number, or of this process's values by its index."""
+
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, PerReplica):
+            return leaf
+        return leaf.values[number if index is None or number < len(leaf.values) else index]
+
+    return nest.map_structure(own, structure)

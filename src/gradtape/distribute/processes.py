@@ -85,6 +85,7 @@ def seconds(given: float | None) -> int:
 
 
 _joined: list[tuple[Cluster, Presence]] = []
+watches: list[Watch] = []  # of the cluster that this process has joined
 
 
 def joined() -> Cluster | None:
@@ -135,7 +136,7 @@ def join(cluster: Cluster, timeout: int) -> None:
     from ..compiled.spmd import exchanging_since, failures
 
     failures.append(lost)
-    Watch(cluster.missing, lambda missing: _gone(cluster, missing), exchanging_since, timeout)
+    watches.append(Watch(cluster.missing, lambda missing: _gone(cluster, missing), exchanging_since, timeout))
 
 
 def _not_joined(cluster: Cluster, error: Exception, missing: list[str]) -> Exception:

@@ -7,20 +7,21 @@ and they go on in order. So a program gives the same numbers each time, and vari
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import nest
-from ..core.primitive import local
-from ..core.replicas import VariableAggregation
-from ..core.tensor import Tensor, wrap
+from ..core.primitive import leave_hot, local
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from .collectives import spread_rows
 from .contexts import entered
+from .own_values import OwnValues, total
 from .per_replica import PerReplica, own_part, regroup
 from .replica import ReplicaContext
 from .several import SeveralReplicas
@@ -33,31 +34,78 @@ class _Ended(BaseException):
 class _Meeting:
     """A replica waits for the others: what for, and its part in it."""
 
-    def __init__(
-        self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]], runs_code: bool = False
-    ) -> None:
+    def __init__(self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]], what: str) -> None:
         self.kind = kind
         self.value = value
         self.together = together  # from the values of all replicas to the result of each
-        self.runs_code = runs_code  # across replicas, which may read and write variables
+        self.what = (
+            what  # the values are: "arrays", "structures" of arguments, "functions", "results" of them
+        )
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether code runs across replicas, which may read and write variables."""
+        return self.what in ("structures", "functions")
 
 
-class _Thread(threading.Thread):
-    def __init__(self, number: int, body: Callable[[_Thread], Any], state: Any) -> None:
-        super().__init__(name=f"replica {number}", daemon=True)
-        self.number = number
+class _Worker(threading.Thread):
+    """A thread that runs replicas, one after the other: to start one takes longer than a small step."""
+
+    def __init__(self) -> None:
+        super().__init__(name="replica", daemon=True)
+        self._ready = threading.Lock()
+        self._ready.acquire()
+        self._job: Any = None
+        self.start()
+
+    def begin(self, job: Callable[[_Worker], None]) -> None:
+        """Run a function, which adds the worker to those that are idle when it ends."""
+        self._job = job
+        self._ready.release()
+
+    def run(self) -> None:
+        while True:
+            self._ready.acquire()
+            job, self._job = self._job, None
+            contextvars.Context().run(job, self)
+            del job
+
+
+_idle: list[_Worker] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+class _Thread:
+    """A replica that a thread runs, in turns with the others."""
+
+    def __init__(self, index: int, number: int, body: Callable[[_Thread], Any], state: Any) -> None:
+        self.index, self.number = index, number  # among the replicas of this process, and among all
         self._body = body
         self._state = state
-        self._go = threading.Semaphore(0)
-        self._paused = threading.Semaphore(0)
+        # Each is released by one thread, and waited for by the other. (A semaphore takes ten times as long.)
+        self._go, self._paused = threading.Lock(), threading.Lock()
+        self._finished = threading.Lock()
+        for lock in (self._go, self._paused, self._finished):
+            lock.acquire()
         self.waits: _Meeting | None = None
         self.answer: Any = None
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
         self.ended = False
+        self.meetings = 0  # so far
+        self.follower: Any = None  # hands out tensors without values
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """Begin, and wait for the first turn."""
+        try:
+            worker = _idle.pop()
+        except IndexError:
+            worker = _Worker()
+        worker.begin(self._run)
+
+    def _run(self, worker: _Worker) -> None:
         self._go.acquire()
         here = local.here
         here.tapes, here.scope, here.draw = self._state
@@ -68,8 +116,16 @@ class _Thread(threading.Thread):
             pass
         except BaseException as error:
             self.error = error
+        here.tapes, here.hot = [], None
         self.done = True
+        _idle.append(worker)
         self._paused.release()
+        self._finished.release()
+
+    def join(self) -> None:
+        """Wait until the replica has ended."""
+        with self._finished:
+            pass
 
     def resume(self) -> None:
         """Let the thread run until it waits for the others, or ends."""
@@ -77,89 +133,21 @@ class _Thread(threading.Thread):
         self._go.release()
         self._paused.acquire()
 
-    def meet(self, meeting: _Meeting) -> Any:
-        """Wait, in the thread itself, for the others."""
-        self.waits = meeting
+    def pause(self) -> None:
+        """Let the others come as far, in the thread itself."""
         self._paused.release()
         self._go.acquire()
         if self.ended:
             raise _Ended
+
+    def meet(self, meeting: _Meeting) -> Any:
+        """Wait, in the thread itself, for the others. Where that was not expected, the replica is followed no more."""
+        if self.follower is not None:
+            self.follower.interrupt(f"{meeting.kind} was not expected")
+        self.meetings += 1
+        self.waits = meeting
+        self.pause()
         return self.answer
-
-
-class OwnValues:
-    """The values that each replica has of variables of its own, while threads take turns.
-
-    These are variables that are aggregated when they are read, and those without an aggregation that a replica writes.
-    As in a compiled program, a variable holds the aggregate before and after: of a sum, the first replica has all of
-    it and the others zeros.
-    """
-
-    def __init__(self, variables: Sequence[Variable], count: int) -> None:
-        self._count = count
-        self._variables: list[Variable] = []
-        self._given: list[
-            list[Tensor]
-        ] = []  # for each variable, what the replicas had at first, and have now
-        self._own: list[list[Tensor]] = []
-        for variable in variables:
-            self.add(variable)
-
-    def add(self, variable: Variable) -> None:
-        """Let each replica have its own value of a variable from now on."""
-        if not any(known is variable for known in self._variables):
-            shares = [_share(variable, i) for i in range(self._count)]
-            self._variables.append(variable)
-            self._given.append(shares)
-            self._own.append(list(shares))
-
-    @contextlib.contextmanager
-    def of(self, number: int) -> Iterator[None]:
-        """Let the variables hold the values of one replica."""
-        for variable, own in zip(self._variables, self._own, strict=True):
-            variable._tensor = own[number]
-        try:
-            yield
-        finally:
-            for variable, own in zip(self._variables, self._own, strict=True):
-                own[number] = variable._tensor
-
-    def aggregate(self) -> None:
-        """Let the variables hold what their replicas have together; those that no replica wrote are as before."""
-        for variable, given, own in zip(self._variables, self._given, self._own, strict=True):
-            variable._tensor = given[0]
-            if any(before is not now for before, now in zip(given, own, strict=True)):
-                variable._put(_aggregated(variable, [tensor._array for tensor in own]))
-
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """Let the variables hold their aggregates; replicas keep their own values of those that are not written."""
-        self.aggregate()
-        before = [variable._tensor for variable in self._variables]
-        yield
-        for i, variable in enumerate(self._variables):
-            if variable._tensor is not before[i]:
-                self._given[i] = [_share(variable, number) for number in range(self._count)]
-                self._own[i] = list(self._given[i])
-
-
-def _share(variable: Variable, number: int) -> Tensor:
-    """A replica's share of the aggregate that a variable holds."""
-    tensor = variable._tensor
-    if number == 0 or variable._aggregation is not VariableAggregation.SUM:
-        return tensor
-    zeros = wrap(np.zeros_like(tensor._array))
-    zeros._key = variable._key
-    return zeros
-
-
-def _aggregated(variable: Variable, arrays: list[Any]) -> Any:
-    if variable._aggregation is VariableAggregation.SUM:
-        return _total(arrays)
-    if variable._aggregation is VariableAggregation.MEAN:
-        total = _total(arrays)
-        return (total / len(arrays)).astype(total.dtype)
-    return arrays[0]
 
 
 class ThreadExchange:
@@ -170,11 +158,11 @@ class ThreadExchange:
         self._thread = thread
 
     def _meet(self, kind: str, value: Any, together: Callable[[list[Any]], list[Any]]) -> Any:
-        return self._thread.meet(_Meeting(kind, value, together))
+        return self._thread.meet(_Meeting(kind, value, together, "arrays"))
 
     def sum(self, array: Any) -> Any:
         """The sum over all replicas."""
-        return self._meet("all_reduce", array, lambda arrays: [_total(arrays)] * len(arrays))
+        return self._meet("all_reduce", array, lambda arrays: [total(arrays)] * len(arrays))
 
     def first(self, array: Any) -> Any:
         """The first replica's array."""
@@ -206,24 +194,19 @@ class ThreadExchange:
         return spread_rows(array, axis, whole, self._start(array.shape[axis]))
 
 
-def _total(arrays: list[Any]) -> Any:
-    total = arrays[0]
-    for array in arrays[1:]:
-        total = total + array
-    return np.asarray(total)
-
-
 class ReplicaInThread(SeveralReplicas, ReplicaContext):
     """A replica that a thread of its own runs."""
 
-    def __init__(self, strategy: Any, thread: _Thread, own: OwnValues) -> None:
+    def __init__(self, strategy: Any, thread: _Thread, own: OwnValues, run: Any) -> None:
         super().__init__(strategy, thread.number)
+        self._run = run
         self._own = own
         self._thread = thread
         self._exchange = ThreadExchange(thread, strategy.num_replicas_in_sync)
 
     def _merged(self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         strategy = self._strategy
+        leave_hot("merge_call")
 
         def together(calls: list[Any]) -> list[Any]:
             all_args, all_kwargs = regroup(calls, _grouped)
@@ -231,7 +214,7 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
                 result = merge_fn(strategy, *all_args, **all_kwargs)
             return [own_part(result, i) for i in range(len(calls))]
 
-        return self._thread.meet(_Meeting("merge_call", (tuple(args), dict(kwargs)), together, True))
+        return self._thread.meet(_Meeting("merge_call", (tuple(args), dict(kwargs)), together, "structures"))
 
     def once(self, update: Callable[[], Any]) -> Any:
         """Call a function that updates variables, once for all replicas."""
@@ -239,10 +222,42 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         def together(updates: list[Any]) -> list[Any]:
             return [updates[0]()] * len(updates)
 
-        return self._thread.meet(_Meeting("an update of variables", update, together, True))
+        return self._thread.meet(_Meeting("an update of variables", update, together, "functions"))
+
+    def alike(self, update: Callable[[], Any]) -> Any:
+        """Call a function that updates variables, not as one of several replicas."""
+        here = local.here
+        before, here.replica = here.replica, None
+        try:
+            return update()
+        finally:
+            here.replica = before
+
+    def merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A merge_call of a function that all replicas give the same arguments: the leader calls it, in its thread."""
+        here, result = local.here, None
+        if here.hot is not None:
+            here.hot.merge(False)
+        self.come_together(False)
+        if self._thread.index == self._run.leader:
+            result = self.alike(lambda: merge_fn(self._strategy, *args, **kwargs))
+            if here.hot is not None:
+                here.hot.merge(True)
+        elif here.hot is not None:
+            here.hot.adopt()
+        return self.come_together(True, result)
+
+    def come_together(self, is_end: bool, result: Any = None) -> Any:
+        """Wait for the others where code for all of them begins, or ends. Returns the leader's result."""
+        hot, run = local.here.hot, self._run
+        if self._thread.follower is not None and hot is not None:
+            return hot.meet(result)
+        kind = f"the {'end' if is_end else 'beginning'} of an update"
+        meeting = _Meeting(kind, result, lambda values: [values[run.leader]] * len(values), "results")
+        return self._thread.meet(meeting)
 
     def _added_once(self, array: Any) -> Any:
-        return array if self._thread.number == 0 else np.zeros_like(array)
+        return array if self._thread.index == 0 else np.zeros_like(array)
 
     def _keep_own(self, variable: Any) -> None:
         self._own.add(variable)
@@ -253,34 +268,85 @@ def _grouped(values: Sequence[Any]) -> Any:
     return first if all(v is first for v in values) else PerReplica(values)
 
 
-def run_in_threads(strategy: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call `fn` in a thread for each replica.
+def run_in_threads(
+    strategy: Any, fn: Callable[..., Any], args: Any, kwargs: Any, run: Any, party: Any
+) -> Any:
+    """Call `fn` in a thread for each replica that the party has here, by `run.call`.
 
     Raises:
         RuntimeError: if the replicas do not all meet: one ends, or asks for something else, where another one waits.
     """
-    here = local.here
+    leave_hot("replicas run")
+    here, extended = local.here, strategy.extended
     state = here.tapes, here.scope, here.draw
 
     def body(thread: _Thread) -> Any:
-        own_args, own_kwargs = own_part((args, kwargs), thread.number)
-        with ReplicaInThread(strategy, thread, own):
-            return fn(*own_args, **own_kwargs)
+        own_args, own_kwargs = own_part((args, kwargs), thread.number, thread.index)
+        with ReplicaInThread(strategy, thread, own, run):
+            return run.call(thread, fn, own_args, own_kwargs)
 
-    threads = [_Thread(i, body, state) for i in range(strategy.num_replicas_in_sync)]
-    own = OwnValues(strategy.extended.variables_on_read(), len(threads))
+    threads = [_Thread(i, number, body, state) for i, number in enumerate(party.numbers)]
+    own = OwnValues(extended.variables_of_replicas(), party, extended.spread_own)
     for thread in threads:
         thread.start()
+    is_complete = False
     try:
-        _take_turns(threads, own)
+        if not _follow(threads, own, run, party):
+            _take_turns(threads, own, party)
+            own.aggregate()
+        results = [_values(thread.result) for thread in threads]
+        returned = party.returned(results, run.from_program)
+        is_complete = True
+        return returned
+    except BaseException as error:
+        _end(threads)
+        if run.group is not None and run.group.reason is None:  # nothing was computed
+            own.restore()
+        else:
+            own.keep_what_is_done()
+        if isinstance(error, Exception):
+            party.tell(error)
+        raise
     finally:
-        own.aggregate()
+        _end(threads)
+        run.finish(is_complete)
+
+
+def _end(threads: list[_Thread]) -> None:
+    """End the replicas that wait for others."""
+    for thread in threads:
+        if not thread.done:
+            thread.ended = True
+            thread.resume()
+    for thread in threads:
+        thread.join()
+
+
+def _follow(threads: list[_Thread], own: OwnValues, run: Any, party: Any) -> bool:
+    """Let replicas that are followed take turns, until one program computes all. Returns False if there is none."""
+    group = run.group
+    if group is None:
+        party.agree(None)
+        return False
+    while group.reason is None:
         for thread in threads:
-            if not thread.done:
-                thread.ended = True
+            with own.of(thread.index):
                 thread.resume()
-            thread.join()
-    return regroup([_values(thread.result) for thread in threads], strategy.extended.returned)
+            if group.reason is not None:
+                break
+        else:
+            if not group.is_together:
+                group.part()
+            elif group.has_returned:
+                own.restore()
+                if not run.compute(party):
+                    return False
+                own.forget()
+                for thread in threads:
+                    thread.resume()
+                return True
+    party.agree(None)
+    return False
 
 
 def _values(result: Any) -> Any:
@@ -290,10 +356,10 @@ def _values(result: Any) -> Any:
     )
 
 
-def _take_turns(threads: list[_Thread], own: OwnValues) -> None:
+def _take_turns(threads: list[_Thread], own: OwnValues, party: Any) -> None:
     while True:
         for thread in threads:
-            with own.of(thread.number):
+            with own.of(thread.index):
                 thread.resume()
             if thread.error is not None:
                 raise thread.error
@@ -307,7 +373,9 @@ def _take_turns(threads: list[_Thread], own: OwnValues) -> None:
                 f"Strategy.run: all replicas must call {' and '.join(sorted(kinds))} in the same order"
                 + (f", and replica {', '.join(ended)} has ended without" if ended else "")
             )
-        with own.together() if waiting[0].runs_code else contextlib.nullcontext():
-            answers = waiting[0].together([meeting.value for meeting in waiting])
+        first = waiting[0]
+        values = party.values(first.kind, [meeting.value for meeting in waiting], first.what)
+        with own.together() if first.runs_code else contextlib.nullcontext():
+            answers = party.own(first.together(values))
         for thread, answer in zip(threads, answers, strict=True):
             thread.answer = answer

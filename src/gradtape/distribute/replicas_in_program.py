@@ -95,6 +95,12 @@ class ReplicaInProgram(SeveralReplicas, ReplicaContext):
         finally:
             here.replica = before
 
+    alike = once
+
+    def merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that updates variables alike in every replica, whose arguments are the same."""
+        return merge_fn(self._strategy, *args, **kwargs)
+
     def across(self, op: ReduceOp | None, value: Any, axis: Any = None) -> Any:
         """`Strategy.reduce`, or for no operation `gather`, of a value in a merge_call."""
         with entered(self._strategy, self):
@@ -119,6 +125,18 @@ def run_in_program(strategy: Any, mesh: Any, fn: Callable[..., Any], args: Any, 
 
     found = run_on_mesh("run", mesh, one, inputs)
     return found.pack([PerReplica.of(t) for t in found.tensors])
+
+
+def copies_on(mesh: Any, arrays: Sequence[Any]) -> Any:
+    """One array of which each device of a mesh has another copy: those of this process's replicas."""
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    own = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
+    with jax.enable_x64(True):
+        parts = [jax.device_put(np.asarray(a), d) for a, d in zip(arrays, own, strict=True)]
+        return jax.make_array_from_single_device_arrays(
+            parts[0].shape, NamedSharding(mesh, PartitionSpec()), parts
+        )
 
 
 def stacked_on(mesh: Any, arrays: Sequence[Any]) -> Any:

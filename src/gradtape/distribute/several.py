@@ -39,17 +39,22 @@ class SeveralReplicas:
     def _keep_own(self, variable: Any) -> None:
         """Let this replica have a value of its own of a variable, until the run ends."""
 
+    def assigns_together(self, variable: Any) -> bool:
+        """Return whether the values that all replicas assign become one; else each keeps its own."""
+        if variable._aggregation is VariableAggregation.NONE:  # not in the scope: one for all replicas
+            return not self._strategy.extended.variable_created_in_scope(variable)
+        return variable._synchronization is not VariableSynchronization.ON_READ
+
     def _policy(self, variable: Any, adds: bool) -> VariableAggregation | None:
         """How the values that all replicas assign become one; None if each keeps its own."""
-        policy = variable._aggregation
-        is_none = policy is VariableAggregation.NONE
-        if is_none and not self._strategy.extended.variable_created_in_scope(
-            variable
-        ):  # one for all replicas
-            return VariableAggregation.SUM if adds else _FIRST
-        if is_none or variable._synchronization is VariableSynchronization.ON_READ:
+        if not self.assigns_together(variable):
+            if variable._aggregation is VariableAggregation.NONE:
+                self._strategy.extended.keep_apart(variable)
             self._keep_own(variable)
             return None
+        policy: VariableAggregation = variable._aggregation
+        if policy is VariableAggregation.NONE:
+            return VariableAggregation.SUM if adds else _FIRST
         return policy
 
     def aggregated(self, variable: Any, method: str, value: Tensor) -> Tensor:

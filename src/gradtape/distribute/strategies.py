@@ -45,7 +45,9 @@ def _names(kind: str, devices: Any) -> list[str]:
     """
     if devices is None:
         accelerators = [d for d in list_logical_devices() if d.device_type != "CPU"]
-        devices = [d.name for d in accelerators or list_logical_devices("CPU")]
+        found = [d.name for d in accelerators or list_logical_devices("CPU")]
+        # Known names are not looked up: that would start JAX, which several processes must join first.
+        return [f"/job:localhost/replica:0/task:0{name}" for name in found or ["/device:CPU:0"]]
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise ValueError(f"{kind}: devices must be a list of names, such as ['/cpu:0'], not {devices!r}")
     names = [_full_name(name) for name in devices] or [_full_name("/cpu:0")]

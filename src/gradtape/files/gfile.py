@@ -249,7 +249,8 @@ def glob(pattern: Any) -> list[str]:
     >>> glob("/no/such/*.txt")
     []
     """
-    patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
+    several = isinstance(pattern, (list, tuple, set, frozenset, Iterator))
+    patterns = pattern if several else [pattern]
     return [path for p in patterns for path in matching("gfile.glob", path_of("gfile.glob", p))]
 
 

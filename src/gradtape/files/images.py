@@ -1,4 +1,4 @@
-"""Images in files: JPEG, PNG, BMP and GIF, decoded to tensors of pixels and encoded again, by Pillow.
+"""Images in files: JPEG, PNG, BMP, GIF and WebP, decoded to tensors of pixels and encoded again, by Pillow.
 
 A decoder takes one string. Pixels have the shape (height, width, channels), and are uint8 unless asked otherwise.
 """
@@ -30,10 +30,12 @@ _SIGNATURES = {b"\xff\xd8\xff": "JPEG", b"\x89PNG\r\n\x1a\n": "PNG", b"GIF8": "G
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # Pillow's, by the number of channels
 _LUMA = np.array([9797, 19234, 3737], np.uint32)  # of ITU-R 601, in parts of 32768, as libpng has it
 _TRANSFORMS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
-_CHANNELS = {"JPEG": (0, 1, 3), "PNG": (0, 1, 2, 3, 4), "BMP": (0, 1, 3, 4), "GIF": (0, 3)}
+_CHANNELS = {"JPEG": (0, 1, 3), "PNG": (0, 1, 2, 3, 4), "BMP": (0, 1, 3, 4), "GIF": (0, 3), "WEBP": (0, 3, 4)}
 
 
 def _kind(contents: bytes) -> str | None:
+    if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
+        return "WEBP"
     return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
 
 
@@ -283,16 +285,47 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     TensorShape([1, 2, 3, 3])
     """
     image = _opened("decode_gif", one_string("decode_gif", "contents", contents), ("GIF",))
-    with _as_damage("decode_gif"):
+    return wrap(_frames("decode_gif", image, 3))
+
+
+def decode_webp(
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None
+) -> Tensor:
+    """The frames of a WebP, uint8 of shape (frames, height, width, channels).
+
+    Args:
+        channels: 3 colour, 4 colour and alpha, as the file has them; 0 for either.
+        dtype: uint8.
+
+    Raises:
+        InvalidArgumentError: if the contents are no WebP, a damaged one, or one of other channels.
+
+    >>> from PIL import Image
+    >>> Image.new("RGB", (3, 2)).save(file := io.BytesIO(), "WEBP")
+    >>> decode_webp(file.getvalue()).shape
+    TensorShape([1, 2, 3, 3])
+    """
+    number = _checked_channels("decode_webp", channels, "WEBP")
+    _image_dtype("decode_webp", dtype, (dtypes.uint8,))
+    image = _opened("decode_webp", one_string("decode_webp", "contents", contents), ("WEBP",))
+    found = len(image.getbands())
+    if number not in (0, found):
+        raise InvalidArgumentError(f"decode_webp: the image has {found} channels, not {number}")
+    return wrap(_frames("decode_webp", image, found))
+
+
+def _frames(operation: str, image: Any, channels: int) -> np.ndarray:
+    """The pixels of all frames of an image."""
+    with _as_damage(operation):
         frames = getattr(image, "n_frames", 1)
-    afford("decode_gif", (frames, image.height, image.width, 3), 2)
+    afford(operation, (frames, image.height, image.width, channels), 2)
     pixels = []
     for i in range(frames):
-        with _as_damage("decode_gif"):
+        with _as_damage(operation):
             image.seek(i)
-            frame = image.convert("RGB")
-        pixels.append(_pixels("decode_gif", frame, 3))
-    return wrap(np.stack(pixels))
+            frame = image.convert(_MODES[channels])
+        pixels.append(_pixels(operation, frame, channels))
+    return np.stack(pixels)
 
 
 def decode_image(
@@ -302,12 +335,12 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a JPEG, PNG, BMP or GIF, whichever it is.
+    """The pixels of a JPEG, PNG, BMP, GIF or WebP, whichever it is.
 
     Args:
         channels: 0 or None for what the file has.
         dtype: uint8, uint16, or float32 for numbers from 0 to 1.
-        expand_animations: whether a GIF has an axis for its frames in front; if not, only the first one is decoded.
+        expand_animations: whether a GIF or WebP has an axis for its frames in front; if not, the result is the first.
 
     Raises:
         InvalidArgumentError: if the contents are no such image, or a damaged one.
@@ -320,7 +353,7 @@ def decode_image(
     found = _kind(data)
     if found is None:
         raise InvalidArgumentError(
-            f"decode_image: the contents are no JPEG, PNG, GIF or BMP: they begin with {data[:8]!r}"
+            f"decode_image: the contents are no JPEG, PNG, GIF, BMP or WebP: they begin with {data[:8]!r}"
         )
     number = _checked_channels("decode_image", channels, found)
     if found == "PNG" and kind is not dtypes.uint8:
@@ -332,7 +365,7 @@ def decode_image(
     elif found == "BMP":
         pixels = decode_bmp(data, number)._array
     else:
-        pixels = decode_gif(data)._array
+        pixels = (decode_gif(data) if found == "GIF" else decode_webp(data, number))._array
         pixels = pixels if boolean("decode_image", "expand_animations", expand_animations) else pixels[0]
     return wrap(_scaled(pixels, kind))
 

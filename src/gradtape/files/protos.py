@@ -16,6 +16,7 @@ from ..core.tensor_conversion import convert
 from ..core.types import DTypeLike, TensorLike
 from ..ops.known import known
 from ..ops.scalars import choice
+from ..ops.strings.texts import each
 from .contents import strings
 from .extras import needed
 from .messages import message
@@ -97,6 +98,30 @@ def decode_proto(
         values.append(wrap(made.reshape(*array.shape, longest)))
     counts = np.array(sizes, np.int32).T.reshape(*array.shape, len(fields))
     return DecodeProtoV2(wrap(counts), values)
+
+
+def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
+    """The messages Example that texts in JSON stand for, serialized.
+
+    Args:
+        json_examples: texts in protobuf's form of JSON, of any shape.
+
+    Raises:
+        InvalidArgumentError: if a text is none.
+
+    >>> decode_json_example('{"features": {"feature": {"a": {"int64List": {"value": ["7"]}}}}}').numpy()
+    b'\\n\\x0c\\n\\n\\n\\x01a\\x12\\x05\\x1a\\x03\\n\\x01\\x07'
+    """
+    texts: Any = needed("decode_json_example", "google.protobuf.json_format", "protobuf")
+    kind = message("Example")
+
+    def serialized(content: bytes) -> bytes:
+        try:
+            return bytes(texts.Parse(content, kind()).SerializeToString(deterministic=True))
+        except (texts.Error, UnicodeDecodeError) as error:
+            raise InvalidArgumentError(f"decode_json_example: a text is no Example: {error}") from error
+
+    return wrap(each(serialized, strings("decode_json_example", "json_examples", json_examples)))
 
 
 def encode_proto(

@@ -80,12 +80,13 @@ class Follower(ExpectedOperations):
 
     # -- variables and functions --------------------------------------------------------------------------------------
 
-    def assign(self, variable: Variable, method: str, value: Any) -> None:
-        """Give a variable a value that is computed when somebody looks."""
+    def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
+        """Give a variable a value that is computed when somebody looks; traces may know the method by another name."""
+        noted = noted or method
         quick = self._trace.quick.assigns.get(self._position)
         if quick is not None and self._here.tapes is self._listening:
             expected, a, b, out = quick
-            if expected == method and self._seen[a] is variable and self._seen[b] is value:
+            if expected == noted and self._seen[a] is variable and self._seen[b] is value:
                 self._position += 1
                 self._give_variable(variable, self._pending(out))
                 return
@@ -93,31 +94,35 @@ class Follower(ExpectedOperations):
             value = own_result(self, variable._fitting(value, method))
         if self._here.tapes is not self._listening:
             self.interrupt("a variable is assigned inside another listener's block")
-        elif not self._expects(Assign, lambda event: event.method == method, (variable, value)):
+        elif not self._expects(Assign, lambda event: event.method == noted, (variable, value)):
             self._leave(f"{method} was not expected", learn=True)
         if self._over:
             getattr(variable, method)(value)
             return
         event: Any = self._events[self._position - 1]
-        if method == "assign" and type(array_of(value)) is np.ndarray:
-            self._seen[event.outs[0].slot] = tensor = wrap(value._array)
-        else:
-            tensor = self._pending(event.outs[0])
-        self._give_variable(variable, tensor)
+        self._give_variable(variable, self._assigned(event.outs[0], method, value))
 
     def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
         tensor._key = variable._key
         variable._tensor = tensor
         self._end_reached()
 
-    def update(self, optimizer: Any, pairs: list[Any]) -> None:
+    def _assigned(self, out: Out, method: str, value: Tensor) -> Tensor:
+        """The new value of a variable."""
+        if method == "assign" and type(array_of(value)) is np.ndarray:
+            self._seen[out.slot] = tensor = wrap(value._array)
+            return tensor
+        return self._pending(out)
+
+    def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
         settings: Any = optimizer._pure_settings()
         parts, slices = divided(g for g, _ in pairs)
         given = [*parts, *[v for _, v in pairs]]
 
         def fits(event: Update) -> bool:
-            return event.optimizer() is optimizer and event.slices == slices and event.settings == settings
+            same = event.optimizer() is optimizer and event.slices == slices
+            return same and event.settings == settings and event.aggregates is aggregates
 
         def inputs(event: Update) -> Any:
             return [*given, *map(self._touched, event.touched)]
@@ -127,7 +132,7 @@ class Follower(ExpectedOperations):
         elif not self._expects(Update, fits, inputs):
             self._leave("an optimizer's step was not expected", learn=True)
         if self._over:
-            optimizer._apply(pairs)
+            optimizer._apply_as(pairs, aggregates)
             return
         self._optimizers.append(optimizer)
         event: Any = self._events[self._position - 1]

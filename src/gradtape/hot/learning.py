@@ -150,23 +150,23 @@ class Learner:
         """Note whose value a tensor is that will be used."""
         self._read[variable._key] = variable
 
-    def assign(self, variable: Variable, method: str, value: Any) -> None:
-        """Assign a value to a variable and note it."""
+    def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
+        """Assign a value to a variable and note it, perhaps by another name."""
         value = variable._fitting(value, method)
         self._computed(getattr(variable, method), value)
         if self._here.hot is self:
-            self._note(self._assign, variable, method, value)
+            self._note(self._assign, variable, noted or method, value)
 
     def _assign(self, variable: Variable, method: str, value: Tensor) -> Event:
         return Assign(method, (self._spec(variable), self._spec(value)), (self._out_of(variable),))
 
-    def update(self, optimizer: Any, pairs: list[Any]) -> None:
-        """Let an optimizer update variables and note it."""
-        self._computed(optimizer._apply, pairs)
+    def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
+        """Let an optimizer update variables and note it; `aggregates` is for replicas: see `Update`."""
+        self._computed(optimizer._apply_as, pairs, aggregates)
         if self._here.hot is self:
-            self._note(self._update, optimizer, pairs)
+            self._note(self._update, optimizer, pairs, aggregates)
 
-    def _update(self, optimizer: Any, pairs: list[Any]) -> Event:
+    def _update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None) -> Event:
         settings = optimizer._pure_settings()
         if settings is None or any(v._constraint is not None for _, v in pairs):
             raise Unfit("an optimizer runs Python code of the user")
@@ -178,7 +178,8 @@ class Learner:
         written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer.variables]}.values())
         touched = tuple([self._spec(v) for v in written])
         outs = tuple([self._out_of(v) for v in written])
-        return Update(weakref.ref(optimizer), settings, gradients, slices, variables, touched, outs)
+        reference = weakref.ref(optimizer)
+        return Update(reference, settings, gradients, slices, variables, touched, outs, aggregates)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a compiled function and note it."""

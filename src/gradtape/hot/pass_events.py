@@ -150,11 +150,24 @@ class Update(NamedTuple):
     variables: tuple[Spec, ...]
     touched: tuple[Spec, ...]  # the variables, and the optimizer's own
     outs: tuple[Out, ...]
+    aggregates: bool | None  # in a replica: whether gradients are summed over all replicas first
 
     @property
     def specs(self) -> tuple[Spec, ...]:
         """All inputs, in the order in which they get their slots."""
         return (*self.gradients, *self.variables, *self.touched)
+
+
+class Merge(NamedTuple):
+    """In a replica: code that runs once for all replicas begins, or ends."""
+
+    is_end: bool
+
+
+class Meet(NamedTuple):
+    """In a replica: the event before has exchanged values with the others, in a gradient."""
+
+    before: str
 
 
 class Call(NamedTuple):
@@ -175,7 +188,7 @@ class Call(NamedTuple):
         return (*self.inputs, *self.variables)
 
 
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call | Merge | Meet
 
 
 def specs_of(event: Event) -> tuple[Spec, ...]:

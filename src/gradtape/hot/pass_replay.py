@@ -4,7 +4,7 @@ pass to have computed them as ever."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core import nest
 from ..core.primitive import apply, local, quietly
@@ -21,6 +21,8 @@ from .pass_events import (
     Enter,
     Event,
     Exit,
+    Meet,
+    Merge,
     Number,
     Operation,
     Out,
@@ -66,7 +68,7 @@ class Replay:
 
     def step(self, event: Event) -> None:
         """Run one event."""
-        _STEPS[type(event)](self, event)
+        self._STEPS[type(event)](self, event)
 
     def result(self, slot: int, tensor: Tensor) -> None:
         """Note the tensor in a slot."""
@@ -156,7 +158,8 @@ class Replay:
         slots = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
         self._put_values(slots)
         gradients = joined([self._input(spec) for spec in event.gradients], event.slices)
-        optimizer._apply([(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)])
+        pairs = [(g, self._end(spec)) for g, spec in zip(gradients, event.variables, strict=True)]
+        optimizer._apply_as(pairs, event.aggregates)
         self._note_written(zip(slots, event.outs, strict=True))
 
     def _note_written(self, pairs: Iterable[tuple[int, Out]]) -> None:
@@ -176,14 +179,18 @@ class Replay:
             self.result(known.slot, x if type(x) is Tensor else convert(x))
         self._note_written((slots[i], out) for i, out in written_by(event))
 
+    def _nothing(self, event: Merge | Meet) -> None:
+        """Nothing is computed."""
 
-_STEPS: dict[type, Any] = {
-    Operation: Replay._operation,
-    Enter: Replay._enter,
-    Exit: Replay._exit,
-    Watch: Replay._watch,
-    Ask: Replay._ask,
-    Assign: Replay._assign,
-    Update: Replay._update,
-    Call: Replay._call,
-}
+    _STEPS: ClassVar[dict[type, Any]] = {
+        Operation: _operation,
+        Enter: _enter,
+        Exit: _exit,
+        Watch: _watch,
+        Ask: _ask,
+        Assign: _assign,
+        Update: _update,
+        Call: _call,
+        Merge: _nothing,
+        Meet: _nothing,
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import threading
 import weakref
 from collections import Counter
@@ -17,6 +19,7 @@ from ..engine.reference_counts import RELIABLE
 from .pass_events import (
     END,
     Ask,
+    Assign,
     Call,
     Enter,
     Event,
@@ -201,11 +204,54 @@ class Trace:
                 found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
         return list(found)
 
+    @functools.cached_property
+    def producers(self) -> dict[int, Event]:
+        """The event that each result is of, by slot."""
+        return {out.slot: event for event in self.events for out in outs_of(event)}
+
+    def first_write(self, slot: int) -> int:
+        """The slot of the first value that a variable, known by its own slot, is given."""
+        return self._first_writes[slot]
+
+    @functools.cached_property
+    def _first_writes(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for event in self.events:
+            specs = event.specs[:1] if isinstance(event, Assign) else getattr(event, "touched", ())
+            for spec, out in zip(specs, outs_of(event)):
+                found.setdefault(spec if isinstance(spec, int) else spec.slot, out.slot)
+        return found
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Tells traces of different processes apart: the events, without what only this process knows."""
+        text = "\n".join(repr(_told(event)) for event in self.events)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     @property
     def is_dead(self) -> bool:
         """Whether a variable or optimizer of it is gone."""
         optimizers = [event.optimizer for event in self.events if isinstance(event, Update)]
         return any(reference() is None for reference in [*self.variables.values(), *optimizers])
+
+
+# Of an event: references, and inputs, which `specs` has as well.
+_SPECS = frozenset(
+    ["optimizer", "function", "targets", "sources", "gradients", "inputs", "variables", "touched", "weights"]
+)
+
+
+def _told(event: Event) -> Any:
+    """An event as another process would know it."""
+    parts = {"specs": [s._replace(key=0) if isinstance(s, NewVariable) else s for s in specs_of(event)]}
+    for name, value in event._asdict().items():
+        if name == "primitive":
+            parts[name] = value.name
+        elif name == "settings":  # begins with the ids of objects
+            parts[name] = value[2:]
+        elif name not in _SPECS:
+            parts.setdefault(name, value)
+    return type(event).__name__, parts
 
 
 def merged(old: Trace, new: Trace) -> Trace | None:

@@ -276,7 +276,7 @@ class PendingValues:
             if tape is not None:
                 tape._pass = None
         held = {slot: variable._tensor for slot, variable in self._variables.items()}
-        replay = _Restored(self._trace, self._variables, self._seen, self._before, tapes, self._reads)
+        replay = Restored(self._trace, self._variables, self._seen, self._before, tapes, self._reads)
         with self._lock:
             try:
                 replay.run(self._position)
@@ -289,7 +289,7 @@ class PendingValues:
         return opened
 
 
-class _Restored(Replay):
+class Restored(Replay):
     """A replay that gives the tensors of a pass their values and keys, and tapes their records."""
 
     def __init__(

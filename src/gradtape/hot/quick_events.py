@@ -8,6 +8,8 @@ from typing import Any
 
 from .pass_events import Ask, Assign, Event, NewNumber, NewVariable, Number, Operation
 
+# Operations at which a replica waits for the others: see `distribute.replica_passes`.
+MEETINGS = frozenset(("all_reduce", "all_gather"))
 _NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None)
 _NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None)
 
@@ -116,6 +118,8 @@ class QuickEvents:
 def _is_quick(event: Any) -> bool:
     """Return whether an operation has one result, which can be handed out without a value."""
     if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
+        return False
+    if event.primitive.name in MEETINGS:
         return False
     return not any(isinstance(s, Number) and type(s.value) is complex for s in event.specs)
 

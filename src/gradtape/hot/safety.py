@@ -109,6 +109,10 @@ _OTHERS = frozenset(
         "gather",
         "gather_rows",
         "sparse_softmax_cross_entropy",
+        "all_reduce",
+        "all_gather",
+        "bitcast",
+        "cast_without_gradient",
     ]
 )
 _INDEXING = frozenset(["getitem", "place"])  # safe where the index is an attribute

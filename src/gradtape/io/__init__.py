@@ -31,13 +31,14 @@ from ..files.images import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     encode_jpeg,
     encode_png,
     extract_jpeg_shape,
     is_jpeg,
 )
 from ..files.paths import matching_files, read_file, write_file
-from ..files.protos import decode_proto, encode_proto
+from ..files.protos import decode_json_example, decode_proto, encode_proto
 from ..files.tfrecords import TFRecordOptions, TFRecordWriter
 from ..names.missing import closed
 from . import gfile
@@ -61,9 +62,11 @@ __all__ = [
     "decode_gif",
     "decode_image",
     "decode_jpeg",
+    "decode_json_example",
     "decode_png",
     "decode_proto",
     "decode_raw",
+    "decode_webp",
     "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",

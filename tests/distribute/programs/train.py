@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from gradtape.distribute.processes import watches
+
 FOLDER, FAULT, INPUT = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 RANK = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
 BATCH = 8
@@ -33,7 +35,12 @@ def resolver():
     return None
 
 
-strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver())
+options = None
+if FAULT.startswith(("stop", "leave")):  # wait long until all have come, and less for one that is lost
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=60)
+strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver(), options)
+if options is not None:
+    watches[0].timeout = 3
 with strategy.scope():
     random = np.random.default_rng(1)
     w = tf.Variable(random.normal(size=(4, 3)).astype("f"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ..array.creation import zeros
-from ..array.movement import broadcast_to, concat
+from ..array.movement import broadcast_to, concat, expand_dims, squeeze
 from .combined_operators import operators_of
 from .linear_operator import Hint, LinearOperator, batch_of
 
@@ -87,11 +87,29 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         """The solutions of A x = rhs, for matrices, a list of them, or another operator."""
         return self._by_blocks(super().solve, rhs, adjoint, adjoint_arg)
 
-    def _by_blocks(self, method: Any, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+    def matvec(self, x: Any, adjoint: bool = False, name: str | None = None) -> Any:
+        """The product with vectors, or with a list of them; `adjoint` as for `matmul`."""
+        return self._of_vectors(self.matmul, super().matvec, x, adjoint)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+        """The solutions of A x = rhs, for vectors or a list of them; `adjoint` as for `solve`."""
+        return self._of_vectors(self.solve, super().solvevec, rhs, adjoint)
+
+    def _of_vectors(self, of_matrices: Any, of_vectors: Any, x: Any, adjoint: bool) -> Any:
+        if not self._is_divided(x):
+            return of_vectors(x, adjoint)
+        return [squeeze(part, -1) for part in of_matrices([expand_dims(one, -1) for one in x], adjoint)]
+
+    def _is_divided(self, x: Any) -> bool:
+        """Return whether this is a list with a tensor for each row of blocks."""
         is_list = isinstance(x, (list, tuple)) and all(isinstance(one, (Tensor, np.ndarray)) for one in x)
-        if not is_list or len(x) != len(self._lengths):
+        return is_list and len(x) == len(self._lengths)
+
+    def _by_blocks(self, method: Any, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        if not self._is_divided(x):
             return method(x, adjoint, adjoint_arg)
-        return self._divided(method(concat(x, -1 if adjoint_arg else -2), adjoint, adjoint_arg))
+        parts = [self._argument("matmul", one, adjoint_arg) for one in x]
+        return self._divided(method(self._joined(parts), adjoint))
 
     def _divided(self, x: Tensor) -> list[Tensor]:
         """The rows of a matrix that belong to each row of blocks."""

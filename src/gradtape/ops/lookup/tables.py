@@ -27,6 +27,7 @@ from ..scalars import integer
 from ..sparse.sparse_tensor import SparseTensor
 from ..strings.hashing import to_hash_bucket_fast
 from ..strings.texts import as_string
+from .resource import TrackableResource
 
 
 class Contents:
@@ -89,7 +90,7 @@ class Contents:
         return where(inside, gather(values, at), self.default)
 
 
-class Table(ABC):
+class Table(TrackableResource, ABC):
     """What all tables share: dtypes, and lookups of the values of sparse and ragged tensors.
 
     >>> import gradtape as tf

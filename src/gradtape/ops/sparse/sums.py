@@ -257,19 +257,27 @@ def sampled_addmm(
     Returns the indices, the new values and the dense shape.
 
     Args:
-        dense_shape: shape of the whole.
+        indices: (..., elements, 2): the places in each matrix.
+        values: (..., elements).
+        dense_shape: shape of a matrix.
         output_type: dtype of the new values.
 
     >>> sampled_addmm([[0, 0]], [1.0], [1, 1], [[2.0]], [[3.0]])[1].numpy()
     array([7.], dtype=float32)
     """
-    sparse = SparseTensor(indices, values, dense_shape)
-    left, right = convert_to_tensor(mat1), convert_to_tensor(mat2)
-    product = gather_nd(matmul(left, right), sparse.indices)
+    at, there = convert_to_tensor(indices), convert_to_tensor(values)
+    if at.ndim < 2 or at.shape[:-1] != there.shape or not at.dtype.is_integer:
+        raise ValueError(
+            f"sparse.sampled_addmm: indices (..., elements, 2) and values (..., elements) do not fit: "
+            f"{list(at.shape)} and {list(there.shape)}"
+        )
+    shape: Any = dense_shape
+    product = matmul(convert_to_tensor(mat1), convert_to_tensor(mat2))
+    found = gather_nd(product, at, batch_dims=at.ndim - 2)
     return (
-        sparse.indices,
-        movement.cast(beta * sparse.values + alpha * product, output_type),
-        sparse.dense_shape,
+        at,
+        movement.cast(beta * there + alpha * found, output_type),
+        convert_to_tensor(shape),
     )
 
 

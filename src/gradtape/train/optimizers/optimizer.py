@@ -456,6 +456,8 @@ class Optimizer:
 
     def _apply_in(self, replica: Any, pairs: list[tuple[Any, Any]], aggregate: bool) -> None:
         """Update the variables of all replicas, from inside one of them."""
+        if self._is_left_to_pass(pairs, aggregate):
+            return
         if aggregate and g.misfit(pairs) is None:
             summed = replica.summed([gradient for gradient, _ in pairs])
             pairs = [(gradient, variable) for gradient, (_, variable) in zip(summed, pairs)]
@@ -512,13 +514,27 @@ class Optimizer:
             return None
         return [id(rate), id(self._trained), *options, *map(type, options)]
 
-    def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
+    def _apply_as(self, pairs: list[tuple[Any, Any]], aggregates: bool | None) -> None:
+        """Update variables as a pass of a hot tape has noted it: for None outside of replicas, else in one."""
+        if aggregates is None:
+            self._apply(pairs)
+        else:
+            self._apply_in(local.here.replica, pairs, aggregates)
+
+    def _is_left_to_pass(self, pairs: list[tuple[Any, Any]], aggregates: bool | None = None) -> bool:
+        """Return whether the pass of a hot tape updates the variables instead."""
         hot = local.here.hot
-        if hot is not None:
-            if all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] is not None for pair in pairs):
-                hot.update(self, pairs)
-                return
-            hot.interrupt("an optimizer is given None for a gradient")
+        if hot is None:
+            return False
+        if all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] is not None for pair in pairs):
+            hot.update(self, [(gradient, original(variable)) for gradient, variable in pairs], aggregates)
+            return True
+        hot.interrupt("an optimizer is given None for a gradient")
+        return False
+
+    def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
+        if self._is_left_to_pass(pairs):
+            return
         try:
             gradients = [g.checked(gradient, variable) for gradient, variable in pairs]
         except (TypeError, ValueError) as error:

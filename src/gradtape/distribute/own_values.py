@@ -1,0 +1,153 @@
+"""OwnValues: the values that replicas in threads have of variables of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.replicas import VariableAggregation, VariableSynchronization
+from ..core.tensor import Tensor, device_of, wrap
+from ..core.variable import Variable
+
+
+class OwnValues:
+    """The values that each replica has of variables of its own, while threads take turns.
+
+    These are variables that are aggregated when they are read, and those without an aggregation that replicas write.
+    As in a compiled program, the former hold the aggregate before and after: of a sum, the first replica has all of it
+    and the others zeros. The latter have another value on each device.
+
+    Args:
+        variables: those that are known.
+        party: which replicas are threads here, and how they exchange values with others: see `parties`.
+        spread: gives a variable one array, of which each device has another copy, for those of this process's replicas.
+    """
+
+    def __init__(self, variables: Sequence[Variable], party: Any, spread: Any) -> None:
+        self._party = party
+        self._spread = spread
+        self._variables: list[Variable] = []
+        self._whole: list[Tensor] = []  # what each variable held, for all replicas
+        self._given: list[list[Tensor]] = []  # for each variable, what the replicas had at first,
+        self._own: list[list[Tensor]] = []  # and have now
+        for variable in variables:
+            self.add(variable)
+
+    def add(self, variable: Variable) -> None:
+        """Let each replica have its own value of a variable from now on."""
+        if not any(known is variable for known in self._variables):
+            shares = self._shares(variable)
+            self._variables.append(variable)
+            self._whole.append(variable._tensor)
+            self._given.append(shares)
+            self._own.append(list(shares))
+
+    def _shares(self, variable: Variable) -> list[Tensor]:
+        return [_share(variable, i, number) for i, number in enumerate(self._party.numbers)]
+
+    @contextlib.contextmanager
+    def of(self, index: int) -> Iterator[None]:
+        """Let the variables hold the values of one replica of this process."""
+        for variable, own in zip(self._variables, self._own, strict=True):
+            variable._tensor = own[index]
+        try:
+            yield
+        finally:
+            for variable, own in zip(self._variables, self._own, strict=True):
+                own[index] = variable._tensor
+
+    def restore(self) -> None:
+        """Let the variables hold what they held for all replicas."""
+        for variable, whole in zip(self._variables, self._whole, strict=True):
+            variable._tensor = whole
+
+    def aggregate(self) -> None:
+        """Let the variables hold what their replicas have together; those that no replica wrote are as before."""
+        self.restore()
+        apart = [not _is_aggregated(variable) for variable in self._variables]
+        written = [
+            any(a is not b for a, b in zip(given, own, strict=True))
+            for given, own in zip(self._given, self._own, strict=True)
+        ]
+        shared = [i for i, is_apart in enumerate(apart) if not is_apart]
+        found = self._party.arrays_of_variables(
+            [written[i] for i in shared], lambda k: self._arrays(shared[k])
+        )
+        for i, arrays in zip(shared, found, strict=True):
+            if arrays is not None:
+                self._variables[i]._put(_aggregated(self._variables[i], arrays))
+        for i, variable in enumerate(self._variables):
+            if apart[i] and written[i]:
+                self._spread(variable, self._arrays(i))
+
+    def _arrays(self, i: int) -> list[Any]:
+        return [tensor._array for tensor in self._own[i]]
+
+    def keep_what_is_done(self) -> None:
+        """After an error: let the variables hold what the replicas of this process have; with others, as before."""
+        if self._party.is_alone:
+            self.aggregate()
+        else:
+            self.restore()
+
+    def forget(self) -> None:
+        """Let the variables hold what they hold now: a program has computed their values."""
+        self._variables, self._whole, self._given, self._own = [], [], [], []
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Let the variables hold their aggregates; replicas keep their own values of those that are not written."""
+        self.aggregate()
+        before = [variable._tensor for variable in self._variables]
+        yield
+        for i, variable in enumerate(self._variables):
+            self._whole[i] = variable._tensor
+            if variable._tensor is not before[i]:
+                self._given[i] = self._shares(variable)
+                self._own[i] = list(self._given[i])
+
+
+def _is_aggregated(variable: Variable) -> bool:
+    """Return whether the values of replicas become one after a run."""
+    is_on_read = variable._synchronization is VariableSynchronization.ON_READ
+    return is_on_read or variable._aggregation is not VariableAggregation.NONE
+
+
+def _share(variable: Variable, index: int, number: int) -> Tensor:
+    """The share of a replica in what a variable holds: of a sum; or, without an aggregation, its device's copy."""
+    tensor = variable._tensor
+    if variable._aggregation is VariableAggregation.SUM and number:
+        return _value(variable, np.zeros_like(tensor._array))
+    if _is_aggregated(variable):
+        return tensor
+    try:
+        shards = device_of(tensor).addressable_shards
+    except AttributeError:  # it was never on several devices
+        return tensor
+    return tensor if len(shards) == 1 else _value(variable, np.asarray(shards[index].data))
+
+
+def _value(variable: Variable, array: Any) -> Tensor:
+    tensor = wrap(array)
+    tensor._key = variable._key
+    return tensor
+
+
+def _aggregated(variable: Variable, arrays: list[Any]) -> Any:
+    if variable._aggregation is VariableAggregation.SUM:
+        return total(arrays)
+    if variable._aggregation is VariableAggregation.MEAN:
+        found = total(arrays)
+        return (found / len(arrays)).astype(found.dtype)
+    return arrays[0]
+
+
+def total(arrays: list[Any]) -> Any:
+    """The sum of arrays."""
+    found = arrays[0]
+    for array in arrays[1:]:
+        found = found + array
+    return np.asarray(found)

@@ -1,0 +1,144 @@
+"""The events of a replica: noted while it computes as ever, and run once more, in its thread or in a program of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..core.primitive import local
+from ..core.tape import GradientTape
+from ..core.variable import Variable
+from ..hot.learning import Learner
+from ..hot.pass_events import Assign, Event, Meet, Merge, Number, Out, Spec, Update
+from ..hot.pass_replay import Replay
+from ..hot.pending_values import Restored
+from ..hot.sparse_gradients import joined
+
+FOR_ALL = "for all: "  # before the name of a method by which one replica assigns for all
+
+
+class ReplicaLearner(Learner):
+    """The events of a replica, while it computes as ever."""
+
+    _is_merging = False  # whether code for all replicas runs
+
+    def __init__(self, done: Callable[[Any], None], thread: Any) -> None:
+        super().__init__(done, _no_next)
+        self._thread = thread
+
+    def enter(self, tape: GradientTape) -> bool:
+        """Begin a tape's block; all are of this pass, which lasts as long as the function."""
+        if self._here.tapes is not self._listening:
+            return False
+        self.open(tape)
+        return True
+
+    def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
+        """Assign a value to a variable, and note whether it is done for all replicas."""
+        if self._here.replica is not None:
+            super().assign(variable, method, value)
+        elif self._is_merging:
+            super().assign(variable, method, value, FOR_ALL + method)
+        else:
+            self.interrupt("a variable is updated by one of several replicas")
+            getattr(variable, method)(value)
+
+    def ask(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """Answer a question as ever, and note whether replicas met for the gradient of a sum over them."""
+        before = self._thread.meetings
+        answer = super().ask(method, tape, target, sources, options)
+        if self._thread.meetings > before:
+            self._note(lambda: Meet(method))
+        return answer
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A compiled function has a program of its own, for one replica."""
+        self.interrupt("a compiled function is called")
+        return NotImplemented
+
+    def merge(self, is_end: bool) -> None:
+        """Note that code for all replicas begins, or ends."""
+        self._note(lambda: Merge(is_end))
+        self._is_merging = not is_end
+
+    def end(self) -> None:
+        """End the pass with the function, if it is still learned."""
+        if self._here_is_mine():
+            self.finish()
+
+
+class ReplicaReplay(Replay):
+    """A run of events inside a replica, which assigns to the variables themselves."""
+
+    def _input(self, spec: Spec) -> Any:
+        if isinstance(spec, Number):
+            return spec.value
+        return self._end(spec)
+
+    def _assign(self, event: Assign) -> None:
+        variable, value = self._end(event.specs[0]), self._input(event.specs[1])
+        method = getattr(variable, event.method.removeprefix(FOR_ALL))
+        if event.method.startswith(FOR_ALL):
+            local.here.replica.alike(lambda: method(value))
+        else:
+            method(value)
+        self.result(event.outs[0].slot, variable._now)
+
+    def _update(self, event: Update) -> None:
+        optimizer: Any = event.optimizer()
+        gradients = joined([self._end(spec) for spec in event.gradients], event.slices)
+        variables = [self._end(spec) for spec in event.variables]
+        optimizer._apply_as(list(zip(gradients, variables, strict=True)), event.aggregates)
+        for spec, out in zip(event.touched, event.outs, strict=True):
+            self.result(out.slot, self._end(spec)._now)
+
+    _STEPS: ClassVar[dict[type, Any]] = {**Replay._STEPS, Assign: _assign, Update: _update}
+
+
+class RestoredReplica(ReplicaReplay, Restored):
+    """A replay that gives the tensors of a replica their values and keys, and tapes their records.
+
+    Code for all replicas is the leader's: the others wait for it.
+    """
+
+    is_leader = True
+    _is_waiting = False
+    _written: list[tuple[Spec, Out]]
+
+    def step(self, event: Event) -> None:
+        """Run one event."""
+        if not self._is_waiting or isinstance(event, Merge):
+            super().step(event)
+        else:
+            self._written += writes_of(event)
+
+    def _merge(self, event: Merge) -> None:
+        local.here.replica.come_together(event.is_end)
+        if not event.is_end:
+            self._is_waiting, self._written = not self.is_leader, []
+            return
+        for spec, out in self._written:
+            self.result(out.slot, self._end(spec)._now)
+        self._is_waiting, self._written = False, []
+
+    _STEPS: ClassVar[dict[type, Any]] = {**ReplicaReplay._STEPS, Merge: _merge}
+
+
+def _no_next(tape: GradientTape) -> bool:
+    """The pass ends with the function."""
+    return False
+
+
+def slot_of(spec: Any) -> int:
+    """The slot of a tensor or variable, new or known."""
+    slot: int = spec if isinstance(spec, int) else spec.slot
+    return slot
+
+
+def writes_of(event: Event) -> list[tuple[Spec, Out]]:
+    """The variables that an event writes, with their new values."""
+    if isinstance(event, Assign):
+        return [(event.specs[0], event.outs[0])]
+    return list(zip(event.touched, event.outs, strict=True)) if isinstance(event, Update) else []
