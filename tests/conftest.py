@@ -40,12 +40,14 @@ def warnings_anew():
 
 @pytest.fixture(autouse=True)
 def nobody_is_left_listening():
-    """A test that leaves a tape, or what observes all operations, would change those after it."""
-    yield
+    """A test that leaves a tape, what observes all operations, or hot tapes on, would change those after it."""
     from gradtape.core.observers import observers
     from gradtape.core.primitive import local
+    from gradtape.core.tape import when_entered
 
-    assert local.here.tapes == [] and not observers
+    before = [*when_entered]
+    yield
+    assert local.here.tapes == [] and not observers and when_entered == before
 
 
 @pytest.fixture

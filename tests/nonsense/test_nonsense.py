@@ -68,6 +68,16 @@ def a_folder_of_its_own(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def hot_tapes_as_before():
+    """The sane call turns them on."""
+    from gradtape.hot import places
+
+    before = places.is_on()
+    yield
+    places.switch(before)
+
+
 class Hangs(BaseException):
     """A call took too long."""
 

@@ -68,9 +68,11 @@ def set_hot_tapes(enabled: bool) -> None:
     """
     from ..hot.places import switch
 
+    if not isinstance(enabled, bool):
+        raise TypeError(f"config.experimental.set_hot_tapes: enabled must be True or False, not {enabled!r}")
     if enabled and importlib.util.find_spec("jax") is None:
         raise ValueError("config.experimental.set_hot_tapes: needs JAX: pip install 'gradtape[xla]'")
-    switch(bool(enabled))
+    switch(enabled)
 
 
 def hot_tapes() -> dict[str, Any]:

@@ -27,4 +27,4 @@ def maybe_merge_call(fn: Callable[..., Any], strategy: Strategy, *args: Any, **k
     replica = get_replica_context()
     if strategy_supports_no_merge_call() or replica is None:
         return fn(strategy, *args, **kwargs)
-    return replica.merged_alike(fn, args, kwargs)
+    return replica._merged_alike(fn, args, kwargs)

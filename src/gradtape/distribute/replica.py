@@ -88,7 +88,7 @@ class ReplicaContext:
         check_call("merge_call", "merge_fn", merge_fn, args, kwargs)
         return self._merged(merge_fn, args, kwargs or {})
 
-    def merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A merge_call of a function that all replicas give the same arguments."""
         return self.merge_call(merge_fn, args, kwargs)
 

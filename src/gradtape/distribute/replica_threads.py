@@ -246,7 +246,7 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         finally:
             here.replica = before
 
-    def merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A merge_call of a function that all replicas give the same arguments: the leader calls it, in its thread."""
         here, result = local.here, None
         if here.hot is not None:

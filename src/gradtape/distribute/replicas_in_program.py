@@ -97,7 +97,7 @@ class ReplicaInProgram(SeveralReplicas, ReplicaContext):
 
     alike = once
 
-    def merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that updates variables alike in every replica, whose arguments are the same."""
         return merge_fn(self._strategy, *args, **kwargs)
 
