@@ -93,9 +93,14 @@ def unobserve(observer: Observer) -> None:
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 
 
+def _rank(dtype: Any) -> int:
+    """How much a dtype can hold: 0 booleans, 1 integers, 2 real and 3 complex numbers; -1 none of them."""
+    return _RANK.get(dtype.kind, -1) if dtype.names is None else 1  # quantized numbers are integers
+
+
 def _accepting(value: Any, hint: Any) -> Any:
     """The hinted dtype if it can hold such a Python number, else the number's own."""
-    return hint if hint is not None and _RANK.get(hint.kind, -1) >= _PYTHON_NUMBERS[type(value)] else None
+    return hint if hint is not None and _rank(hint) >= _PYTHON_NUMBERS[type(value)] else None
 
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -106,7 +111,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
         dtype = _python_dtype(value)
         if dtype is _FLOAT32 and _FLOAT32_MAX < abs(value) < float("inf"):
             raise _too_large(value)
-    elif _PYTHON_NUMBERS[type(value)] > _RANK.get(dtype.kind, -1):
+    elif _PYTHON_NUMBERS[type(value)] > _rank(dtype):
         raise DTypeError(
             f"{value!r} is not a value of dtype {dtypes.as_dtype(dtype).name}: give one that is, or cast the tensor"
         )
@@ -165,12 +170,12 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     if isinstance(first, (bool, np.bool_)) and kind != "b":
         raise ValueError(f"a list that mixes booleans with numbers is no tensor: {_shorten(value)}")
     if dtype is not None:
-        if array.size and _RANK[kind] > _RANK.get(dtype.kind, -1):
+        if array.size and _RANK[kind] > _rank(dtype):
             raise DTypeError(
                 f"{_shorten(value)} has elements that are not of dtype {dtypes.as_dtype(dtype).name}"
             )
         return wrap(_cast(array, dtype))
-    if hint is not None and (not array.size or _RANK[kind] <= _RANK.get(hint.kind, -1)):
+    if hint is not None and (not array.size or _RANK[kind] <= _rank(hint)):
         return wrap(_cast(array, hint))
     return wrap(_by_default(array, value, first))
 
@@ -283,7 +288,7 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
                 "convert it with .astype(...) first"
             )
         return _cast(array, dtype)
-    if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _RANK.get(hint.kind, -1):
+    if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _rank(hint):
         return _cast(array, hint)
     return array
 
