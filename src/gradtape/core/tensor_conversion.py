@@ -150,6 +150,8 @@ def _too_many_bits(value: Any) -> InvalidArgumentError:
 
 def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     """A tensor for a nested list. NumPy values in it count as numbers: int64 ones become int32, as in TensorFlow."""
+    if value and type(value[0]) in _TEXT and _TEXT.issuperset(map(type, value)):
+        return wrap(_strings(np.fromiter(value, object, len(value)), value, dtype))
     if _holds_tensors(value):
         from .structural import pack  # stacking is an operation, and operations convert their inputs
 
@@ -299,14 +301,22 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
         raise DTypeError(f"{_shorten(value)} is text, not of dtype {dtypes.as_dtype(dtype).name}")
     if array.dtype.kind in "SU" and not isinstance(value, ndarray):
         array = np.array(value, object)  # NumPy's own arrays of text end where zeros begin
-    result = np.empty(array.shape, object)
-    for index, element in np.ndenumerate(array):
-        if isinstance(element, str):
-            element = element.encode()
-        if not isinstance(element, bytes):
-            raise _not_an_element(value, element)
-        result[index] = bytes(element)
-    return result
+    elements = array.reshape(-1).tolist()
+    if not _BYTES.issuperset(map(type, elements)):
+        elements = [_as_bytes(element, value) for element in elements]
+    return np.fromiter(elements, object, len(elements)).reshape(array.shape)
+
+
+_BYTES = frozenset([bytes])
+_TEXT = frozenset([bytes, str])
+
+
+def _as_bytes(element: Any, value: Any) -> bytes:
+    if isinstance(element, str):
+        return element.encode()
+    if not isinstance(element, bytes):
+        raise _not_an_element(value, element)
+    return bytes(element)
 
 
 def _holds_tensors(value: Any) -> bool:
