@@ -106,3 +106,16 @@ def test_numbers_are_read_and_written_as_by_python():
     for bad, out_type in (("1_0", tf.int32), ("1_0", tf.float32), ("3000000000", tf.int32), ("x", tf.int64)):
         with pytest.raises(errors.InvalidArgumentError, match=f"'{bad}' is no {out_type.name}"):
             S.to_number(["7", bad], out_type)
+
+
+def test_scripts_of_characters_are_compiled_too():
+    codes = S.unicode_decode("aя漢!", "UTF-8")
+    found = tf.function(S.unicode_script, jit_compile=True)(codes)
+    assert found.dtype == "int32" and found.numpy().tolist() == S.unicode_script(codes).numpy().tolist() == [
+        25,
+        8,
+        17,
+        0,
+    ]
+    with pytest.raises(TypeError, match="takes int32"):
+        S.unicode_script([1.5])
