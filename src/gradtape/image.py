@@ -18,6 +18,7 @@ from .files.jpeg_quality import (
     random_jpeg_quality,
     stateless_random_jpeg_quality,
 )
+from .files.jpeg_xl import decode_jxl
 from .names.missing import closed
 from .ops.image.augment import (
     extract_patches,
@@ -106,6 +107,7 @@ __all__ = [
     "decode_gif",
     "decode_image",
     "decode_jpeg",
+    "decode_jxl",
     "decode_png",
     "decode_webp",
     "draw_bounding_boxes",

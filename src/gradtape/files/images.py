@@ -22,7 +22,7 @@ from ..core.types import DTypeLike, TensorLike
 from ..ops.known import afford, known, static_shape
 from ..ops.scalars import boolean, choice, integer, text
 from ..ops.strings.texts import each
-from . import png16, quick_jpeg
+from . import jpeg_xl, png16, quick_jpeg
 from .contents import one_string, string_tensor, strings
 from .extras import needed
 
@@ -30,12 +30,15 @@ _SIGNATURES = {b"\xff\xd8\xff": "JPEG", b"\x89PNG\r\n\x1a\n": "PNG", b"GIF8": "G
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # Pillow's, by the number of channels
 _LUMA = np.array([9797, 19234, 3737], np.uint32)  # of ITU-R 601, in parts of 32768, as libpng has it
 _TRANSFORMS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
-_CHANNELS = {"JPEG": (0, 1, 3), "PNG": (0, 1, 2, 3, 4), "BMP": (0, 1, 3, 4), "GIF": (0, 3), "WEBP": (0, 3, 4)}
+_CHANNELS = {"JPEG": (0, 1, 3), "PNG": (0, 1, 2, 3, 4), "BMP": (0, 1, 3, 4), "GIF": (0, 3), "WEBP": (0, 3, 4),
+             "JXL": (0, 1, 3, 4)}  # fmt: skip
 
 
 def _kind(contents: bytes) -> str | None:
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
         return "WEBP"
+    if contents.startswith((jpeg_xl.BARE, jpeg_xl.BOXED)):
+        return "JXL"
     return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
 
 
@@ -335,7 +338,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a JPEG, PNG, BMP, GIF or WebP, whichever it is.
+    """The pixels of a JPEG, PNG, BMP, GIF, WebP or JPEG XL, whichever it is.
 
     Args:
         channels: 0 or None for what the file has.
@@ -364,6 +367,8 @@ def decode_image(
         pixels = decode_jpeg(data, number)._array
     elif found == "BMP":
         pixels = decode_bmp(data, number)._array
+    elif found == "JXL":
+        pixels = jpeg_xl.decode_jxl(data, number)._array
     else:
         pixels = (decode_gif(data) if found == "GIF" else decode_webp(data, number))._array
         pixels = pixels if boolean("decode_image", "expand_animations", expand_animations) else pixels[0]

@@ -37,6 +37,7 @@ from ..files.images import (
     extract_jpeg_shape,
     is_jpeg,
 )
+from ..files.jpeg_xl import decode_jxl
 from ..files.paths import match_filenames_once, matching_files, read_file, write_file
 from ..files.protos import decode_json_example, decode_proto, encode_proto
 from ..files.tfrecords import TFRecordOptions, TFRecordWriter
@@ -63,6 +64,7 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_json_example",
+    "decode_jxl",
     "decode_png",
     "decode_proto",
     "decode_raw",
