@@ -55,6 +55,10 @@ Key = TypeVar("Key")
 when_entered: list[Callable[[GradientTape], bool]] = []
 
 
+def _step_aside(listeners: list[Listener]) -> bool:
+    return all(listener._steps_aside for listener in listeners)
+
+
 class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
@@ -107,7 +111,12 @@ class GradientTape(Listener):
         if here.hot is not None:
             if not self._recording and here.hot.enter(self):
                 return self
-        elif when_entered and not here.tapes and here.trace is None and when_entered[0](self):
+        elif (
+            when_entered
+            and here.trace is None
+            and (not here.tapes or _step_aside(here.tapes))
+            and when_entered[0](self)
+        ):
             return self
         self._enter()
         return self

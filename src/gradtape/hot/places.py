@@ -93,6 +93,9 @@ class Place:
             return False
         if settings.promote is not None:  # operations on two dtypes are made others inside the door
             return False
+        if not _has_jax():
+            self.is_cold = True
+            return False
         if self.traces and not self.relearn:
             for trace in self.traces:
                 if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
@@ -197,11 +200,16 @@ class Place:
 
 
 @functools.cache
+def _has_jax() -> bool:
+    return importlib.util.find_spec("jax") is not None
+
+
+@functools.cache
 def _followers() -> type[Follower] | None:
     """The class; None where JAX, which is imported now, cannot be used."""
     from ..compiled.function_warnings import can_compile
 
-    if importlib.util.find_spec("jax") is None or not can_compile():
+    if not can_compile():
         return None
     from .following import Follower
 
@@ -233,6 +241,9 @@ class _Door:
 
 
 _door = _Door()
+profiles: list[
+    Any
+] = []  # of `explain`: what times operations, and pauses while a pass is learned or followed
 
 
 def entered(tape: GradientTape) -> bool:
@@ -247,7 +258,13 @@ def entered(tape: GradientTape) -> bool:
     place = places.get(key)
     if place is None:
         place = places[key] = Place(code, frame.f_lineno)
-    return place.begin(tape)
+    for profile in profiles:
+        profile.pause()
+    if place.begin(tape):
+        return True
+    for profile in profiles:
+        profile.resume()
+    return False
 
 
 def switch(on: bool) -> None:
