@@ -84,7 +84,9 @@ class Place:
     @property
     def rests(self) -> bool:
         """Whether its passes are neither learned nor followed."""
-        return self.is_cold or self.passes < policy.learn_from
+        if self.is_cold or self.passes < policy.learn_from:
+            return True
+        return bool(self.traces) and not self.relearn and self.passes + 1 < self.start
 
     def begin(self, tape: GradientTape) -> bool:
         """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
