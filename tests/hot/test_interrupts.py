@@ -3,6 +3,7 @@
 import linecache
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def run_to_line(number, step):
 
 
 def can_stop(frame):
-    """Python itself keeps interrupts out of the ends of `with` blocks. What comes as `__exit__` begins, nobody can mend."""
+    """Python itself lets none come as a `with` block ends; as `__exit__` begins, nobody can help it."""
     text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     return not text.startswith("with ") and not (frame.f_code.co_name == "__exit__" and text == "try:")
 
@@ -79,7 +80,7 @@ def test_an_interrupt_at_any_line_leaves_all_as_before_or_after_a_step(hot, is_h
         for place in places.places.values():  # else it would be left alone
             place.left, place.failures, place.is_cold = 0, 0, False
         before = float(count)
-        where = run_to_line(number, lambda: step(looks=number % 2 == 0))
+        where = run_to_line(number, partial(step, looks=number % 2 == 0))
         assert local.here.hot is not None or local.here.tapes == [], where
         assert float(count) in (before, before + 1), where
         np.testing.assert_array_equal(w, [0.5, -0.25, 1.0], where)
