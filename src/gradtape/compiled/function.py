@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
+from ..core.dtypes import is_on_host
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
@@ -534,7 +535,7 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
             try:
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
-                if not moves or a._array.dtype.kind == "O":
+                if not moves or is_on_host(a._array):
                     return None, []
                 from .buffers import on_device
 
