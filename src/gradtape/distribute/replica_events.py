@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from ..core.primitive import local
 from ..core.tape import GradientTape
 from ..core.variable import Variable
-from ..hot.learning import Learner
-from ..hot.pass_events import Assign, Event, Meet, Merge, Number, Out, Spec, Update
+from ..hot.learning import Learner, Unfit
+from ..hot.pass_events import Assign, Call, Event, Meet, Merge, Number, Out, Spec, Update, written_by
 from ..hot.pass_replay import Replay
 from ..hot.pending_values import Restored
 from ..hot.sparse_gradients import joined
@@ -54,9 +54,18 @@ class ReplicaLearner(Learner):
         return answer
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A compiled function has a program of its own, for one replica."""
-        self.interrupt("a compiled function is called")
-        return NotImplemented
+        """Call a compiled function and note it; not in code for all replicas, where it is no replica's."""
+        if self._is_merging:
+            self.interrupt("a compiled function is called in code for all replicas")
+            return NotImplemented
+        return super().call(function, args, kwargs)
+
+    def _call(self, function: Any, args: Any, kwargs: Any, leaves: list[Any], result: Any) -> Event:
+        try:
+            return super()._call(function, args, kwargs, leaves, result)
+        except Unfit:  # as one that draws random numbers: what it does is noted the next time
+            function.is_python_in_replicas = True
+            raise
 
     def merge(self, is_end: bool) -> None:
         """Note that code for all replicas begins, or ends."""
@@ -94,7 +103,13 @@ class ReplicaReplay(Replay):
         for spec, out in zip(event.touched, event.outs, strict=True):
             self.result(out.slot, self._end(spec)._now)
 
-    _STEPS: ClassVar[dict[type, Any]] = {**Replay._STEPS, Assign: _assign, Update: _update}
+    def _call(self, event: Call) -> None:
+        for slot, result in zip([out.slot for out in event.outs], self._results_of(event)):
+            self.result(slot, result)
+        for spec, out in writes_of(event):
+            self.result(out.slot, self._end(spec)._now)
+
+    _STEPS: ClassVar[dict[type, Any]] = {**Replay._STEPS, Assign: _assign, Update: _update, Call: _call}
 
 
 class RestoredReplica(ReplicaReplay, Restored):
@@ -141,4 +156,6 @@ def writes_of(event: Event) -> list[tuple[Spec, Out]]:
     """The variables that an event writes, with their new values."""
     if isinstance(event, Assign):
         return [(event.specs[0], event.outs[0])]
+    if isinstance(event, Call):
+        return [(event.variables[i], out) for i, out in written_by(event)]
     return list(zip(event.touched, event.outs, strict=True)) if isinstance(event, Update) else []

@@ -128,7 +128,6 @@ class ReplicaFollower(Follower):
 
     def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
         """Give a variable a value that is computed at the end; where replicas assign together, wait for the others."""
-        before = variable._tensor
         replica = self._here.replica
         if replica is None and not self._is_merging:
             self.interrupt("a variable is updated by one of several replicas")
@@ -137,29 +136,18 @@ class ReplicaFollower(Follower):
         super().assign(variable, method, value, FOR_ALL + method if replica is None else method)
         if self._over:
             return
-        event: Any = self._events[self._position - 1]
-        self._note_change(variable, before, event.outs[0].slot)
         if replica is not None and replica.assigns_together(variable):
             self.meet()
 
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Give the variables of an optimizer values that are computed at the end; wait for the others."""
-        variables = [v for _, v in pairs if isinstance(v, Variable)]
-        before = {v._key: v._tensor for v in [*variables, *optimizer.variables]}
         super().update(optimizer, pairs, aggregates)
-        if self._over:
-            return
-        event: Any = self._events[self._position - 1]
-        for spec, out in writes_of(event):
-            variable = self._seen[slot_of(spec)]
-            self._note_change(variable, before[variable._key], out.slot)
-        if not self._is_merging:
+        if not self._over and not self._is_merging:
             self.meet()
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A compiled function has a program of its own, for one replica."""
-        self.interrupt("a compiled function is called")
-        return NotImplemented
+    def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
+        self._note_change(variable, variable._tensor, tensor._both[1].slot)
+        super()._give_variable(variable, tensor)
 
     def ask(
         self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
@@ -224,9 +212,7 @@ class ReplicaFollower(Follower):
             for out in outs_of(event):
                 self._pending(out)
             for spec, out in writes_of(event):
-                variable = self._seen[slot_of(spec)]
-                self._seen[out.slot]._key = variable._key
-                self._note_change(variable, variable._tensor, out.slot)
+                self._give_variable(self._seen[slot_of(spec)], self._seen[out.slot])
         self._position = leader._position
         self._is_merging = False
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled.placeholders import RunsAsPython
 from ..core import nest
 from ..core.custom import record_custom
 from ..core.primitive import leave_hot, local
@@ -143,7 +144,13 @@ class _Thread:
             raise _Ended
 
     def meet(self, meeting: _Meeting) -> Any:
-        """Wait, in the thread itself, for the others. Where that was not expected, the replica is followed no more."""
+        """Wait, in the thread itself, for the others. Where that was not expected, the replica is followed no more.
+
+        Raises:
+            RunsAsPython: in a function that is traced: it runs as Python in replicas that are threads.
+        """
+        if local.here.trace is not None:
+            raise RunsAsPython
         if self.follower is not None:
             self.follower.interrupt(f"{meeting.kind} was not expected")
         self.meetings += 1
@@ -216,6 +223,13 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         self._own = own
         self._thread = thread
         self._exchange = ThreadExchange(thread, strategy.num_replicas_in_sync)
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The number of the replica, from 0 on, as a tensor."""
+        if local.here.trace is not None:  # of a program that all replicas run
+            raise RunsAsPython
+        return super().replica_id_in_sync_group
 
     def _merged(self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         strategy = self._strategy
