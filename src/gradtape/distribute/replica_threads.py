@@ -283,8 +283,13 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         meeting = _Meeting(kind, result, lambda values: [values[run.leader]] * len(values), "results")
         return self._thread.meet(meeting)
 
+    @property
+    def is_first_here(self) -> bool:
+        """Whether it is the first one of this process."""
+        return self._thread.index == 0
+
     def _added_once(self, array: Any) -> Any:
-        return array if self._thread.index == 0 else np.zeros_like(array)
+        return array if self.is_first_here else np.zeros_like(array)
 
     def _keep_own(self, variable: Any) -> None:
         self._own.add(variable)

@@ -293,6 +293,25 @@ def looks_in_an_update(strategy):
     return updates_for_all(strategy, looks=True)
 
 
+def no_gradient(strategy):
+    with strategy.scope():
+        w, v = tf.Variable(1.0), tf.Variable(2.0)
+        optimizer = tf.optimizers.SGD(0.1)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(x * w)
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, v]), [w, v], strict=True))
+        return loss
+
+    def call(i):
+        with pytest.warns(UserWarning, match="are None") as seen:
+            found = strategy.run(step, args=(rows(strategy, i),))
+        return found, [str(one.message) for one in seen]  # one for all replicas
+
+    return call, lambda: [w, v]
+
+
 FOLLOWED = {
     "sgd": training(lambda: tf.optimizers.SGD(0.1)),
     "momentum": training(lambda: tf.optimizers.SGD(0.05, momentum=0.9, nesterov=True)),
@@ -309,6 +328,7 @@ FOLLOWED = {
     "updates for all": updates_for_all,
     "few operations are looked at": arrays,
     "sparse gradients": embedding,
+    "gradients that are None": no_gradient,
 }
 
 
@@ -464,24 +484,6 @@ def writes_a_part(strategy):
     return lambda i: strategy.run(step, args=(rows(strategy, i),)), lambda: [w]
 
 
-def no_gradient(strategy):
-    with strategy.scope():
-        w, v = tf.Variable(1.0), tf.Variable(2.0)
-        optimizer = tf.optimizers.SGD(0.1)
-
-    def step(x):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(x * w)
-        optimizer.apply_gradients(zip(tape.gradient(loss, [w, v]), [w, v], strict=True))
-        return loss
-
-    def call(i):
-        with pytest.warns(UserWarning, match="are None"):
-            return strategy.run(step, args=(rows(strategy, i),))
-
-    return call, lambda: [w, v]
-
-
 def tapes_outlive(strategy):
     """A tape is asked after the run."""
     kept = []
@@ -537,7 +539,6 @@ LEFT = {
     merges: "merge_call",
     custom: "another listener is open",
     writes_a_part: "a replica writes into a part of a variable",
-    no_gradient: "an optimizer is given None for a gradient",
     tapes_outlive: "a tape may be asked after the run",
     strings: "there is nothing to compile",
     paused: "a tape is looked into, or stopped",
