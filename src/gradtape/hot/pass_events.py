@@ -147,12 +147,6 @@ class Update(NamedTuple):
         return (*self.gradients, *self.variables, *self.touched)
 
 
-class Merge(NamedTuple):
-    """In a replica: code that runs once for all replicas begins, or ends."""
-
-    is_end: bool
-
-
 class Meet(NamedTuple):
     """In a replica: the event before has exchanged values with the others, in a gradient."""
 
@@ -177,7 +171,7 @@ class Call(NamedTuple):
         return (*self.inputs, *self.variables)
 
 
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call | Merge | Meet
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call | Meet
 
 
 def specs_of(event: Event) -> tuple[Spec, ...]:

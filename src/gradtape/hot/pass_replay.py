@@ -22,7 +22,6 @@ from .pass_events import (
     Event,
     Exit,
     Meet,
-    Merge,
     Number,
     Operation,
     Out,
@@ -183,7 +182,7 @@ class Replay:
         tensors = [x for x, kind in zip(leaves, nest.flatten(event.results), strict=True) if kind is ...]
         return [x if type(x) is Tensor else convert(x) for x in tensors]
 
-    def _nothing(self, event: Merge | Meet) -> None:
+    def _nothing(self, event: Meet) -> None:
         """Nothing is computed."""
 
     _STEPS: ClassVar[dict[type, Any]] = {
@@ -195,6 +194,5 @@ class Replay:
         Assign: _assign,
         Update: _update,
         Call: _call,
-        Merge: _nothing,
         Meet: _nothing,
     }

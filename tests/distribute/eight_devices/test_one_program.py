@@ -258,7 +258,7 @@ def arrays(strategy):
 
 
 def updates_for_all(strategy, looks=False):
-    """What Keras's optimizers do: Python that runs once for all replicas, after the sum of gradients."""
+    """What Keras's optimizers do: each replica updates its copies, after the sum of gradients."""
     with strategy.scope():
         w, momentum = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0])
         count = tf.Variable(0, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
@@ -266,7 +266,7 @@ def updates_for_all(strategy, looks=False):
 
     def update(distribution, gradient):
         def one(v, g):
-            log.append("once")
+            log.append("update")
             momentum.assign(0.9 * momentum + g)
             momentum.assign_add([0.01, 0.02])
             if looks and len(log) > 18:
