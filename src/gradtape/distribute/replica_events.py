@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 from ..core.primitive import local
 from ..core.tape import GradientTape
 from ..core.variable import Variable
-from ..hot.learning import Learner, Unfit
+from ..hot.learning import Unfit
 from ..hot.pass_events import Assign, Call, Event, Meet, Number, Out, Spec, Update, written_by
-from ..hot.pass_replay import Replay
 from ..hot.pending_values import Restored
 from ..hot.sparse_gradients import joined
+from .replica_gradients import CustomLearner, CustomReplay
 
 ON_COPY = "on its copy: "  # before the name of a method by which a replica assigns to its copy of a variable
 
 
-class ReplicaLearner(Learner):
+class ReplicaLearner(CustomLearner):
     """The events of a replica, while it computes as ever."""
 
     def __init__(self, done: Callable[[Any], None], thread: Any) -> None:
@@ -65,7 +65,7 @@ class ReplicaLearner(Learner):
             self.finish()
 
 
-class ReplicaReplay(Replay):
+class ReplicaReplay(CustomReplay):
     """A run of events inside a replica, which assigns to the variables themselves."""
 
     def _input(self, spec: Spec) -> Any:
@@ -96,7 +96,7 @@ class ReplicaReplay(Replay):
         for spec, out in writes_of(event):
             self.result(out.slot, self._end(spec)._now)
 
-    _STEPS: ClassVar[dict[type, Any]] = {**Replay._STEPS, Assign: _assign, Update: _update, Call: _call}
+    _STEPS: ClassVar[dict[type, Any]] = {**CustomReplay._STEPS, Assign: _assign, Update: _update, Call: _call}
 
 
 class RestoredReplica(ReplicaReplay, Restored):

@@ -19,12 +19,12 @@ from ..core.tensor import Tensor, array_of
 from ..core.variable import Variable
 from ..engine.pending import PendingArray
 from ..hot.expected_inputs import MISS
-from ..hot.following import Follower
 from ..hot.learning import Learner
 from ..hot.pass_events import Meet, NewVariable, Number, Operation, Out
 from ..hot.pass_trace import Trace
 from ..hot.quick_events import MEETINGS
 from .replica_events import RestoredReplica, name_of, slot_of
+from .replica_gradients import CustomFollower
 
 _FEW = 8  # operations that a replica computes by itself, for a value that is looked at
 # The count of an array that only a list holds, and twice its tensor.
@@ -58,7 +58,9 @@ class Group:
         """Whether all replicas are at the sum of a tensor that is the very same in all of them: it counts once."""
         first, *others = self.members.values()
         event: Any = first._events[first._position - 1]
-        if type(event) is not Operation or event.primitive.name != "all_reduce" or event.attributes["mean"]:
+        if type(event) is not Operation or event.primitive.name != "all_reduce":
+            return False
+        if event.attributes != {"mean": False}:
             return False
         slot = slot_of(event.specs[0])
         tensor = first._seen[slot]
@@ -85,7 +87,7 @@ class Group:
             self.reason, self.is_unexpected = reason, is_unexpected
 
 
-class ReplicaFollower(Follower):
+class ReplicaFollower(CustomFollower):
     """A replica that is expected to do what it did before.
 
     Args:
@@ -338,6 +340,7 @@ class ReplicaFollower(Follower):
             if tape is not None:
                 tape._pass = None
         replay = RestoredReplica(self._trace, self._variables, self._seen, {}, tapes, self._reads)
+        replay.pulls = self._pulls
         replica, here.replica = here.replica, self._replica
         try:
             replay.run(self._position)
