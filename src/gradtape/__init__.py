@@ -54,6 +54,7 @@ from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable
 from .core.variable_creators import variable_creator_scope
+from .hot.places import obey as _obey
 from .math import (
     abs,
     acos,
@@ -580,7 +581,4 @@ closed(
 
 watch_for_keras()
 
-if _environ.get("GRADTAPE_HOT"):
-    from .hot.places import obey as _obey
-
-    _obey(_environ["GRADTAPE_HOT"])
+_obey(_environ.get("GRADTAPE_HOT", "1"))

@@ -17,6 +17,7 @@ from ..core import nest
 from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
 from ..core.dtypes import is_on_host
 from ..core.errors import DTypeError
+from ..core.primitive import local
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
@@ -68,6 +69,8 @@ class Arguments:
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
         if nested:
             self._parts.append(nest.structure_of(self._structure))
+        if local.here.replica is not None:  # which aggregates what is assigned
+            self._parts.append("a replica")
         self.key = tuple(self._parts)
 
     def _add(self, name: str, leaf: Any) -> None:
