@@ -143,17 +143,7 @@ def non_max_suppression_padded(
     (array([1, 2, 0, 0], dtype=int32), 2)
     """
     operation = "non_max_suppression_padded"
-    corners, values = convert(boxes)._array, convert(scores)._array
-    if (
-        corners.ndim < 2
-        or corners.shape[-1] != 4
-        or values.shape != corners.shape[:-1]
-        or values.dtype.kind != "f"
-    ):
-        raise InvalidArgumentError(
-            f"{operation}: boxes of shape (..., n, 4) and as many scores, floating, are needed, not "
-            f"{list(corners.shape)} and {list(values.shape)} of {values.dtype}"
-        )
+    corners, values = _boxes_and_scores(operation, boxes, scores)
     most = integer(operation, "max_output_size", max_output_size, least=0)
     # A box that overlaps by just the threshold is left out, unlike by `suppress`.
     overlap = np.nextafter(np.float32(number(operation, "iou_threshold", iou_threshold)), np.float32(-1))
@@ -184,6 +174,17 @@ def non_max_suppression_padded(
     else:
         indices, counts = choose(corners, values)
     return wrap(indices), wrap(counts)
+
+
+def _boxes_and_scores(operation: str, boxes: TensorLike, scores: TensorLike) -> tuple[Any, Any]:
+    corners, values = convert(boxes)._array, convert(scores)._array
+    fit = corners.ndim >= 2 and corners.shape[-1] == 4 and values.shape == corners.shape[:-1]
+    if not fit or values.dtype.kind != "f":
+        raise InvalidArgumentError(
+            f"{operation}: boxes of shape (..., n, 4) and as many scores, floating, are needed, not "
+            f"{list(corners.shape)} and {list(values.shape)} of {values.dtype}"
+        )
+    return corners, values
 
 
 def _chosen(corners: Any, values: Any, most: int, overlap: Any, least: float, in_order: bool) -> Any:

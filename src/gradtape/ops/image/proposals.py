@@ -65,20 +65,8 @@ def generate_bounding_box_proposals(
     [[[0.0, 0.0, 20.0, 40.0], [0.0, 0.0, 20.0, 20.0]]]
     """
     operation = "generate_bounding_box_proposals"
-    arrays = [convert(value)._array for value in (scores, bbox_deltas, image_info, anchors)]
-    if any(array.dtype != np.float32 for array in arrays):
-        raise DTypeError(f"{operation} takes float32, not {', '.join(str(array.dtype) for array in arrays)}")
-    shape = arrays[0].shape
-    if len(shape) != 4:
-        raise InvalidArgumentError(f"{operation}: scores must have four axes, not shape {list(shape)}")
-    images, height, width, count = shape
-    wanted = ((images, height, width, 4 * count), (images, 5), (height, width, 4 * count))
-    others = tuple(array.shape for array in arrays[1:])
-    if others != wanted:
-        given, needed = (", ".join(str(list(lengths)) for lengths in shapes) for shapes in (others, wanted))
-        raise InvalidArgumentError(
-            f"{operation}: for scores of shape {list(shape)} the others must have {needed}, not {given}"
-        )
+    arrays = _checked(operation, scores, bbox_deltas, image_info, anchors)
+    images = arrays[0].shape[0]
     threshold = number(operation, "nms_threshold", nms_threshold)
     if not 0 <= threshold <= 1:
         raise InvalidArgumentError(f"{operation}: nms_threshold must lie from 0 to 1, not {threshold}")
@@ -103,6 +91,25 @@ def generate_bounding_box_proposals(
         kinds = [((images, last, 4), np.dtype(np.float32)), ((images, last), np.dtype(np.float32))]
         return Proposals(*map(wrap, call(propose, kinds, arrays)))
     return Proposals(*map(wrap, propose(*arrays)))
+
+
+def _checked(operation: str, *tensors: TensorLike) -> list[Any]:
+    """The arrays of scores, deltas, image information and anchors."""
+    arrays = [convert(value)._array for value in tensors]
+    if any(array.dtype != np.float32 for array in arrays):
+        raise DTypeError(f"{operation} takes float32, not {', '.join(str(array.dtype) for array in arrays)}")
+    shape = arrays[0].shape
+    if len(shape) != 4:
+        raise InvalidArgumentError(f"{operation}: scores must have four axes, not shape {list(shape)}")
+    images, height, width, count = shape
+    wanted = ((images, height, width, 4 * count), (images, 5), (height, width, 4 * count))
+    others = tuple(array.shape for array in arrays[1:])
+    if others != wanted:
+        given, needed = (", ".join(str(list(lengths)) for lengths in shapes) for shapes in (others, wanted))
+        raise InvalidArgumentError(
+            f"{operation}: for scores of shape {list(shape)} the others must have {needed}, not {given}"
+        )
+    return arrays
 
 
 def _decoded(anchors: Any, deltas: Any, info: Any) -> Any:

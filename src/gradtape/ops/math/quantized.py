@@ -146,7 +146,8 @@ def quantize(
     width = width * np.float32(number(operation, "ensure_minimum_range", ensure_minimum_range))
     high = np.maximum(np.maximum(high, low + width), np.float32(0))
     narrow = boolean(operation, "narrow_range", narrow_range)
-    whole, low, high = _steps(values, low, high, to, mode, round_mode == "HALF_TO_EVEN", narrow)
+    with np.errstate(all="ignore"):  # of a range without width
+        whole, low, high = _steps(values, low, high, to, mode, round_mode == "HALF_TO_EVEN", narrow)
     shape = () if axis is None else (-1,)
     return Quantized(as_integers(whole, to), wrap(low.reshape(shape)), wrap(high.reshape(shape)))
 
@@ -166,9 +167,8 @@ def _steps(
         whole = _away(x * scale) - (_away(low * scale) - np.float32(least))
         return np.minimum(whole, np.float32(2147483520)), low, high  # the largest float32 that an int32 holds
     first, infinite = least + narrow, np.finfo(np.float32).max
-    with np.errstate(divide="ignore"):
-        by_low = np.where(first * low > 0, np.float32(first) / low, infinite)
-        by_high = np.where(most * high > 0, np.float32(most) / high, infinite)
+    by_low = np.where(first * low > 0, np.float32(first) / low, infinite)
+    by_high = np.where(most * high > 0, np.float32(most) / high, infinite)
     scale = np.minimum(by_low, by_high).astype(np.float32)
     low, high = np.float32(first) / scale, np.float32(most) / scale
     places = x.clip(low, high) * scale
@@ -235,7 +235,7 @@ def _ends(operation: str, what: str, value: TensorLike, x: Any, axis: int | None
     """One end of the range, as float32: one number, or one for each index of `axis`, to broadcast with `x`."""
     ends = known(operation, what, convert(value)._array)
     if ends.dtype.kind not in "fiu":
-        raise DTypeError(f"{operation}: {what} must be numbers, not {what!r}")
+        raise DTypeError(f"{operation}: {what} must be numbers, not {ends.dtype}")
     ends = ends.astype(np.float32)
     if axis is None:
         if ends.size != 1:
@@ -292,7 +292,9 @@ def quantized_concat(
 def requantized(x: Tensor, least: Any, most: Any, low: Any, high: Any) -> Tensor:
     """A quantized tensor in another range."""
     numbers = dequantize(x, least, most, "MIN_FIRST")._array
-    return as_integers(_steps(numbers, low, high, x.dtype, "MIN_FIRST", False, False)[0], x.dtype)
+    with np.errstate(all="ignore"):
+        whole = _steps(numbers, low, high, x.dtype, "MIN_FIRST", False, False)[0]
+    return as_integers(whole, x.dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
