@@ -1,6 +1,7 @@
 """tf.strings gives what TensorFlow gives (data/make_strings.py), and refuses what is wrong."""
 
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +120,19 @@ def test_scripts_of_characters_are_compiled_too():
     ]
     with pytest.raises(TypeError, match="takes int32"):
         S.unicode_script([1.5])
+
+
+def test_plain_replacements_are_those_of_single_matches():
+    from gradtape.ops.strings import texts
+
+    draw = random.Random(0)
+    atoms = [*"ab.$^é ", "[^a]", r"\d", r"\b", "x*", "b?", "(a|b)", "[[:punct:]]", "(?:ab)+", "[0-9]+"]
+    for _ in range(300):
+        pattern = "".join(draw.choices(atoms, k=draw.randint(1, 4)))
+        rows = ["".join(draw.choices("abé12 ._\n", k=draw.randint(0, 9))).encode() for _ in range(5)] + [
+            b"\xffab1\xc3"
+        ]
+        instead, everywhere = draw.choice(["", "-", "é"]), draw.random() < 0.7
+        compiled = texts._pattern("", pattern.encode())
+        wanted = [texts._replaced(compiled, [instead], everywhere, row) for row in rows]
+        assert S.regex_replace(rows, pattern, instead, everywhere).numpy().tolist() == wanted, (pattern, rows)

@@ -340,9 +340,37 @@ def regex_replace(
             f"strings.regex_replace: {template!r} names a group that the pattern has not"
         )
     everywhere = boolean("strings.regex_replace", "replace_global", replace_global)
+    if "\\" not in template and compiled.pattern.isascii() and not _may_be_empty(compiled):
+        return _mapped("regex_replace", input, _plain_replacement(compiled, template, everywhere))
     parts = re.split(r"\\(\d|\\)", template)  # text and, at odd places, the number of a group or a backslash
     replace = functools.partial(_replaced, compiled, parts, everywhere)
     return _mapped("regex_replace", input, replace)
+
+
+def _may_be_empty(pattern: re.Pattern[str]) -> bool:
+    """Return whether a match may be empty, which Python and RE2 count in different ways.
+
+    All that matches nothing matches the empty string, but for the ends of words and what Python alone has.
+    """
+    return re.search(r"\\[bB]|\(\?[=!<]", pattern.pattern) is not None or pattern.match("") is not None
+
+
+def _plain_replacement(pattern: re.Pattern[str], text: str, everywhere: bool) -> Callable[[bytes], bytes]:
+    """A function that replaces matches, none of which is empty, by a text: by `re` itself, in a third of the time."""
+    of_bytes = re.compile(pattern.pattern.encode(), pattern.flags & ~_OF_TEXT)
+    instead = text.encode("utf-8", "surrogateescape")
+    count = 0 if everywhere else 1
+
+    def replace(content: bytes) -> bytes:
+        if content.isascii():
+            return of_bytes.sub(instead, content, count)
+        found = pattern.sub(text, content.decode("utf-8", "surrogateescape"), count)
+        return found.encode("utf-8", "surrogateescape")
+
+    return replace
+
+
+_OF_TEXT = re.ASCII | re.UNICODE  # flags that patterns of bytes do not have
 
 
 def _replaced(pattern: re.Pattern[str], template: list[str], everywhere: bool, content: bytes) -> bytes:
