@@ -1170,3 +1170,23 @@ def test_a_view_shows_what_a_checkpoint_visits():
     ]
     with pytest.raises(ValueError, match="TrackableView"):
         tf.train.TrackableView(3)
+
+
+def test_a_view_of_a_checkpoint_matches_objects(tmp_path):
+    saved, other = tf.Module(), tf.Module()
+    saved.a, saved.b = tf.Module(), tf.Variable(2.0)
+    saved.a.v, saved.a.same = tf.Variable(1.0), saved.b
+    other.a, other.c = tf.Module(), tf.Variable(3.0)
+    view = tf.train.CheckpointView(Checkpoint(saved).write(tmp_path / "one"))
+    a, b = (view.children(0)[name] for name in "ab")
+    v = view.children(a)["v"]
+    assert view.children(a) == {"v": v, "same": b} and view.children(v) == {}
+    assert sorted(view.descendants()) == [0, 1, 2, 3] and view.descendants()[0] == 0
+    assert view.match(saved) == {0: saved, a: saved.a, b: saved.b, v: saved.a.v}
+    found, numbers, parts = view.diff(other)
+    assert found == {0: other, a: other.a} and sorted(numbers) == sorted([b, v])
+    assert len(parts) == 1 and parts[0] is other.c
+    with pytest.raises(IndexError, match="no object 9"):
+        view.children(9)
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.train.CheckpointView(tmp_path / "none")

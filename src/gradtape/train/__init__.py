@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
     from .moving_average import ExponentialMovingAverage
-    from .trackable_view import TrackableView
+    from .trackable_view import CheckpointView, TrackableView
 
 __all__ = [
     "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "CheckpointView",
     "ClusterSpec",
     "Example",
     "ExponentialMovingAverage",
@@ -64,6 +65,7 @@ closed(
         "SequenceExample": "..files.messages",
         "Checkpoint": ".checkpoint",
         "CheckpointManager": ".manager",
+        "CheckpointView": ".trackable_view",
         "TrackableView": ".trackable_view",
         "checkpoints_iterator": ".latest",
         "get_checkpoint_state": ".latest",
