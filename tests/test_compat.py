@@ -499,11 +499,15 @@ def test_initializers_of_version_one_draw_tensorflows_numbers():
         np.testing.assert_array_equal(again([3, 4]), (tf.random.set_seed(7), made([3, 4]))[1])
 
 
-def test_sparse_reductions_of_tensorflow_1_are_sparse():
+def test_names_of_tensorflow_1_with_results_of_their_own():
     sparse = tf.sparse.from_dense([[1, 2], [0, 4]])
     v1 = tf.compat.v1
     for function, wanted in ((v1.sparse.reduce_max_sparse, [2, 4]), (v1.sparse_reduce_sum_sparse, [3, 4])):
         found = function(sparse, reduction_axes=1, keep_dims=True)
         assert found.shape == [2, 1] and tf.sparse.to_dense(found).numpy().ravel().tolist() == wanted
+    loss = v1.nn.softmax_cross_entropy_with_logits_v2([[0.0, 1.0]], [[0.0, 0.0]], dim=1)
+    np.testing.assert_allclose(loss, [np.log(2)], rtol=1e-6)
+    assert "softmax_cross_entropy_with_logits_v2" in dir(v1.nn)
+    assert v1.random.stateless_multinomial([[0.0, 0.0]], 3, [1, 2], output_dtype=tf.int32).dtype == "int32"
     assert v1.io.TFRecordCompressionType.GZIP == v1.python_io.TFRecordCompressionType.GZIP == 2
     assert (tf.saved_model.PREDICT_INPUTS, v1.saved_model.TRAINING) == ("inputs", "train")

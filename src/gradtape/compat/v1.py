@@ -100,11 +100,13 @@ _ORDER = {
     "nn.pool": "input window_shape pooling_type padding dilation_rate=dilations strides name data_format dilations",
     "nn.separable_conv2d": "input depthwise_filter pointwise_filter strides padding rate=dilations name data_format "
     "dilations",
+    "nn.softmax_cross_entropy_with_logits_v2": "labels logits axis name dim=axis",
     "nn.space_to_depth": "input block_size name data_format",
     "nn.sufficient_statistics": "x axes shift keep_dims=keepdims name keepdims",
     "nn.weighted_cross_entropy_with_logits": "labels logits pos_weight name targets=labels",
     "nn.weighted_moments": "x axes frequency_weights name keep_dims=keepdims keepdims",
     "pad": "tensor paddings mode name constant_values",
+    "random.stateless_multinomial": "logits num_samples seed output_dtype=dtype name",
     "reverse_sequence": "input seq_lengths seq_axis batch_axis name seq_dim=seq_axis batch_dim=batch_axis",
     "squeeze": "input axis name squeeze_dims=axis",
     "transpose": "a perm name conjugate",

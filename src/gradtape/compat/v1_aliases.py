@@ -65,9 +65,11 @@ ALIASES: dict[str, str] = {
     "nn.ctc_loss_v2": "nn.ctc_loss",
     "nn.depthwise_conv2d_native": "nn.depthwise_conv2d",
     "nn.max_pool_v2": "nn.max_pool",
+    "nn.softmax_cross_entropy_with_logits_v2": "nn.softmax_cross_entropy_with_logits",
     "python_io.TFRecordOptions": "io.TFRecordOptions",
     "python_io.TFRecordWriter": "io.TFRecordWriter",
     "random.multinomial": "random.categorical",
+    "random.stateless_multinomial": "random.stateless_categorical",
     "random.set_random_seed": "random.set_seed",
     "random_crop": "image.random_crop",
     "reduce_join": "strings.reduce_join",
@@ -87,6 +89,7 @@ ALIASES: dict[str, str] = {
     "string_to_hash_bucket_strong": "strings.to_hash_bucket_strong",
     "string_to_number": "strings.to_number",
     "substr": "strings.substr",
+    "train.match_filenames_once": "io.match_filenames_once",
 }
 
 # Namespaces of TensorFlow 1 alone.

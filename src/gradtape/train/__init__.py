@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Int64List,
         SequenceExample,
     )
-    from .checkpoint import Checkpoint, list_variables, load_checkpoint, load_variable
+    from .checkpoint import Checkpoint, CheckpointOptions, list_variables, load_checkpoint, load_variable
     from .latest import checkpoints_iterator, get_checkpoint_state, latest_checkpoint
     from .manager import CheckpointManager
     from .moving_average import ExponentialMovingAverage
@@ -29,6 +29,7 @@ __all__ = [
     "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "CheckpointOptions",
     "CheckpointView",
     "ClusterSpec",
     "Example",
@@ -65,6 +66,7 @@ closed(
         "SequenceExample": "..files.messages",
         "Checkpoint": ".checkpoint",
         "CheckpointManager": ".manager",
+        "CheckpointOptions": ".checkpoint",
         "CheckpointView": ".trackable_view",
         "TrackableView": ".trackable_view",
         "checkpoints_iterator": ".latest",

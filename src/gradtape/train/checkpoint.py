@@ -206,6 +206,38 @@ def _check(name: str, value: Any, named: bool = True) -> None:
 # Reading a checkpoint
 
 
+class CheckpointOptions:
+    """Options of TensorFlow's for saving and restoring, which `Checkpoint` accepts: none of them changes the result.
+
+    Args:
+        experimental_io_device: where files are written; no effect.
+        experimental_enable_async_checkpoint: another name for `enable_async`.
+        experimental_write_callbacks: no effect.
+        enable_async: whether a thread writes the file; here it is written when `save` returns.
+        experimental_skip_slot_variables: no effect.
+        experimental_sharding_callback: no effect: there is one file.
+
+    >>> CheckpointOptions(enable_async=True).enable_async
+    True
+    """
+
+    def __init__(
+        self,
+        experimental_io_device: str | None = None,
+        experimental_enable_async_checkpoint: bool = False,
+        experimental_write_callbacks: Any = None,
+        enable_async: bool = False,
+        experimental_skip_slot_variables: bool = False,
+        experimental_sharding_callback: Any = None,
+    ) -> None:
+        self.experimental_io_device = experimental_io_device
+        self.enable_async = experimental_enable_async_checkpoint or enable_async
+        self.experimental_enable_async_checkpoint = self.enable_async
+        self.experimental_write_callbacks = experimental_write_callbacks
+        self.experimental_skip_slot_variables = experimental_skip_slot_variables
+        self.experimental_sharding_callback = experimental_sharding_callback
+
+
 class CheckpointReader:
     """The values of a checkpoint, by their names: the paths to the variables, such as 'model/w'."""
 
