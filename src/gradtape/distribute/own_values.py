@@ -27,8 +27,6 @@ class OwnValues:
         spread: gives a variable one array, of which each device has another copy, for those of this process's replicas.
     """
 
-    _copied: set[int]  # the keys of variables of which replicas have copies, whatever their aggregation
-
     def __init__(self, variables: Sequence[Variable], party: Any, spread: Any) -> None:
         self._party = party
         self._spread = spread
@@ -36,12 +34,16 @@ class OwnValues:
         self._whole: list[Tensor] = []  # what each variable held, for all replicas
         self._given: list[list[Tensor]] = []  # for each variable, what the replicas had at first,
         self._own: list[list[Tensor]] = []  # and have now
-        self._copied = set()
+        self._known: set[int] = set()  # the keys of the variables,
+        self._copied: set[int] = (
+            set()
+        )  # and of those of which replicas have copies, whatever their aggregation
         self.add_known(variables)
 
     def add(self, variable: Variable, copied: bool = False) -> None:
         """Let each replica have its own value of a variable from now on; `copied` if nothing is aggregated."""
-        if not any(known is variable for known in self._variables):
+        if variable._key not in self._known:
+            self._known.add(variable._key)
             if copied:
                 self._copied.add(variable._key)
             shares = self._shares(variable)
@@ -122,6 +124,7 @@ class OwnValues:
     def forget(self) -> None:
         """Let the variables hold what they hold now: a program has computed their values."""
         self._variables, self._whole, self._given, self._own = [], [], [], []
+        self._known = set()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
