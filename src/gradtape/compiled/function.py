@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
+from ..core.dtypes import is_on_host
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
@@ -211,7 +212,7 @@ class Function(Generic[P, R]):
         if settings.run_functions_eagerly or not can_compile():
             return self._python_function(*args, **kwargs)
         if self._not_compilable:
-            return self._segments.run(self._python_function, args, kwargs)
+            return self._segments.run(self._run_python, args, kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
         try:
@@ -225,14 +226,23 @@ class Function(Generic[P, R]):
         except RunsAsPython:
             self.is_python_in_replicas |= local.here.replica is not None
             return self._run_as_python(args, kwargs)
-        return self._segments.run(self._python_function, args, kwargs)
+        return self._segments.run(self._run_python, args, kwargs)
+
+    def _run_python(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the Python of the function, operation by operation."""
+        here = local.here
+        before, here.runs_function = here.runs_function, True
+        try:
+            return self._python_function(*args, **kwargs)
+        finally:
+            here.runs_function = before
 
     def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one call as plain Python; what it gives to `Strategy.run` is compiled."""
         here = local.here
         before, here.in_function = here.in_function, True
         try:
-            return self._python_function(*args, **kwargs)
+            return self._run_python(*args, **kwargs)
         finally:
             here.in_function = before
 
@@ -250,7 +260,7 @@ class Function(Generic[P, R]):
         if not self._was_truncated:
             self._was_truncated = True
             warn_of_truncation(self.__name__, self._python_function, error)
-        return self._python_function(*args, **kwargs)
+        return self._run_python(*args, **kwargs)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
@@ -267,10 +277,10 @@ class Function(Generic[P, R]):
         if self._has_open_lengths and self._programs:
             rare = self._rare_shapes
             if rare.count_again(args, kwargs, self._programs):
-                return rare.run(self._python_function, args, {})
+                return rare.run(self._run_python, args, {})
             arguments = self._arguments(args, kwargs)
             if rare.count(args, arguments, self._programs):
-                return rare.run(self._python_function, *arguments.as_tensors())
+                return rare.run(self._run_python, *arguments.as_tensors())
         program, leaves = self._find(args, kwargs)
         if settings.called_programs is not None:
             settings.called_programs.append((self.__name__, program))
@@ -541,7 +551,7 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
             try:
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
-                if not moves or a._array.dtype.kind == "O":
+                if not moves or is_on_host(a._array):
                     return None, []
                 from .buffers import on_device
 

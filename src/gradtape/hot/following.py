@@ -185,8 +185,10 @@ class Follower(ExpectedOperations):
                 return self._begin(tape)
             self._close()
             is_begun = self._begin(tape)
-            self._complete(self._trace.held(self._position, self._seen))
-            self._done(None)
+            try:
+                self._complete(self._trace.held(self._position, self._seen))
+            finally:
+                self._done(None)
             return is_begun
         return self.open(tape)
 
@@ -205,6 +207,20 @@ class Follower(ExpectedOperations):
         if self._position == 1:
             self._guess()
         return True
+
+    def not_entered(self, tape: GradientTape) -> None:
+        """Forget a tape whose block does not begin, because an interrupt came."""
+        if self._over:
+            return
+        tape._pass = None
+        self._tapes = [reference for reference in self._tapes if reference() is not tape]
+        self._open = [other for other in self._open if other is not tape]
+        enters = [i for i, event in enumerate(self._trace.events) if type(event) is Enter]
+        if len(self._tapes) < len(enters):
+            self._position = min(self._position, enters[len(self._tapes)])
+        if not self._open:
+            self._close()
+            self._done(("an exception", False))
 
     def exit(self, tape: GradientTape, kind: Any) -> bool:
         """End a tape's block."""

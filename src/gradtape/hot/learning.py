@@ -236,6 +236,12 @@ class Learner:
         self._listening = self._here.tapes
         self._note(lambda: Enter(tape._persistent, tape._watch_accessed_variables))
 
+    def not_entered(self, tape: GradientTape) -> None:
+        """Forget a tape whose block does not begin, because an interrupt came."""
+        if tape._recording:
+            tape._stop()
+        self.interrupt("an exception")
+
     def exit(self, tape: GradientTape, kind: Any) -> bool:
         """End a tape's block; an exception ends the learning."""
         if kind is not None or self._here.tapes is not self._listening:
