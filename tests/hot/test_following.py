@@ -377,6 +377,27 @@ def test_a_profile_says_what_ran_hot_what_left_and_why(hot):
     assert f"{place['followed']} of 6 passes ran hot" in report.text
 
 
+def test_places_of_code_that_is_made_again_and_again_are_forgotten(hot, monkeypatch):
+    monkeypatch.setattr(places, "MOST_PLACES", 5)
+    hot()
+    places.policy.learn_from = 4
+    v = tf.Variable(2.0)
+    text = "def slope(v):\n    with tf.GradientTape() as tape:\n        y = v * v\n    return tape.gradient(y, v)"
+
+    def new():
+        names = {"tf": tf}
+        exec(text, names)
+        return names["slope"]
+
+    kept = new()
+    for _ in range(8):
+        assert float(kept(v)) == 4.0
+    for _ in range(20):
+        assert float(new()(v)) == 4.0
+    assert len(places.places) <= 6
+    assert places.places[next(iter(places.places))].traces
+
+
 def test_a_profile_times_the_operations_of_what_did_not_run_hot(hot):
     from gradtape.explain import session
 

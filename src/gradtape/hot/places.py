@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_TRACES = 6  # of one place
 SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
+MOST_PLACES = 1000  # beyond these, those that have not come often are forgotten
 MOST_FAILURES = 3  # passes that no trace can be made of
 
 
@@ -259,6 +260,8 @@ def entered(tape: GradientTape) -> bool:
     key = id(code), frame.f_lasti  # a code object takes 1 us to hash
     place = places.get(key)
     if place is None:
+        if len(places) >= MOST_PLACES:
+            _forget_places()
         place = places[key] = Place(code, frame.f_lineno)
     for profile in profiles:
         profile.pause()
@@ -267,6 +270,13 @@ def entered(tape: GradientTape) -> bool:
     for profile in profiles:
         profile.resume()
     return False
+
+
+def _forget_places() -> None:
+    """Forget the places whose passes are neither learned nor followed: programs may make code again and again."""
+    for key, place in [*places.items()]:
+        if place.rests and not place.traces:
+            places.pop(key, None)
 
 
 def switch(on: bool) -> None:
