@@ -1,8 +1,9 @@
 """Random functions for replicas, by one program and replica by replica.
 
 `python tests/distribute/random_replicas.py 0 200` compares those of 200 seeds, and says which differ. Each seed makes a
-function of operations, sums over replicas, assignments, tapes, steps of an optimizer, Python state, looks at values and
-exceptions, which come in some calls only. What it returns, keeps and leaves must be the same.
+function of operations, sums over replicas, assignments, tapes, steps of an optimizer, calls of a @function, gradients
+of the user's, updates of copies, Python state, looks at values and exceptions, which come in some calls only. What it
+returns, keeps and leaves must be the same.
 """
 
 import sys
@@ -33,8 +34,28 @@ class Step:
                 for i in range(3)
                 for a, s in [POLICIES[random.integers(len(POLICIES))]]
             ]
-            self.weight = tf.Variable(np.ones(3, "f"))
+            self.weight, self.unused = tf.Variable(np.ones(3, "f")), tf.Variable(np.ones(3, "f"))
+            self.copies = tf.Variable(np.ones(3, "f"))
             self.optimizer = [tf.optimizers.SGD(0.1), tf.optimizers.Adam(0.1)][random.integers(2)]
+        self.functions = [tf.function(self._pure), tf.function(self._counted), tf.function(self._meeting)]
+
+    def _pure(self, p):
+        return tf.sin(p) * self.weight
+
+    def _counted(self, p):
+        self.copies.assign_add(tf.reduce_mean(tf.reshape(tf.tanh(p), (-1, 3)), 0))
+        return p + self.copies
+
+    def _meeting(self, p):
+        return tf.tanh(tf.distribute.get_replica_context().all_reduce("SUM", p)) * self.weight
+
+    def _custom(self, number):
+        @tf.custom_gradient
+        def function(p):
+            e = tf.tanh(p)
+            return e * 2.0, lambda g: g * e * (0.5 + 0.01 * self.count if number % 2 else 1.5)
+
+        return function
 
     def _instruction(self, random, depth):
         kinds = ["operation"] * 6 + [
@@ -46,6 +67,9 @@ class Step:
             "number",
             "random",
             "stray",
+            "function",
+            "custom",
+            "copy",
         ]
         kinds += ["look", "raise", "skip"] if random.random() < 0.25 else []
         kinds += ["tape", "train"] if depth == 0 else []
@@ -85,6 +109,16 @@ class Step:
             elif kind == "assign":
                 value = tf.tanh(tf.reduce_mean(tf.reshape(p, (-1, 3)), 0))
                 getattr(v, ("assign", "assign_add", "assign_sub")[d % 3])(value * 0.1)
+            elif kind == "function":
+                env.append(self.functions[d % 3](p))
+            elif kind == "custom":
+                env.append(self._custom(d)(p) if d % 3 else tf.grad_pass_through(tf.round)(p))
+            elif kind == "copy":
+                value = tf.tanh(tf.reduce_mean(tf.reshape(p, (-1, 3)), 0))
+                context.strategy.extended.update(
+                    self.copies, lambda v, x: v.assign(0.5 * v + x), args=(value,)
+                )
+                env.append(self.copies * 1.0)
             elif kind == "keep":
                 self.kept.append(p)
             elif kind == "number":
@@ -106,10 +140,11 @@ class Step:
                     part = [p * self.weight]
                     self._run(inner, part, call)
                     loss = tf.reduce_sum(tf.tanh(part[-1]))
-                gradient = tape.gradient(loss, self.weight)
+                sources = [self.weight, self.unused] if a % 4 == 0 else [self.weight]
+                gradient, *others = tape.gradient(loss, sources)
                 if gradient is not None:
                     if kind == "train":
-                        self.optimizer.apply_gradients([(gradient, self.weight)])
+                        self.optimizer.apply_gradients(zip([gradient, *others], sources))
                     env.append(gradient)
 
 
@@ -141,7 +176,7 @@ def ran(seed, count, follow_from):
             # A tensor of another replica is in a gradient, and they do not meet.
             return [*shown, type(error).__name__], 0
     left = step.state.get("left")
-    shown += [plain(step.variables), plain(step.weight), plain(step.kept), step.count]
+    shown += [plain(step.variables), plain(step.weight), plain(step.copies), plain(step.kept), step.count]
     shown += [plain(step.optimizer.variables[:1]), None if left is None else plain(left)]
     return shown, sum(c["one program"] for c in strategy.extended.runs().values())
 

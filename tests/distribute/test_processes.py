@@ -133,12 +133,17 @@ def test_plain_functions(folder):
     for found in (first, second):
         assert_same(found, expected)
         np.testing.assert_allclose(found["mean"], sum(losses) * 8 / len(table), rtol=1e-5)
+        assert found["runs"]["in_parts"] == {"calls": 14, "one program": 5, "reasons": {}}, found["runs"]
+        columns = [3 * table[i : i + 8, 0].sum() for i in range(0, len(table), 8)]
+        np.testing.assert_allclose(found["columns"], columns, rtol=1e-4, atol=1e-5)
         assert found["runs"]["step"] == {"calls": 14, "one program": 5, "reasons": {}}, found["runs"]
         assert [found["runs"][name]["one program"] for name in ("looked_at", "merged")] == [0, 0], found[
             "runs"
         ]
     assert "processes do different things" in first["runs"]["looked_at"]["reasons"]
     assert "a value is looked at" in second["runs"]["looked_at"]["reasons"]
+    shares = [table[i : i + (2 if i < 112 else 1), 0].sum() for i in range(0, len(table), 8)]
+    np.testing.assert_allclose(first["rows"], sum(shares), rtol=1e-4)  # the first replica's
     kept = np.array(first["kept"]).reshape(15, 2).sum(1) + np.array(second["kept"]).reshape(15, 2).sum(1)
     np.testing.assert_allclose(kept, losses, rtol=1e-5)
     assert second["errors"] == ['KeyError: "a replica\'s own error"']

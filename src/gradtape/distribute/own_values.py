@@ -27,8 +27,6 @@ class OwnValues:
         spread: gives a variable one array, of which each device has another copy, for those of this process's replicas.
     """
 
-    _copied: set[int]  # the keys of variables of which replicas have copies, whatever their aggregation
-
     def __init__(self, variables: Sequence[Variable], party: Any, spread: Any) -> None:
         self._party = party
         self._spread = spread
@@ -36,12 +34,14 @@ class OwnValues:
         self._whole: list[Tensor] = []  # what each variable held, for all replicas
         self._given: list[list[Tensor]] = []  # for each variable, what the replicas had at first,
         self._own: list[list[Tensor]] = []  # and have now
-        self._copied = set()
+        self._known: set[int] = set()  # the keys of the variables, and of those that replicas have copies of
+        self._copied: set[int] = set()
         self.add_known(variables)
 
     def add(self, variable: Variable, copied: bool = False) -> None:
         """Let each replica have its own value of a variable from now on; `copied` if nothing is aggregated."""
-        if not any(known is variable for known in self._variables):
+        if variable._key not in self._known:
+            self._known.add(variable._key)
             if copied:
                 self._copied.add(variable._key)
             shares = self._shares(variable)
@@ -51,9 +51,13 @@ class OwnValues:
             self._own.append(list(shares))
 
     def add_known(self, variables: Sequence[Variable]) -> None:
-        """Add variables of which code across replicas has made copies."""
+        """Add variables that are aggregated when they are read, or that devices have different copies of."""
         for variable in variables:
-            self.add(variable)
+            self.add(variable, copied=variable._synchronization is not VariableSynchronization.ON_READ)
+
+    def has(self, variable: Variable) -> bool:
+        """Return whether each replica has its own value of a variable."""
+        return variable._key in self._known
 
     def _shares(self, variable: Variable) -> list[Tensor]:
         if self._is_aggregated(variable):
@@ -62,10 +66,7 @@ class OwnValues:
 
     def _is_aggregated(self, variable: Variable) -> bool:
         """Return whether the values of replicas become one after a run."""
-        if variable._key in self._copied:
-            return False
-        is_on_read = variable._synchronization is VariableSynchronization.ON_READ
-        return is_on_read or variable._aggregation is not VariableAggregation.NONE
+        return variable._key not in self._copied
 
     @contextlib.contextmanager
     def of(self, index: int) -> Iterator[None]:
@@ -122,6 +123,7 @@ class OwnValues:
     def forget(self) -> None:
         """Let the variables hold what they hold now: a program has computed their values."""
         self._variables, self._whole, self._given, self._own = [], [], [], []
+        self._known, self._copied = set(), set()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from ..compiled.placeholders import RunsAsPython
 from ..core import nest
 from ..core.custom import record_custom
 from ..core.primitive import leave_hot, local
+from ..core.replicas import VariableAggregation
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from .collectives import spread_rows
@@ -285,11 +286,11 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         """Whether it is the first one of this process."""
         return self._thread.index == 0
 
-    def _added_once(self, array: Any) -> Any:
-        return array if self.is_first_here else np.zeros_like(array)
+    def _added_once(self, variable: Any, array: Any) -> Any:
+        return array if self.is_first_here or self._own.has(variable) else np.zeros_like(array)
 
     def _keep_own(self, variable: Any) -> None:
-        self._own.add(variable)
+        self._own.add(variable, copied=variable._aggregation is VariableAggregation.NONE)
 
 
 def _grouped(values: Sequence[Any]) -> Any:

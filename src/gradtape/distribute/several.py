@@ -64,10 +64,10 @@ class SeveralReplicas:
         if policy is None:
             return value
         together = self._together(policy, value._array)
-        return wrap(together if method == "assign" else self._added_once(together))
+        return wrap(together if method == "assign" else self._added_once(variable, together))
 
-    def _added_once(self, array: Any) -> Any:
-        """What this replica adds, of a sum that all of them have."""
+    def _added_once(self, variable: Any, array: Any) -> Any:
+        """What this replica adds to a variable, of a sum that all of them have."""
         return array
 
     def aggregated_rows(self, variable: Any, method: str, array: Any) -> Any:

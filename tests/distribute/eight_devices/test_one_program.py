@@ -559,6 +559,35 @@ def test_several_ways_through_a_function(start):
     assert counts["one program"] >= 10, counts
 
 
+def test_a_smaller_last_batch_has_a_program_of_its_own(start):
+    """22 rows in batches of 8: 4 and 4, and at last 3 and 3. Of 23 rows, 4 and 3 run replica by replica."""
+
+    def weights(rows):
+        strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+        with strategy.scope():
+            w, optimizer = tf.Variable(1.0), tf.optimizers.SGD(0.01)
+
+        def step(x):
+            with tf.GradientTape() as tape:
+                loss = tf.nn.compute_average_loss((x * w) ** 2, global_batch_size=8)
+            optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+
+        dataset = tf.data.Dataset.from_tensor_slices(np.arange(rows, dtype="f") / rows).batch(8)
+        for _ in range(8):
+            for batch in strategy.experimental_distribute_dataset(dataset):
+                strategy.run(step, args=(batch,))
+        (counts,) = strategy.extended.runs().values()
+        return float(w), counts["one program"]
+
+    for rows_in_all, possible in ((22, range(15, 22)), (23, range(10, 16))):
+        start(10**9)
+        expected, _ = weights(rows_in_all)
+        start(FOLLOW_FROM)
+        found, programs = weights(rows_in_all)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert programs in possible
+
+
 def test_shapes_that_depend_on_values(start):
     (counts,) = compared(other_shapes, 2, start).values()
     assert counts["one program"] == 0

@@ -658,6 +658,39 @@ def test_updates_by_arguments_that_differ(compiled):
     assert float(own) == 2.0 and float(shared) == 7.0
 
 
+@pytest.mark.parametrize("first", [10**9, 4])
+@pytest.mark.parametrize("aggregation", ["SUM", "MEAN", "ONLY_FIRST_REPLICA"])
+def test_copies_of_variables_with_an_aggregation(start, aggregation, first):
+    """Replicas update their copies, and all of them add to the variable; by one program, a @function, and replicas."""
+    start(first)
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+
+    def shown(run):
+        with strategy.scope():
+            v = tf.Variable(1.0, aggregation=tf.VariableAggregation[aggregation])
+
+        def step():
+            number = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+            strategy.extended.update(v, lambda v, x: v.assign(0.5 * v + x), args=(number,))
+            v.assign_add(number + 1.0)
+            return v * 1.0
+
+        return [[float(x) for x in run(step).values] for _ in range(6)]
+
+    compiled = {}
+
+    def in_function(step):
+        return compiled.setdefault(step, tf.function(lambda: strategy.run(step)))()
+
+    added = {"SUM": 3.0, "MEAN": 1.5, "ONLY_FIRST_REPLICA": 1.0}[aggregation]
+    expected, copies = [], [1.0, 1.0]
+    for _ in range(6):
+        copies = [0.5 * copy + number + added for number, copy in enumerate(copies)]
+        expected.append(copies)
+    assert shown(strategy.run) == expected
+    assert shown(in_function) == expected
+
+
 def test_a_tensor_that_is_the_same_in_all_replicas_counts_once():
     """As in TensorFlow; not one that was computed in each of them."""
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])

@@ -25,6 +25,7 @@ with strategy.scope():
     optimizer = tf.optimizers.Adam(0.05)
     seen = tf.metrics.Mean()
     own = tf.Variable(1.0)
+    rows = tf.Variable(0.0)  # each replica's copy has its own
 calls, kept = [], []
 
 
@@ -48,6 +49,31 @@ def looked_at(x, y):
     return total + tf.reduce_sum(y), float(len(calls))
 
 
+@tf.custom_gradient
+def tripled(x):
+    return x * 1.0, lambda upstream: upstream * 3.0
+
+
+@tf.function
+def first_column(x):
+    seen.update_state(tf.zeros(0))
+    return tripled(x[:, 0])
+
+
+@tf.function
+def added_up(x):
+    return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+
+def in_parts(x, y):
+    """Functions, one of which has the replicas meet, a gradient of its own, and copies that replicas update."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.reduce_sum(first_column(x))
+    strategy.extended.update(rows, lambda v, n: v.assign_add(n), args=(tf.reduce_sum(x[:, 0]),))
+    return added_up(tf.reduce_sum(tape.gradient(total, x) * x))
+
+
 def merged(x, y):
     def add(strategy, value):
         return strategy.reduce("SUM", value, axis=None)
@@ -63,9 +89,10 @@ def failing(x, y):
 
 table = random.normal(size=(8 * 14 + 3, 5)).astype("f")
 dataset = tf.data.Dataset.from_tensor_slices((table[:, :4], table[:, 4:])).batch(8)
-losses, totals = [], []
+losses, totals, columns = [], [], []
 for batch in strategy.experimental_distribute_dataset(dataset):
     losses.append(float(strategy.reduce("SUM", strategy.run(step, args=batch), axis=None)))
+    columns += [float(v) for v in strategy.experimental_local_results(strategy.run(in_parts, args=batch))[:1]]
     found, number = strategy.run(looked_at, args=batch)
     totals.append(float(strategy.reduce("SUM", found, axis=None)))
     totals += [float(v) for v in strategy.experimental_local_results(strategy.run(merged, args=batch))[:1]]
@@ -81,6 +108,8 @@ result = {
     "own": float(own),
     "losses": losses,
     "totals": totals,
+    "columns": columns,
+    "rows": float(rows),
     "kept": [float(loss) for loss in kept],
     "calls": calls,
     "errors": errors,
