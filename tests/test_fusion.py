@@ -82,12 +82,16 @@ def barriers(jaxpr):
     return sum(eqn.primitive.name == "optimization_barrier" for eqn in jaxpr.eqns)
 
 
-def fused_operations(executable, inputs):
-    """The number of operations in XLA's kernels."""
+def compiled_text(executable, inputs):
+    """XLA's program."""
     _, options = planned(executable.graph.code.jaxpr)
     arrays = [*executable.constants, *[np.asarray(x) for x in inputs]]
-    lowered = jax.jit(executable._compute).lower(*arrays)
-    text = lowered.compile(compiler_options=options).as_text()
+    return jax.jit(executable._compute).lower(*arrays).compile(compiler_options=options).as_text()
+
+
+def fused_operations(executable, inputs):
+    """The number of operations in XLA's kernels."""
+    text = compiled_text(executable, inputs)
     kernels = [part for part in text.split("\n\n") if re.match(r"%(fused|wrapped)", part.strip())]
     assert kernels
     return sum(part.count("\n") for part in kernels)
@@ -164,14 +168,35 @@ def test_a_network_is_compiled_as_xla_does_but_for_the_level_of_llvm():
     assert options == {"xla_backend_optimization_level": 2}
 
 
-def test_code_with_barriers_of_its_own_stays_as_it_is():
+def test_barriers_of_its_own_stay_in_the_code():
     def own(x):
         for _ in range(30):
             x = jax.lax.optimization_barrier(jax.numpy.sin(x) @ x + jax.numpy.cos(x))
         return x
 
     jaxpr = jax.make_jaxpr(own)(np.eye(3, dtype="float32")).jaxpr
-    assert planned(jaxpr)[0] is jaxpr
+    code, options = planned(jaxpr)
+    assert code is jaxpr
+    assert options == {"xla_disable_hlo_passes": "cse_barrier_expander"}
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_the_windows_of_a_convolution_are_copied_once_by_one_kernel_for_all_positions(groups):
+    rng = np.random.default_rng(0)
+    x = tf.constant(rng.normal(size=(2, 8, 8, 4)).astype("float32"))
+    filters = tf.constant(rng.normal(size=(3, 3, 4 // groups, 4)).astype("float32"))
+
+    def step(filters, x):
+        return tf.reduce_sum(tf.sin(tf.nn.conv2d(x, filters, 1, "SAME")))
+
+    gradient = gradient_of(step)
+    executable = compiled(gradient, filters, x)
+    copies = [eqn for eqn in executable.code.eqns if eqn.primitive.name == "dynamic_slice"]
+    assert {v.aval.shape for eqn in copies for v in eqn.outvars} == {(2, 8, 8, 4)}
+    text = compiled_text(executable, [filters, x])
+    # One for each position: for a product, the gradient uses those of the result.
+    assert len(re.findall(r"= f32\[2,8,8,4\]\S* dynamic-slice\(", text)) == 9
+    np.testing.assert_allclose(tf.function(gradient)(filters, x), gradient(filters, x), rtol=1e-4, atol=1e-4)
 
 
 def test_every_step_of_a_trajectory_is_computed_from_the_one_before():

@@ -158,6 +158,28 @@ POOLING = {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Normalization
+
+
+def _moments(x, *, axis, keepdims):
+    deviations = x - x.mean(axis, keepdims=True)  # not squared by their absolute values, if complex
+    return x.mean(axis, keepdims=keepdims), (deviations**2).mean(axis, keepdims=keepdims)
+
+
+NORMALIZATION = {
+    "moments": of(
+        _moments,
+        case((2, 3), axis=(-2,), keepdims=False),
+        case((2, 3), axis=(-1,), keepdims=True),
+        case((2, 2, 3), axis=(-3, -2), keepdims=False),
+        case((3,), axis=(-1,), keepdims=False),
+        case((2, 3), axis=(), keepdims=False),
+        case((0, 3), axis=(-1,), keepdims=True),
+        complex=True,
+    ),
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Activations and losses
 
 ELEMENTWISE = {

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
+from ..core.dtypes import is_on_host
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
@@ -152,6 +153,8 @@ class Function(Generic[P, R]):
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile,
         self._was_truncated = False  # or did so in a call
+        # Whether it runs as Python in replicas that are threads: it asks for its replica, or no pass can note it.
+        self.is_python_in_replicas = False
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
@@ -172,6 +175,7 @@ class Function(Generic[P, R]):
             or here.tapes
             or here.trace is not None
             or here.hot is not None
+            or here.replica is not None
             or settings.run_functions_eagerly
         ):
             return self._call(args, kwargs)
@@ -193,6 +197,8 @@ class Function(Generic[P, R]):
             return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_python_in_replicas and local.here.replica is not None and local.here.trace is None:
+            return self._run_as_python(args, kwargs)
         hot = local.here.hot
         if hot is not None:
             if settings.run_functions_eagerly or self._not_compilable or not can_compile():
@@ -218,6 +224,7 @@ class Function(Generic[P, R]):
                 raise
             self._give_up(error)
         except RunsAsPython:
+            self.is_python_in_replicas |= local.here.replica is not None
             return self._run_as_python(args, kwargs)
         return self._segments.run(self._run_python, *self._plain_arguments(args, kwargs))
 
@@ -278,7 +285,8 @@ class Function(Generic[P, R]):
         warn_of_giving_up(self.__name__, self._python_function, error)
 
     def _call_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        shortcut, tensors = (None, []) if kwargs else _shortcut(args, not self._has_open_lengths)
+        is_plain = not kwargs and local.here.replica is None
+        shortcut, tensors = _shortcut(args, not self._has_open_lengths) if is_plain else (None, [])
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
@@ -563,7 +571,7 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
             try:
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
-                if not moves or a._array.dtype.kind == "O":
+                if not moves or is_on_host(a._array):
                     return None, []
                 from .buffers import on_device
 

@@ -3,7 +3,8 @@
 XLA joins elementwise operations into kernels, and computes a value that several kernels use in each of them anew. In a
 long chain of small operations that explodes: the state of an unrolled recurrence is computed from the beginning in the
 kernels of every step. `planned` finds such values and puts a barrier behind each (`optimization_barrier`), at which
-kernels end: they are computed once and stored. The choice follows from the program alone, never from a clock.
+kernels end: they are computed once and stored. Convolutions have barriers of their own. The choice follows from the
+program alone, never from a clock.
 
 Only for CPUs: XLA's compilers for other devices limit by themselves what they compute twice.
 """
@@ -15,7 +16,8 @@ import math
 from typing import Any
 
 import jax
-from jax.extend.core import Var
+import numpy as np
+from jax.extend.core import Literal, Var
 
 from .jaxprs import inner_code, replaced
 
@@ -59,8 +61,8 @@ def planned(jaxpr: Any) -> tuple[Any, dict[str, Any] | None]:
     options: dict[str, Any] = {"xla_backend_optimization_level": _OPTIMIZATION_LEVEL}
     if _is_elementwise(jaxpr):
         options["xla_cpu_use_fusion_emitters"] = False
-    with_barriers = _with_barriers(jaxpr)
-    if with_barriers is not jaxpr:
+    with_barriers = _with_barriers(_without_equal_barriers(jaxpr))
+    if any(_is_barrier(eqn) for code in inner_code(with_barriers) for eqn in code.eqns):
         # The pass that removes barriers comes before the one that makes kernels.
         options["xla_disable_hlo_passes"] = "cse_barrier_expander"
     return with_barriers, options
@@ -92,8 +94,6 @@ def _with_barriers(jaxpr: Any) -> Any:
 
     Loops and branches stay as they are: a small loop becomes one kernel, for which XLA takes no barriers.
     """
-    if any(eqn.primitive is _barrier().primitive for code in inner_code(jaxpr) for eqn in code.eqns):
-        return jaxpr
     stored = _Kernels(jaxpr).stored()
     if not stored:
         return jaxpr
@@ -106,6 +106,29 @@ def _with_barriers(jaxpr: Any) -> Any:
                 behind[v] = Var(v.aval)
                 eqns.append(_barrier().replace(invars=[v], outvars=[behind[v]]))
     return replaced(jaxpr, eqns=eqns, outvars=[_get(behind, v) for v in jaxpr.outvars])
+
+
+def _without_equal_barriers(jaxpr: Any) -> Any:
+    """Keep one barrier for each number.
+
+    What is computed twice from equal numbers behind two barriers, XLA would compute twice: the windows of a
+    convolution for its result, and again for its gradient.
+    """
+    numbers: dict[Any, Any] = {}
+    first: dict[Any, Any] = {}  # a number behind a barrier, and the same behind the first one
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if _is_barrier(eqn) and len(eqn.invars) == 1 and isinstance(eqn.invars[0], Literal):
+            (number,), (behind,) = eqn.invars, eqn.outvars
+            first[behind] = numbers.setdefault((number.aval, np.asarray(number.val).item()), behind)
+            if first[behind] is not behind:
+                continue
+        eqns.append(eqn.replace(invars=[_get(first, v) for v in eqn.invars]))
+    return replaced(jaxpr, eqns=eqns, outvars=[_get(first, v) for v in jaxpr.outvars]) if first else jaxpr
+
+
+def _is_barrier(eqn: Any) -> bool:
+    return eqn.primitive is _barrier().primitive
 
 
 @functools.cache

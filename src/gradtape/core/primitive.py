@@ -73,6 +73,8 @@ class Listener:
 
     # The keys of variables that are watched already: further reads outside of a trace send no event.
     _watched: Container[int] = ()
+    # Whether it lets hot tapes compute without it: see `hot`.
+    _steps_aside = False
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any

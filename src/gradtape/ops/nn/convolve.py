@@ -53,12 +53,13 @@ def deconvolve(y, filters, *, windows, groups, space):
 @deconvolve.compiled
 def _(y, filters, *, windows, groups, space):
     shape = (*y.shape[: -len(space) - 1], *space, filters.shape[-2] * groups)
-    if y.size and _is_quick_as_sum(filters, windows, groups):
-        y = _unfused(
-            y
-        )  # fused, what comes before is computed anew for each position: up to 2.5 times the time
-    x = _transposed_by_jax(lambda x, f: _convolved_by_jax(x, f, windows, groups), shape, y, filters)
-    return _unfused(x) if groups == 1 and x.size and _is_quick_as_product(x, windows) else x
+    if y.size and _is_quick_as_sum(filters.shape, windows, groups):
+        # Fused, what comes before is computed anew for each position: up to 2.5 times the time.
+        y = _unfused(y)
+    function = lambda x, f: _convolved_by_jax(x, f, windows, groups, _parts)
+    x = _transposed_by_jax(function, shape, y, filters)
+    adds_up = groups == 1 and x.size and math.prod(windows.size) > 1 and _is_quick_as_product(x, windows)
+    return _unfused(x) if adds_up else x
 
 
 @primitive(
@@ -79,6 +80,8 @@ def correlate(x, y, *, windows, groups):
 @correlate.compiled
 def _(x, y, *, windows, groups):
     shape = _kernel_shape(x, y, windows, groups)
+    if x.size and math.prod(shape) and _is_quick_as_sum(shape, windows, groups):
+        return _correlated_by_sum(x, y, windows).reshape(shape)
     return _transposed_by_jax(lambda f, x: _convolved_by_jax(x, f, windows, groups), shape, y, x)
 
 
@@ -87,7 +90,38 @@ def _kernel_shape(x: Any, y: Any, windows: Windows, groups: int) -> tuple[int, .
     return (*windows.size, x.shape[-1] // groups, y.shape[-1])
 
 
-def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> Any:
+def _parts(x: Any, windows: Windows) -> list[Any]:
+    """The elements at each position of the windows."""
+    x, windows = _padded_by_jax(x, windows)
+    space = x.shape[-len(windows.size) - 1 : -1]
+    return [x[(..., *tap.elements, slice(None))] for tap in taps(windows, space)]
+
+
+def _moving_parts(x: Any, windows: Windows) -> list[Any]:
+    """The same, where XLA does not know at which element a part begins: one kernel copies all of them.
+
+    A kernel for each position took a quarter of the time to compile MobileNetV2. Of use where parts are stored.
+    """
+    import jax
+
+    if math.prod(windows.size) == 1:
+        return _parts(x, windows)
+    x, windows = _padded_by_jax(x, windows)
+    x, rank, zero = _unfused(x), len(windows.size), np.int32(0)
+    space = x.shape[-rank - 1 : -1]
+    places = [jax.lax.optimization_barrier(np.int32(n)) for n in range(max(windows.reach()))]
+    lengths = [(n - 1) * s + 1 for n, s in zip(windows.fit(space), windows.strides)]
+    shape = (*x.shape[: -rank - 1], *lengths, x.shape[-1])
+    strided = (..., *[slice(None, None, s) for s in windows.strides], slice(None))
+    parts = []
+    for tap in taps(windows, space):
+        starts = [zero] * (x.ndim - rank - 1) + [places[e.start] for e in tap.elements] + [zero]
+        part = jax.lax.dynamic_slice(x, starts, shape, allow_negative_indices=False)
+        parts.append(part[strided])
+    return parts
+
+
+def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int, parts: Any = _moving_parts) -> Any:
     import jax
 
     rank = len(windows.size)
@@ -95,8 +129,8 @@ def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int) -> An
         shape = (*x.shape[: -rank - 1], *windows.fit(x.shape[-rank - 1 : -1]), filters.shape[-1])
         return jax.numpy.zeros(shape, x.dtype)
     if groups == 1 and _is_quick_as_product(x, windows):
-        return _by_product(x, filters, windows)
-    if _is_quick_as_sum(filters, windows, groups):
+        return _by_product(parts(x, windows), filters)
+    if _is_quick_as_sum(filters.shape, windows, groups):
         return _by_sum(x, filters, windows)
     letters = "XYZ"[:rank]
     out = jax.lax.conv_general_dilated(
@@ -129,19 +163,16 @@ def _is_quick_as_product(x: Any, windows: Windows) -> bool:
     return size <= 9 and 0 < copied <= _BLOCK * 2
 
 
-def _by_product(x: Any, filters: Any, windows: Windows) -> Any:
-    """A convolution of step 1 as one product, of the windows and the filters."""
+def _by_product(parts: list[Any], filters: Any) -> Any:
+    """A convolution as one product, of the windows and the filters."""
     import jax.numpy as m
 
-    rank = len(windows.size)
-    x, windows = _padded_by_jax(x, windows)
-    parts = [x[(..., *tap.elements, slice(None))] for tap in taps(windows, x.shape[-rank - 1 : -1])]
     columns = m.concatenate(parts, -1)
     out = columns.reshape(-1, columns.shape[-1]) @ filters.reshape(-1, filters.shape[-1])
     return out.reshape(*columns.shape[:-1], out.shape[-1])
 
 
-def _is_quick_as_sum(filters: Any, windows: Windows, groups: int) -> bool:
+def _is_quick_as_sum(shape: tuple[int, ...], windows: Windows, groups: int) -> bool:
     """Return whether each channel is by itself, and XLA is quicker at adding up shifted products: on a CPU.
 
     A step over one such layer takes a fifth to a twentieth of the time at the shapes of MobileNetV2: see
@@ -151,7 +182,7 @@ def _is_quick_as_sum(filters: Any, windows: Windows, groups: int) -> bool:
 
     return (
         groups > 1
-        and filters.shape[-2] == 1
+        and shape[-2] == 1
         and math.prod(windows.size) <= _MOST_TAPS
         and jax.default_backend() == "cpu"
     )
@@ -159,15 +190,20 @@ def _is_quick_as_sum(filters: Any, windows: Windows, groups: int) -> bool:
 
 def _by_sum(x: Any, filters: Any, windows: Windows) -> Any:
     """A convolution of each channel by itself: one product for each position in the window, all in one loop."""
-    rank, channels = len(windows.size), x.shape[-1]
-    weights = filters.reshape(*windows.size, channels, -1)
-    x, windows = _padded_by_jax(x, windows)
-    parts = [
-        x[(..., *tap.elements, slice(None), None)] * weights[tap.position]
-        for tap in taps(windows, x.shape[-rank - 1 : -1])
-    ]
+    channels = x.shape[-1]
+    weights = filters.reshape(-1, channels, filters.shape[-1] // channels)
+    parts = [part[..., None] * each for part, each in zip(_parts(x, windows), weights, strict=True)]
     out = sum(parts[1:], parts[0])
     return out.reshape(*out.shape[:-2], channels * weights.shape[-1])
+
+
+def _correlated_by_sum(x: Any, y: Any, windows: Windows) -> Any:
+    """The gradient of `_by_sum` by the filters."""
+    import jax.numpy as m
+
+    y = y.reshape(*y.shape[:-1], x.shape[-1], -1)
+    sums = [(part[..., None] * y).sum(range(y.ndim - 2), y.dtype) for part in _moving_parts(x, windows)]
+    return m.stack(sums)
 
 
 def _padded_by_jax(x: Any, windows: Windows) -> tuple[Any, Windows]:
@@ -180,15 +216,14 @@ def _padded_by_jax(x: Any, windows: Windows) -> tuple[Any, Windows]:
 
 
 def _unfused(x: Any) -> Any:
-    """The same array, which XLA does not fuse with what reads it.
+    """The same array, which XLA stores (see `compiled/fusion.py`).
 
     Fused, a sum over windows is computed anew for each reader of an element: four times where the gradient of a pool
-    follows. XLA never fuses a concatenation into other loops.
+    follows.
     """
     import jax
 
-    half = len(x) // 2
-    return jax.numpy.concatenate(jax.lax.optimization_barrier([x[:half], x[half:]])) if half else x
+    return jax.lax.optimization_barrier(x)
 
 
 def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.primitive import apply, apply1, apply2, rounded
-from ...core.structural import reshape_
+from ...core.primitive import apply, apply1, apply2, primitive, rounded
+from ...core.structural import spread
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert, floating_tensor
 from ...core.types import Axes, TensorLike
@@ -18,10 +19,37 @@ from ...engine.arrays import xp
 from ..array.movement import cast, reshape, together
 from ..math.elementwise import add, divide, divide_no_nan, multiply, number, power, rsqrt, square, subtract
 from ..math.reduction import axes as axes_of
+from ..math.reduction import count_along, reduce_sum
 from ..math.reduction import mean as mean_
-from ..math.reduction import reduce_sum
 from ..scalars import integer
 from ..scalars import number as number_of
+
+
+@primitive(
+    multiple=True,
+    name="moments",
+    formula="d mean(x) = sum(dx) / n, d variance(x) = sum(2 (x - mean) dx) / n",
+)
+def moments_(x, *, axis, keepdims):
+    mean = mean_(x, axis=axis, keepdims=True)
+    variance = mean_(square(x - mean), axis=axis, keepdims=keepdims)
+    return mean.reshape(variance.shape), variance
+
+
+def _moments_rule(
+    gs: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool
+) -> Any:
+    """A variance has no slope by its mean, because deviations from the mean add up to 0."""
+    by_mean, by_variance = gs
+    count = count_along(x_shape, axis) or 1
+    along = {"axis": axis, "keepdims": keepdims, "shape": x_shape}
+    if by_variance is None:
+        return spread(by_mean / count, **along)
+    by_x = spread(by_variance * 2 / count, **along) * (x - spread(out[0], **along))
+    return by_x if by_mean is None else by_x + spread(by_mean / count, **along)
+
+
+moments_.rules(x=_moments_rule)
 
 
 def moments(
@@ -38,15 +66,9 @@ def moments(
     (2.0, 1.0)
     """
     x = convert(x)
-    if x._array.dtype.char in HALF:
+    if x._array.dtype.char in HALF:  # the rule then has the mean before it is rounded
         return rounded(moments, x, axes=axes, keepdims=keepdims)
-    over = axes_of("moments", axes, x.ndim)
-    mean = apply1(mean_, x, {"axis": over, "keepdims": True})
-    squares = apply1(square, apply2(subtract, x, mean))
-    variance = apply1(mean_, squares, {"axis": over, "keepdims": bool(keepdims)})
-    if not keepdims:
-        mean = apply1(reshape_, mean, {"shape": variance._array.shape})
-    return mean, variance
+    return apply(moments_, (x,), {"axis": axes_of("moments", axes, x.ndim), "keepdims": bool(keepdims)})
 
 
 def weighted_moments(
