@@ -136,8 +136,7 @@ class Arguments:
 
     def as_tensors(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of the call as they are, with tensors for NumPy's arrays."""
-        args, kwargs = nest.map_structure(_array_as_tensor, self._structure)
-        return args, kwargs
+        return with_tensors(*self._structure)
 
     def specialize_texts(self) -> bool:
         """Make the texts part of the key, if the function that was traced has read one of them."""
@@ -209,9 +208,23 @@ def differs_in_batch(key: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return len(rows) == 1 and all(a[1:] == b[1:] for a, b in changed) and any(len(a) > 1 for a, _ in changed)
 
 
+def with_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with tensors for NumPy's arrays; lists and dicts that hold none are the caller's own."""
+
+    def converted(argument: Any) -> Any:
+        if not any(map(_is_array, nest.flatten(argument))):
+            return argument
+        return nest.map_structure(_array_as_tensor, argument)
+
+    return tuple(map(converted, args)), {name: converted(value) for name, value in kwargs.items()}
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes))
+
+
 def _array_as_tensor(leaf: Any) -> Any:
-    is_array = isinstance(leaf, (np.ndarray, np.generic)) and not isinstance(leaf, (str, bytes))
-    return convert(leaf) if is_array else leaf
+    return convert(leaf) if _is_array(leaf) else leaf
 
 
 def _as_leaf(leaf: Any) -> Any:

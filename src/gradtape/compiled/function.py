@@ -23,7 +23,7 @@ from ..core.primitive import local
 from ..core.settings import settings
 from ..core.tensor import Tensor, device_of
 from ..core.variable import Variable
-from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text
+from .arguments import PLAIN, Arguments, bind, checked_signature, fit, signature_text, with_tensors
 from .concrete_function import ConcreteFunction, is_known
 from .function_warnings import can_compile, warn_of_giving_up, warn_of_retracing, warn_of_truncation
 from .placeholders import RunsAsPython, Specialize, Text
@@ -212,7 +212,7 @@ class Function(Generic[P, R]):
         if settings.run_functions_eagerly or not can_compile():
             return self._python_function(*args, **kwargs)
         if self._not_compilable:
-            return self._segments.run(self._run_python, args, kwargs)
+            return self._segments.run(self._run_python, *self._plain_arguments(args, kwargs))
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
         try:
@@ -226,23 +226,33 @@ class Function(Generic[P, R]):
         except RunsAsPython:
             self.is_python_in_replicas |= local.here.replica is not None
             return self._run_as_python(args, kwargs)
-        return self._segments.run(self._run_python, args, kwargs)
+        return self._segments.run(self._run_python, *self._plain_arguments(args, kwargs))
 
     def _run_python(self, *args: Any, **kwargs: Any) -> Any:
         """Run the Python of the function, operation by operation."""
-        here = local.here
-        before, here.runs_function = here.runs_function, True
+        from .graph_tape import GraphTape
+        from .plain_runs import run_python
+
         try:
-            return self._python_function(*args, **kwargs)
-        finally:
-            here.runs_function = before
+            return run_python(self._python_function, args, kwargs, GraphTape in self._specialized)
+        except Specialize as asked:
+            self._specialized |= {asked.kind}
+            return self._run_python(*args, **kwargs)
+
+    def _plain_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments for `_run_python`: tensors for NumPy's arrays, and for all that the signature asks for."""
+        if not kwargs and self._input_signature is None and all(type(a) is Tensor for a in args):
+            return args, kwargs
+        return with_tensors(*self._bound(args, kwargs))
 
     def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one call as plain Python; what it gives to `Strategy.run` is compiled."""
         here = local.here
         before, here.in_function = here.in_function, True
         try:
-            return self._run_python(*args, **kwargs)
+            return self._python_function(*args, **kwargs)
         finally:
             here.in_function = before
 
@@ -260,10 +270,16 @@ class Function(Generic[P, R]):
         if not self._was_truncated:
             self._was_truncated = True
             warn_of_truncation(self.__name__, self._python_function, error)
+        args, kwargs = self._plain_arguments(args, kwargs)
         return self._run_python(*args, **kwargs)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
+        from .graph_tape import GraphTape
+        from .plain_runs import mentions_gradients
+
+        if mentions_gradients(self._python_function):
+            self._specialized |= {GraphTape}
         self._not_compilable = True
         self._programs, self._shortcuts = {}, {}
         warn_of_giving_up(self.__name__, self._python_function, error)
@@ -371,10 +387,14 @@ class Function(Generic[P, R]):
         return program
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        return Arguments(self.__name__, *self._bound(args, kwargs), self._specialized)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by their places, and as the signature asks for them."""
         args, kwargs = bind(self.__name__, self._signature, args, kwargs)
         if self._input_signature is not None:
             args = fit(self.__name__, self._input_signature, args, kwargs, self._defaults)
-        return Arguments(self.__name__, args, kwargs, self._specialized)
+        return args, kwargs
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from jax.extend import source_info_util
 
 from ..core import nest
@@ -22,16 +21,15 @@ from ..core.errors import InvalidArgumentError, NotCompilableError
 from ..core.indexed_slices import IndexedSlices
 from ..core.spec import TensorSpec
 from ..core.tensor import Tensor, wrap
-from ..core.tensor_conversion import convert
 from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_compilable
 from ..core.user_code import keras_folders
-from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
 from .jaxprs import is_wide, split, without_copies, without_dead_code, without_names
 from .placeholders import as_destination
+from .plain_runs import as_output
 from .rolled_loops import rolled
 from .trace import NAMED
 
@@ -185,8 +183,7 @@ class _Result:
 
 def _as_result(leaf: Any) -> Any:
     """A leaf of what a function returned: a `_Result` if it is traced, else the leaf itself."""
-    if isinstance(leaf, Variable):
-        leaf = leaf._read()
+    leaf = as_output(leaf)
     if isinstance(leaf, IndexedSlices):
         shape = leaf._dense_shape
         arrays = [leaf.values._array, leaf.indices._array]
@@ -194,8 +191,6 @@ def _as_result(leaf: Any) -> Any:
     spec = composite_spec(leaf) if isinstance(leaf, CompositeTensor) else None
     if spec is not None:
         return _composite_result(leaf, spec)
-    if isinstance(leaf, (int, float, complex, str, bytes, np.ndarray, np.generic)):
-        return convert(leaf)
     if type(leaf) is not Tensor or not is_traced(leaf._array):
         return leaf
     return _Result([leaf._array], _build_tensor)

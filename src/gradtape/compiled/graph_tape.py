@@ -1,6 +1,6 @@
-"""`gradients` and `hessians`: derivatives of what a function being traced has computed, without a tape of the user's.
+"""`gradients` and `hessians`: derivatives of what a function has computed so far, without a tape of the user's.
 
-A function that calls them is traced again, under a tape that watches everything.
+A function that calls them is traced again, or run again, under a tape that watches everything.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def _tape(name: str) -> GraphTape:
     found = next((tape for tape in reversed(here.tapes) if isinstance(tape, GraphTape)), None)
     if found is not None:
         return found
-    if here.trace is None:
+    if here.trace is None and not here.runs_function:
         raise RuntimeError(
             f"{name} works inside a @tf.function: here operations run at once; record them with tf.GradientTape, and "
             "ask tape.gradient(target, sources)"
         )
-    if here.trace.parent is not None:
+    if here.trace is not None and here.trace.parent is not None:
         raise RuntimeError(f"{name}: in a branch or a loop of a function, use tf.GradientTape")
     raise Specialize(GraphTape)
 

@@ -135,21 +135,32 @@ def init_scope() -> Iterator[None]:
     >>> with init_scope():
     ...     pass
     """
-    with outside():
+    with outside(), outside_function():
         yield
 
 
+@contextlib.contextmanager
+def outside_function() -> Iterator[None]:
+    """A block that is not part of the @function whose Python runs operation by operation."""
+    here = local.here
+    before, here.runs_function = here.runs_function, False
+    try:
+        yield
+    finally:
+        here.runs_function = before
+
+
 def executing_eagerly() -> bool:
-    """Return whether operations run when they are called, and are not traced.
+    """Return whether the code that runs is no part of a @function.
 
     >>> executing_eagerly()
     True
     """
-    return local.here.trace is None
+    return local.here.trace is None and not local.here.runs_function
 
 
 def inside_function() -> bool:
-    """Return whether a @function is being traced.
+    """Return whether the code that runs is part of a @function.
 
     >>> inside_function()
     False

@@ -277,8 +277,11 @@ stack_.rules(xs=lambda g, position, axis: getitem(g, index=along(axis, position)
 
 
 def pack(values: Any, dtype: Any, hint: Any = None) -> Tensor:
-    """Nested lists that hold tensors as one tensor, differentiably. Only to a `dtype` are the tensors cast."""
-    found = dtype or hint or _first_dtype(values)
+    """Nested lists that hold tensors as one tensor, differentiably. Only to a `dtype` are the tensors cast.
+
+    `hint` is the dtype of what is no tensor, if no tensor is among the values.
+    """
+    found = dtype or _first_dtype(values) or hint
     parts = [
         pack(v, dtype, found) if isinstance(v, (list, tuple)) else _converted(v, dtype, found) for v in values
     ]

@@ -12,6 +12,7 @@ import numpy as np
 from ...core import dtypes, nest
 from ...core.errors import InvalidArgumentError, NotCompilableError
 from ...core.primitive import local
+from ...core.scopes import outside_function
 from ...core.spec import TensorSpec
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert, convert_to_tensor
@@ -107,7 +108,9 @@ def _operation(name: str, func: Any, inp: Any, signature: Any, call: Callable[..
     given = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
     if local.here.trace is not None:
         return _call_when_run(name, func, given, signature, call)
-    return _checked_results(name, call(func, given), signature)
+    with outside_function():
+        result = call(func, given)
+    return _checked_results(name, result, signature)
 
 
 def _call_when_run(

@@ -179,21 +179,16 @@ class TensorArray:
         return len(self._elements) if self._whole is None else self._whole._array.shape[0]
 
     def _writable(self) -> TensorArray:
-        """The array to write to: this one, or a copy if it belongs to another part of a traced `@function`."""
-        return self if self._trace is local.here.trace else self.copy()
+        """The array to write to: this one, as TensorFlow does eagerly; in a `@function` a copy."""
+        here = local.here
+        return self if here.trace is None and not here.runs_function else self.copy()
 
     def _written(self, target: TensorArray) -> TensorArray:
-        """The array to return from a write to `target`.
-
-        While a `@function` is traced it is a new one, so that a block that has written differs from one that has not.
-        """
+        """The array to return from a write: `target`, which a branch or loop must go on with."""
         target.is_written = True
         trace = local.here.trace
-        if trace is None:
-            return target
-        if target is self:
-            return self.copy()
-        trace.unused.append(target)
+        if trace is not None and self._trace is not trace:
+            trace.unused.append(target)
         return target
 
     def _write_traced(self, index: Any, tensor: Tensor) -> None:
