@@ -27,6 +27,7 @@ from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_c
 from ..core.user_code import keras_folders
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.memory import collection_paused
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
@@ -143,7 +144,8 @@ class FunctionGraph:
 
         `jaxpr` is the graph's own, or one that computes the same.
         """
-        out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+        with collection_paused():
+            out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:
