@@ -625,12 +625,6 @@ def other_dtype(x):
     return y
 
 
-def other_shape(x):
-    if x > 0:
-        x = tf.stack([x, x])
-    return x
-
-
 def other_nesting(x):
     if x > 0:
         y = [x, x]
@@ -705,7 +699,6 @@ def unsettled(x):
     [
         (undefined, ValueError, "'y' must also be initialized in the else branch"),
         (other_dtype, TypeError, r"'y' is float32\[\] in the main branch and int64\[\] in the else"),
-        (other_shape, TypeError, r"'x' is float32\[2\] in the main branch and float32\[\]"),
         (other_nesting, TypeError, "'y' is nested differently"),
         (text, TypeError, "'mode' is 'large' in the main branch and 'small'"),
         (falls_off_the_end, ValueError, "the else branch must also return a value"),

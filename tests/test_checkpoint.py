@@ -299,7 +299,8 @@ def test_a_position_beyond_the_end_is_refused_and_nothing_changes(tmp_path):
         (lambda: Checkpoint(save=tf.Variable(1.0)), "method"),
         (lambda: Checkpoint({"v": tf.Variable(1.0)}, v=tf.Variable(1.0)), "root has another 'v'"),
         (lambda: Checkpoint(v={1: tf.Variable(1.0), "1": tf.Variable(1.0)}).write("x"), "named '1'"),
-        (lambda: Checkpoint(v=tf.Variable(["text"])).write("x"), "'v' holds strings"),
+        (lambda: Checkpoint(v=tf.Variable(["text"])).write("x"), "'v' holds string: a checkpoint"),
+        (lambda: Checkpoint(v=tf.Variable([1], dtype=tf.qint8)).write("x"), "'v' holds qint8: a checkpoint"),
     ],
 )
 def test_what_cannot_be_saved_is_refused(make, message, tmp_path, monkeypatch):

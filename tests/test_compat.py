@@ -497,3 +497,13 @@ def test_initializers_of_version_one_draw_tensorflows_numbers():
         again = type(made).from_config(made.get_config())
         tf.random.set_seed(7)
         np.testing.assert_array_equal(again([3, 4]), (tf.random.set_seed(7), made([3, 4]))[1])
+
+
+def test_sparse_reductions_of_tensorflow_1_are_sparse():
+    sparse = tf.sparse.from_dense([[1, 2], [0, 4]])
+    v1 = tf.compat.v1
+    for function, wanted in ((v1.sparse.reduce_max_sparse, [2, 4]), (v1.sparse_reduce_sum_sparse, [3, 4])):
+        found = function(sparse, reduction_axes=1, keep_dims=True)
+        assert found.shape == [2, 1] and tf.sparse.to_dense(found).numpy().ravel().tolist() == wanted
+    assert v1.io.TFRecordCompressionType.GZIP == v1.python_io.TFRecordCompressionType.GZIP == 2
+    assert (tf.saved_model.PREDICT_INPUTS, v1.saved_model.TRAINING) == ("inputs", "train")

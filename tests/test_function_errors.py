@@ -313,7 +313,7 @@ def test_an_operation_that_needs_values_makes_the_function_run_operation_by_oper
     [
         lambda x: tf.while_loop(lambda a: a[0] < 9.0, lambda a: (tf.concat([a, a], 0),), (x,)),
         lambda x: tf.scan(lambda a, b: tf.stack([a, b]), x),
-        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: x[0]),
+        lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: tf.cast(x, tf.int32)),
         lambda x: tf.py_function(lambda y: y[:1], [x], tf.TensorSpec((2,))),
         lambda x: tf.py_function(lambda y: {}["missing"], [x], tf.TensorSpec((2,))),
         lambda x: tf.debugging.assert_negative(x),

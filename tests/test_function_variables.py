@@ -669,3 +669,17 @@ def test_an_interrupt_leaves_variables_before_or_after_the_step():
             done = int(count)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_variable_of_strings_is_read_and_assigned_operation_by_operation():
+    own, given = tf.Variable(["a", "b"]), tf.Variable("c")
+
+    @tf.function
+    def grow(variable, x):
+        own.assign(tf.strings.join([own, x]))
+        return variable.assign(tf.strings.join([variable, own[0]])), tf.strings.length(own)
+
+    for wanted in (b"cax", b"caxaxx"):
+        text, lengths = grow(given, tf.constant("x"))
+        assert text.numpy() == wanted == given.numpy()
+        assert lengths.numpy().tolist() == [len(word) for word in own.numpy()]

@@ -681,3 +681,47 @@ def test_an_operator_reads_its_variable_at_each_use(number):
         np.testing.assert_allclose(
             tape.gradient(compiled, variable), tape.gradient(expected, given), rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_conjugate_gradients_solve_and_pass_gradients(compiled, dtype):
+    draw = np.random.default_rng(0)
+    root, b = draw.standard_normal((2, 4, 4)).astype(dtype), draw.standard_normal((2, 4)).astype(dtype)
+    if dtype == "complex128":
+        root += 1j * draw.standard_normal(root.shape)
+    matrix = root @ root.conj().transpose(0, 2, 1) + np.eye(4)
+
+    def solved(a, b, **options):
+        operator = tf.linalg.LinearOperatorFullMatrix(a, is_self_adjoint=True, is_positive_definite=True)
+        return tf.linalg.experimental.conjugate_gradient(operator, b, tol=1e-12, **options)
+
+    def gradients(solve, a, b):
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.reduce_sum(tf.abs(solve(a, b)) ** 2)
+        return tape.gradient(y, [a, b])
+
+    run = tf.function(gradients) if compiled else gradients
+    near = tf.linalg.LinearOperatorDiag(1 / np.diagonal(matrix, axis1=1, axis2=2))
+    for options in ({}, {"x": b}, {"preconditioner": near}):
+        state = solved(tf.constant(matrix), b, **options)
+        np.testing.assert_allclose(state.x, np.linalg.solve(matrix, b[..., None])[..., 0], rtol=1e-9)
+        assert 3 <= int(state.i) <= 6
+    assert int(solved(tf.constant(matrix), b, max_iter=2).i) == 2
+    found = run(lambda a, b: solved(a, b).x, tf.constant(matrix), tf.constant(b))
+    wanted = gradients(
+        lambda a, b: tf.linalg.solve(a, b[..., None])[..., 0], tf.constant(matrix), tf.constant(b)
+    )
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-7)
+    # The steps also use that the matrix is self-adjoint: they differ from the solution's gradient by what keeps it so.
+    both = [(g + tf.linalg.adjoint(g)).numpy() for g in (found[0], wanted[0])]
+    np.testing.assert_allclose(*both, rtol=1e-6, atol=1e-9)
+
+
+def test_conjugate_gradients_refuse_other_operators():
+    solve = tf.linalg.experimental.conjugate_gradient
+    with pytest.raises(TypeError, match="must be a LinearOperator"):
+        solve(np.eye(2), [1.0, 2.0])
+    with pytest.raises(ValueError, match="self-adjoint and positive definite"):
+        solve(tf.linalg.LinearOperatorFullMatrix([[1.0]], is_positive_definite=False), [1.0])

@@ -298,6 +298,26 @@ def test_different_candidates(sampler):
     assert again[0] != again[1]
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_sampler_learns_from_the_true_classes(compiled):
+    sample = (
+        tf.function(nn.learned_unigram_candidate_sampler)
+        if compiled
+        else tf.random.learned_unigram_candidate_sampler
+    )
+    classes = 21 + compiled  # no other call of these tests shares the weights
+    expected = [
+        sample(tf.constant([[1]]), 1, 2, False, classes).true_expected_count.numpy().item() for _ in range(3)
+    ]
+    np.testing.assert_allclose(expected, [2 * n / (classes + n - 1) for n in (1, 2, 3)], rtol=1e-6)
+    many = tf.constant([[0]] * 30_000 + [[2]] * 10_000)
+    options = {"num_true": 1, "num_sampled": 20_000, "unique": False, "range_max": 3 + compiled, "seed": 1}
+    drawn = [sample(many, **options).sampled_candidates.numpy() for _ in range(2)][1]
+    np.testing.assert_allclose(np.bincount(drawn)[:3] / 20_000, [0.75, 0, 0.25], atol=0.02)
+    different = sample([[1]], 1, classes, True, classes)[0]
+    assert sorted(different.numpy()) == list(range(classes))
+
+
 def test_accidental_hits():
     rows, places, lowest = nn.compute_accidental_hits([[1, 2], [3, 4]], [4, 1], 2)
     assert rows.numpy().tolist() == [0, 1] and places.numpy().tolist() == [1, 0]
@@ -531,6 +551,8 @@ PAIR = tf.ones((2, 3))
         (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2, unigrams=[1.0, 0.0]), Invalid, "from 1 with"),
         (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2, unigrams=[1.0]), Invalid, "2 classes need"),
         (lambda: nn.fixed_unigram_candidate_sampler([[1]], 1, 2, True, 2), Invalid, "either vocab_file or unigrams"),
+        (lambda: nn.learned_unigram_candidate_sampler([[9]], 1, 2, True, 3), Invalid, "must lie from 0 to 2"),
+        (lambda: nn.learned_unigram_candidate_sampler([[1]], 1, 5, True, 3), Invalid, "5 different classes cannot"),
         (lambda: nn.uniform_candidate_sampler([[1.0]], 1, 2, True, 3), TypeError, "must be integers"),
         (lambda: nn.nce_loss(PAIR, tf.ones(2), [1], tf.ones((1, 3)), 1, 2), Invalid, "labels have 1 numbers"),
         (lambda: nn.nce_loss(PAIR, tf.ones(2), [[1.0]], tf.ones((1, 3)), 1, 2), TypeError, "labels must be integers"),

@@ -23,6 +23,11 @@ from .core.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     string,
     uint8,
     uint16,
@@ -49,6 +54,7 @@ from .core.tensor import Tensor
 from .core.tensor_conversion import constant, convert_to_tensor, is_tensor
 from .core.variable import Variable
 from .core.variable_creators import variable_creator_scope
+from .hot.places import obey as _obey
 from .math import (
     abs,
     acos,
@@ -409,7 +415,12 @@ __all__ = [
     "profiler",
     "progress",
     "py_function",
+    "qint8",
+    "qint16",
+    "qint32",
     "quantization",
+    "quint8",
+    "quint16",
     "ragged",
     "random",
     "random_normal_initializer",
@@ -570,7 +581,4 @@ closed(
 
 watch_for_keras()
 
-if _environ.get("GRADTAPE_HOT"):
-    from .hot.places import obey as _obey
-
-    _obey(_environ["GRADTAPE_HOT"])
+_obey(_environ.get("GRADTAPE_HOT", "1"))

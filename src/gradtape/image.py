@@ -32,7 +32,7 @@ from .ops.image.augment import (
     stateless_random_flip_up_down,
     transpose,
 )
-from .ops.image.box_batches import combined_non_max_suppression
+from .ops.image.box_batches import combined_non_max_suppression, non_max_suppression_padded
 from .ops.image.boxes import (
     non_max_suppression,
     non_max_suppression_overlaps,
@@ -62,7 +62,12 @@ from .ops.image.colour import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
+from .ops.image.distorted_boxes import (
+    sample_distorted_bounding_box,
+    stateless_sample_distorted_bounding_box,
+)
 from .ops.image.glimpses import draw_bounding_boxes, extract_glimpse
+from .ops.image.proposals import generate_bounding_box_proposals
 from .ops.image.quality import (
     image_gradients,
     per_image_standardization,
@@ -111,12 +116,14 @@ __all__ = [
     "extract_patches",
     "flip_left_right",
     "flip_up_down",
+    "generate_bounding_box_proposals",
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "image_gradients",
     "is_jpeg",
     "non_max_suppression",
     "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
     "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
@@ -137,6 +144,7 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
     "ssim_multiscale",
@@ -148,6 +156,7 @@ __all__ = [
     "stateless_random_hue",
     "stateless_random_jpeg_quality",
     "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
     "total_variation",
     "transpose",
     "yiq_to_rgb",

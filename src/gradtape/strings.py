@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         unicode_split,
         unicode_split_with_offsets,
     )
+    from .ops.strings.scripts import unicode_script
 
 __all__ = [
     "as_string",
@@ -54,6 +55,7 @@ __all__ = [
     "unicode_decode",
     "unicode_decode_with_offsets",
     "unicode_encode",
+    "unicode_script",
     "unicode_split",
     "unicode_split_with_offsets",
     "unicode_transcode",
@@ -61,7 +63,7 @@ __all__ = [
     "upper",
 ]
 
-# Imported when first used: they bring ragged tensors.
+# Imported when first used: they bring ragged tensors, or a table.
 closed(
     __name__,
     later={
@@ -71,6 +73,7 @@ closed(
         "unicode_decode": "..ops.strings.pieces",
         "unicode_decode_with_offsets": "..ops.strings.pieces",
         "unicode_encode": "..ops.strings.pieces",
+        "unicode_script": "..ops.strings.scripts",
         "unicode_split": "..ops.strings.pieces",
         "unicode_split_with_offsets": "..ops.strings.pieces",
     },

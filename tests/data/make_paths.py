@@ -177,6 +177,7 @@ CASES = [
     "x + s",
     "x * s",
     # Pieces
+    "tf.quantization.quantize_and_dequantize(x, -s, s)",
     "tf.clip_by_value(x, -0.5, 0.5)",
     "tf.clip_by_value(x, -s, s)",
     "tf.clip_by_value(x, -q, q)",

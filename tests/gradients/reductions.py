@@ -99,6 +99,10 @@ REDUCTIONS: dict[str, Row] = {
         lambda x: tf.nn.local_response_normalization(x, 60, alpha=0.1),
         (1, 1, 100, 1000),
     ),
+    "quantize_and_dequantize": (
+        lambda x: tf.quantization.quantize_and_dequantize(x, -2.0, 2.0, num_bits=4, range_given=True),
+        signed(100),
+    ),
     "softmax": (tf.nn.softmax, signed(*WIDE)),
     "softmax, first axis": (lambda x: tf.nn.softmax(x, 0), signed(*TALL)),
     "log_softmax": (tf.nn.log_softmax, signed(*WIDE)),

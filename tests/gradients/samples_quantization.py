@@ -1,4 +1,4 @@
-"""Samples for fake quantization."""
+"""Samples for fake quantization, and for rounding in a range."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ def _region(x, low, high, *, bits, narrow, region):
     return {"below": below, "above": above, "inside": ~below & ~above}[region].astype(x.dtype)
 
 
+def _round(x, low, high, *, first, last, half_up, clip):
+    by_low = first / jnp.where(first * low > 0, low, first * 1e-300 or 1)
+    by_high = last / jnp.where(last * high > 0, high, last * 1e-300)
+    scale = jnp.minimum(by_low, by_high) if first else by_high
+    inside = jnp.clip(x, first / scale, last / scale) if clip else x
+    found = (jnp.floor(inside * scale + 0.5) if half_up else jnp.round(inside * scale)) / scale
+    return x + jax.lax.stop_gradient(found - x)
+
+
+def _pass(x, low, high):
+    return jnp.where((x >= low) & (x <= high), x, jax.lax.stop_gradient(x))
+
+
 _RANGES = (real, negative, positive)
 _ROW = np.linspace(-3, 3, 7)
 
@@ -52,5 +65,19 @@ FAKE_QUANT = {
         *(case(_ROW, (), (), bits=3, narrow=False, region=region) for region in ("below", "inside", "above")),
         case((2, 3), (3,), (3,), bits=2, narrow=True, region="inside"),
         domain=_RANGES,
+    ),
+    "round_in_range": of(
+        _round,
+        case((2, 3), (), (), first=-4, last=3, half_up=False, clip=True),
+        case((3, 2), (2,), (2,), first=0, last=7, half_up=True, clip=False),
+        case(_ROW, (), (), first=-7, last=7, half_up=False, clip=False),
+        domain=_RANGES,
+        differences=False,
+    ),
+    "pass_in_range": of(
+        _pass, case((2, 3), (), ()), case((3, 2), (2,), (2,)), domain=_RANGES, differences=False
+    ),
+    "lies_in_range": of(
+        lambda x, low, high: ((x >= low) & (x <= high)).astype(x.dtype), case(_ROW, (), ()), domain=_RANGES
     ),
 }

@@ -179,9 +179,9 @@ def is_smooth(name):
     return any(Sampled(sample).is_smooth for sample in SAMPLES[name])
 
 
-# Those of an index that a function computes; one that takes float32 alone, where the programs are in float64; and one
-# that needs a mesh of devices.
-UNREACHED = {"block", "place_block", "update_block", "fake_quant", "relayout"}
+# Those of an index that a function computes; one that takes float32 alone, where the programs are in float64; one of
+# which TensorFlow's second gradient fails (quantize_and_dequantize_v2); and one that needs a mesh of devices.
+UNREACHED = {"block", "place_block", "update_block", "fake_quant", "pass_in_range", "relayout"}
 
 
 def test_the_programs_use_every_primitive_with_a_derivative_that_is_none_or_zeros():

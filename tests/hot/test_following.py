@@ -377,6 +377,49 @@ def test_a_profile_says_what_ran_hot_what_left_and_why(hot):
     assert f"{place['followed']} of 6 passes ran hot" in report.text
 
 
+def test_places_of_code_that_is_made_again_and_again_are_forgotten(hot, monkeypatch):
+    monkeypatch.setattr(places, "MOST_PLACES", 5)
+    hot()
+    places.policy.learn_from = 4
+    v = tf.Variable(2.0)
+    text = "def slope(v):\n    with tf.GradientTape() as tape:\n        y = v * v\n    return tape.gradient(y, v)"
+
+    def new():
+        names = {"tf": tf}
+        exec(text, names)
+        return names["slope"]
+
+    kept = new()
+    for _ in range(8):
+        assert float(kept(v)) == 4.0
+    for _ in range(20):
+        assert float(new()(v)) == 4.0
+    assert len(places.places) <= 6
+    assert places.places[next(iter(places.places))].traces
+
+
+def test_a_profile_times_the_operations_of_what_did_not_run_hot(hot):
+    from gradtape.explain import session
+
+    hot()
+    places.policy.learn_from = 4
+    v = tf.Variable(1.0)
+    with session(profile=True) as s:
+        for _ in range(10):
+            with tf.GradientTape() as tape:
+                y = tf.tanh(v)
+            tape.gradient(y, v)
+        for _ in range(2):
+            with tf.GradientTape() as tape:
+                y = tf.exp(v)
+            tape.gradient(y, v)
+    report = s.report()
+    times = {row["operation"]: row["calls"] for row in report.json["profile"]["operations"]}
+    assert (times["tanh"], times["exp"]) == (3, 2)
+    assert report.json["hot"]["followed"] == 6
+    assert "ran hot" in report.text and "tanh" in report.text
+
+
 def test_a_pass_is_freed_with_its_last_event(hot):
     hot()
     v = tf.Variable(tf.ones(100_000))

@@ -29,7 +29,7 @@ NAMESPACES = [
     "config.optimizer", "config.threading", "data", "data.experimental", "debugging", "distribute",
     "distribute.experimental", "dtypes", "experimental", "experimental.dlpack", "experimental.numpy",
     "experimental.numpy.random", "feature_column", "image",
-    "initializers", "io", "linalg", "lookup", "lookup.experimental", "losses", "math",
+    "initializers", "io", "linalg", "linalg.experimental", "lookup", "lookup.experimental", "losses", "math",
     "math.special",
     "metrics", "nest", "nn", "nn.experimental", "optimizers", "optimizers.schedules", "quantization",
     "random", "random.experimental",

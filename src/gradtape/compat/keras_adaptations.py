@@ -29,6 +29,7 @@ from gradtape import (
 
 from ..compiled.output_specs import output_specs
 from ..core.stand_in import StandIn
+from .keras_recurrent import gru_steps, lstm_steps, use_steps
 
 
 def _trace_layers(core: ModuleType) -> None:
@@ -198,6 +199,8 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
+    "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,

@@ -21,6 +21,8 @@ _ADAPTED = {
     "keras.src.backend.tensorflow.core",
     "keras.src.backend.tensorflow.layer",
     "keras.src.backend.tensorflow.sparse",
+    "keras.src.layers.rnn.gru",
+    "keras.src.layers.rnn.lstm",
     "keras.src.legacy.saving.json_utils",
     "keras.src.optimizers",
     "keras.src.trainers.data_adapters",

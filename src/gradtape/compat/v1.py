@@ -179,6 +179,11 @@ _OWN: dict[str, Any] = {
     "nn.dropout": functions.dropout,
     "nn.softmax_cross_entropy_with_logits": functions.softmax_cross_entropy_with_logits,
     "sparse_concat": functions.sparse_concat,
+    **dict.fromkeys(
+        ("io.TFRecordCompressionType", "python_io.TFRecordCompressionType"), functions.TFRecordCompressionType
+    ),
+    **{f"{where}reduce_max_sparse": functions.sparse_reduce_max_sparse for where in ("sparse_", "sparse.")},
+    **{f"{where}reduce_sum_sparse": functions.sparse_reduce_sum_sparse for where in ("sparse_", "sparse.")},
     **COLLECTIONS,
     **IMAGES,
     **INITIALIZERS,

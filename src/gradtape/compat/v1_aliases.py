@@ -25,7 +25,7 @@ _SPARSE = (
 _QUANTIZATION = (
     "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
     "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "fake_quant_with_min_max_vars_per_channel_gradient", "dequantize", "quantize", "quantized_concat",
 )  # fmt: skip
 _GFILE = {
     "Copy": "copy", "DeleteRecursively": "rmtree", "Exists": "exists", "FastGFile": "GFile", "GFile": "GFile",

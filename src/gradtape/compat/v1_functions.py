@@ -15,7 +15,7 @@ from ..ops.nn.ctc import collapse_repeated
 
 if TYPE_CHECKING:
     from ..core.tensor import Tensor
-    from ..core.types import ShapeLike, TensorLike
+    from ..core.types import Axes, ShapeLike, TensorLike
     from ..core.variable import Variable
 
 
@@ -282,3 +282,49 @@ def sparse_concat(
         raise ValueError("compat.v1.sparse_concat: give the axis")
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     return gradtape.sparse.concat(along, sp_inputs, expand)
+
+
+class TFRecordCompressionType:
+    """The ways in which a TFRecord file is compressed, by number.
+
+    >>> TFRecordCompressionType.GZIP
+    2
+    """
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+def sparse_reduce_max_sparse(
+    sp_input: Any,
+    axis: Axes = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """`tf.sparse.reduce_max` with a sparse result; `reduction_axes` and `keep_dims` are older names.
+
+    >>> from gradtape import sparse
+    >>> sparse.to_dense(sparse_reduce_max_sparse(sparse.from_dense([[1, 2], [0, 4]]), 1)).numpy()
+    array([2, 4], dtype=int32)
+    """
+    along, keep = axis if reduction_axes is None else reduction_axes, bool(keepdims or keep_dims)
+    return gradtape.sparse.reduce_max(sp_input, along, keep, output_is_sparse=True)
+
+
+def sparse_reduce_sum_sparse(
+    sp_input: Any,
+    axis: Axes = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """`tf.sparse.reduce_sum` with a sparse result; `reduction_axes` and `keep_dims` are older names.
+
+    >>> from gradtape import sparse
+    >>> sparse.to_dense(sparse_reduce_sum_sparse(sparse.from_dense([[1, 2], [0, 4]]), 1)).numpy()
+    array([3, 4], dtype=int32)
+    """
+    along, keep = axis if reduction_axes is None else reduction_axes, bool(keepdims or keep_dims)
+    return gradtape.sparse.reduce_sum(sp_input, along, keep, output_is_sparse=True)

@@ -169,6 +169,40 @@ def extract_image_patches(
     return tf.image.extract_patches(images, window, strides, rates, padding)
 
 
+def sample_distorted_bounding_box(
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
+    seed: int | None = None,
+    seed2: int | None = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.image.sample_distorted_bounding_box` with TensorFlow 1's order of arguments.
+
+    Args:
+        image_size: three integers: height, width and channels.
+        bounding_boxes: (batch, n, 4), each (y1, x1, y2, x2) as parts of the height and the width.
+        seed: with the global seed, fixes the crop.
+        seed2: counts if there is no `seed`.
+        min_object_covered: the least part of some box that the crop must contain.
+        aspect_ratio_range: the least and the largest width divided by height.
+        area_range: the least and the largest part of the image.
+        max_attempts: how many crops are tried.
+        use_image_if_no_bounding_boxes: whether the image is the box if there is none.
+
+    >>> sample_distorted_bounding_box([9, 9, 3], [[[0.0, 0.0, 1.0, 1.0]]], 1, area_range=[1.0, 1.0]).begin.numpy()
+    array([0, 0, 0], dtype=int32)
+    """
+    return tf.image.sample_distorted_bounding_box(
+        image_size, bounding_boxes, seed or seed2 or 0, min_object_covered, aspect_ratio_range, area_range,
+        max_attempts, use_image_if_no_bounding_boxes,
+    )  # fmt: skip
+
+
 IMAGES: dict[str, Any] = {
     "extract_image_patches": extract_image_patches,
     "image.ResizeMethod": ResizeMethod,
@@ -181,5 +215,6 @@ IMAGES: dict[str, Any] = {
     "image.resize_image_with_pad": resize_image_with_pad,
     "image.resize_images": resize_images,
     "image.resize_nearest_neighbor": resize_nearest_neighbor,
+    "image.sample_distorted_bounding_box": sample_distorted_bounding_box,
     "image.transpose_image": tf.image.transpose,
 }

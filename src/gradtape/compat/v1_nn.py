@@ -9,6 +9,12 @@ import gradtape as tf
 
 from ..core.tensor import Tensor
 from ..core.types import DTypeLike, ShapeLike, TensorLike
+from ..ops.nn.quantized_nn import (
+    quantized_avg_pool,
+    quantized_conv2d,
+    quantized_max_pool,
+    quantized_relu_x,
+)
 
 
 class SparseTensorValue(NamedTuple):
@@ -457,6 +463,10 @@ NETWORKS: dict[str, Any] = {
     "nn.dilation2d": dilation2d,
     "nn.erosion2d": erosion2d,
     "nn.fused_batch_norm": fused_batch_norm,
+    "nn.quantized_avg_pool": quantized_avg_pool,
+    "nn.quantized_conv2d": quantized_conv2d,
+    "nn.quantized_max_pool": quantized_max_pool,
+    "nn.quantized_relu_x": quantized_relu_x,
     "nn.space_to_batch": space_to_batch,
     "no_regularizer": None,
     "random.poisson": random_poisson,

@@ -15,7 +15,9 @@ import numpy as np
 
 from ..core import nest
 from ..core.composite import CompositeSpec, CompositeTensor, composite_spec
+from ..core.dtypes import is_on_host
 from ..core.errors import DTypeError
+from ..core.primitive import local
 from ..core.shapes import TensorShape
 from ..core.spec import TensorSpec
 from ..core.stand_in import StandIn
@@ -67,16 +69,20 @@ class Arguments:
         nested = bool(kwargs) or any(nest.is_nested(a) for a in args)
         if nested:
             self._parts.append(nest.structure_of(self._structure))
+        if local.here.replica is not None:  # which aggregates what is assigned
+            self._parts.append("a replica")
         self.key = tuple(self._parts)
 
     def _add(self, name: str, leaf: Any) -> None:
-        if type(leaf) is Tensor and array_of(leaf).dtype.kind != "O":
+        if type(leaf) is Tensor and not is_on_host(array_of(leaf)):
             array = array_of(leaf)
             self.leaves.append(leaf)
             self._templates.append(_TENSOR)
             self._parts += (array.shape, array.dtype)
-        elif type(leaf) is Variable and Variable not in self._specialized and leaf._constraint is None:
+        elif type(leaf) is Variable and Variable not in self._specialized and _is_program_input(leaf):
             self._add_variable(leaf)
+        elif type(leaf) is Tensor and leaf.dtype.is_quantized:
+            raise RunsAsPython
         elif type(leaf) is Tensor and Text not in self._specialized:
             self._templates.append(Text(leaf._array.shape, leaf._array))
             self._parts += (Text, leaf._array.shape)
@@ -254,6 +260,11 @@ def _hashable(name: str, leaf: Any, value: Any) -> Any:
             "tensor is part of the signature it is compiled for. Pass a tensor, a number, a tuple or a frozenset"
         ) from None
     return value
+
+
+def _is_program_input(variable: Variable) -> bool:
+    """Return whether a program can serve any variable like this one."""
+    return variable._constraint is None and not is_on_host(array_of(variable._tensor))
 
 
 def _described(value: Any) -> str:

@@ -91,7 +91,7 @@ def on_device(tensor: Tensor) -> Any:
 _copy = jax.jit(lambda array: array)
 _puts: dict[Any, int] = {}  # how many small arrays of each shape and dtype were put on the device
 _SMALL = 1 << 16  # bytes
-_OFTEN = 8
+_OFTEN = 128  # to compile a copy takes 20 ms
 
 
 def _put(array: Any) -> Any:

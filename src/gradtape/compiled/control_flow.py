@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from ..core import dtypes, nest
-from ..core.errors import InvalidArgumentError, NotCompilableError
+from ..core.errors import InvalidArgumentError, NotCompilableError, UnknownShapeError
 from ..core.primitive import local, recast
 from ..core.structural import transpose_
 from ..core.tensor import Tensor, key_of, wrap
@@ -115,7 +115,8 @@ def _check_branches(name: str, first: Block, other: Block) -> None:
         [None if leaf is None else repr(leaf[0]) for leaf in block.static_leaves] for block in (first, other)
     ]
     if a != b or statics[0] != statics[1]:
-        raise TypeError(
+        same_dtypes = [dtypes.of(x) for x in first.specs] == [dtypes.of(x) for x in other.specs]
+        raise (UnknownShapeError if same_dtypes and statics[0] == statics[1] else TypeError)(
             f"{name}: both branches must return tensors of the same shapes and dtypes, because one program has to do "
             f"for both; one returns {', '.join(a) or statics[0]}, the other {', '.join(b) or statics[1]}. Use cast or "
             "broadcast_to, or zeros of the same shape"

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ..core import nest
+from ..core.dtypes import is_on_host
 from ..core.errors import NotCompilableError, TruncatedError, UnknownShapeError
 from ..core.primitive import local
 from ..core.settings import settings
@@ -152,6 +153,8 @@ class Function(Generic[P, R]):
         self._shortcuts: dict[Any, Program] = {}  # the same by the key of a simple call: see `_shortcut`
         self._not_compilable = False  # whether it does what XLA cannot compile,
         self._was_truncated = False  # or did so in a call
+        # Whether it runs as Python in replicas that are threads: it asks for its replica, or no pass can note it.
+        self.is_python_in_replicas = False
         self._traces = 0
         self._created_variables = False
         self._specialized: frozenset[type] = frozenset()  # see `placeholders.Specialize`
@@ -172,6 +175,7 @@ class Function(Generic[P, R]):
             or here.tapes
             or here.trace is not None
             or here.hot is not None
+            or here.replica is not None
             or settings.run_functions_eagerly
         ):
             return self._call(args, kwargs)
@@ -193,6 +197,8 @@ class Function(Generic[P, R]):
             return self._call_once(error, args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_python_in_replicas and local.here.replica is not None and local.here.trace is None:
+            return self._run_as_python(args, kwargs)
         hot = local.here.hot
         if hot is not None:
             if settings.run_functions_eagerly or self._not_compilable or not can_compile():
@@ -206,7 +212,7 @@ class Function(Generic[P, R]):
         if settings.run_functions_eagerly or not can_compile():
             return self._python_function(*args, **kwargs)
         if self._not_compilable:
-            return self._segments.run(self._python_function, args, kwargs)
+            return self._segments.run(self._run_python, args, kwargs)
         if any(hasattr(type(a), "_steps_outside") and self._steps_outside(a) for a in args):
             return self._python_function(*args, **kwargs)
         try:
@@ -218,15 +224,25 @@ class Function(Generic[P, R]):
                 raise
             self._give_up(error)
         except RunsAsPython:
+            self.is_python_in_replicas |= local.here.replica is not None
             return self._run_as_python(args, kwargs)
-        return self._segments.run(self._python_function, args, kwargs)
+        return self._segments.run(self._run_python, args, kwargs)
+
+    def _run_python(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the Python of the function, operation by operation."""
+        here = local.here
+        before, here.runs_function = here.runs_function, True
+        try:
+            return self._python_function(*args, **kwargs)
+        finally:
+            here.runs_function = before
 
     def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one call as plain Python; what it gives to `Strategy.run` is compiled."""
         here = local.here
         before, here.in_function = here.in_function, True
         try:
-            return self._python_function(*args, **kwargs)
+            return self._run_python(*args, **kwargs)
         finally:
             here.in_function = before
 
@@ -244,7 +260,7 @@ class Function(Generic[P, R]):
         if not self._was_truncated:
             self._was_truncated = True
             warn_of_truncation(self.__name__, self._python_function, error)
-        return self._python_function(*args, **kwargs)
+        return self._run_python(*args, **kwargs)
 
     def _give_up(self, error: NotCompilableError) -> None:
         """Run operation by operation from now on."""
@@ -253,7 +269,8 @@ class Function(Generic[P, R]):
         warn_of_giving_up(self.__name__, self._python_function, error)
 
     def _call_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        shortcut, tensors = (None, []) if kwargs else _shortcut(args, not self._has_open_lengths)
+        is_plain = not kwargs and local.here.replica is None
+        shortcut, tensors = _shortcut(args, not self._has_open_lengths) if is_plain else (None, [])
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
@@ -261,10 +278,10 @@ class Function(Generic[P, R]):
         if self._has_open_lengths and self._programs:
             rare = self._rare_shapes
             if rare.count_again(args, kwargs, self._programs):
-                return rare.run(self._python_function, args, {})
+                return rare.run(self._run_python, args, {})
             arguments = self._arguments(args, kwargs)
             if rare.count(args, arguments, self._programs):
-                return rare.run(self._python_function, *arguments.as_tensors())
+                return rare.run(self._run_python, *arguments.as_tensors())
         program, leaves = self._find(args, kwargs, arguments)
         if settings.called_programs is not None:
             settings.called_programs.append((self.__name__, program))
@@ -538,7 +555,7 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
                 array = a._array
-                if array.dtype.kind == "O":
+                if is_on_host(array):
                     return None, []
                 if moves:
                     from .buffers import on_device

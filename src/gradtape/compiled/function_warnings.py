@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .forks import expect_forks
+
 logger = logging.getLogger("gradtape")
 
 _ADVICE = (
@@ -75,6 +77,7 @@ def can_compile() -> bool:
         import jax  # noqa: F401
 
         np.random.set_state(state)  # noqa: NPY002
+        expect_forks()
         return True
     logger.warning(
         "@function runs as plain Python, because JAX is not installed: pip install 'gradtape[xla]' compiles it"

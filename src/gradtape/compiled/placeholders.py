@@ -100,7 +100,7 @@ def as_destination(variable: Variable) -> Any:
 
 
 class RunsAsPython(Exception):
-    """An argument cannot be part of a compiled program: this call runs as plain Python."""
+    """A call runs as plain Python: an argument cannot be part of a program, or a replica in a thread meets others."""
 
 
 class Text:

@@ -13,6 +13,8 @@ import jax
 import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
+from ..core.dtypes import is_on_host, of
+from ..core.errors import NotCompilableError
 from ..core.primitive import Listener, local
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.trace_errors import where, without_footer
@@ -210,6 +212,7 @@ class Trace:
         key = variable._key
         if key in self.values:
             return self.values[key]
+        _check_compilable(variable, variable._tensor)
         if self.parent is None:
             self.reads[key] = variable
             array = self.input(array_of(variable._tensor), ("variable", key))
@@ -233,6 +236,7 @@ class Trace:
 
     def write(self, variable: Variable, tensor: Tensor) -> None:
         """Set the value of a variable from here on."""
+        _check_compilable(variable, tensor)
         self.values[variable._key] = tensor
         self.written[variable._key] = variable
 
@@ -302,3 +306,12 @@ def _mixed(seed: Any, number: Any) -> Any:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def _check_compilable(variable: Variable, value: Tensor) -> None:
+    """Raise if compiled code cannot hold the dtype of a variable's value."""
+    array = array_of(value)
+    if is_on_host(array):
+        raise NotCompilableError(
+            f"the variable {variable._name!r} has dtype {of(array).name}, which compiled code lacks ({where()})"
+        )

@@ -61,10 +61,11 @@ def set_hot_tapes(enabled: bool) -> None:
     """Compile passes through a tape's place in the code once they have proved alike: see docs/hot-tapes.md.
 
     Args:
-        enabled: whether to do so from now on, in all threads. JAX must be installed.
+        enabled: whether to do so from now on, in all threads. They are on from the start where JAX is installed, unless
+            the environment has GRADTAPE_HOT=0.
 
-    >>> set_hot_tapes(True)
     >>> set_hot_tapes(False)
+    >>> set_hot_tapes(True)
     """
     from ..hot.places import switch
 

@@ -43,8 +43,12 @@ class _VariableWatcher(Listener):
 @contextmanager
 def _also_told(listener: Listener) -> Iterator[None]:
     """A block with one more listener. Tapes that are opened or closed in the block stay so."""
-    leave_hot("another listener is open")
     here = local.here
+    if here.hot is not None and here.hot.notes_custom:
+        with here.hot.telling(listener):
+            yield
+        return
+    leave_hot("another listener is open")
     here.tapes = [*here.tapes, listener]
     try:
         yield
@@ -162,14 +166,13 @@ def _with_gradient(f: Callable[..., Any], shown: Callable[..., Any]) -> Callable
                 "must take a keyword argument `variables` and return (gradients of the inputs, gradients of the "
                 "variables)"
             )
-        flat = [_fresh_output(y) for y in nest.flatten(result)]
-        outputs = [y for y in flat if type(y) is Tensor]
+        pull = _puller(name, grad, len(inputs), variables, takes_variables)
+        flat = [_as_output(y) for y in nest.flatten(result)]
+        outputs = with_pull(name, [*inputs, *variables], [y for y in flat if type(y) is Tensor], pull)
         if not outputs:
             return result
-        pull = _puller(name, grad, len(inputs), variables, takes_variables)
-        tensors = [x if type(x) is Tensor else x._read() for x in (*inputs, *variables)]
-        record_custom(name, tensors, outputs, pull)
-        return nest.pack_sequence_as(result, flat)
+        rest = iter(outputs)
+        return nest.pack_sequence_as(result, [next(rest) if type(y) is Tensor else y for y in flat])
 
     return functools.wraps(shown)(decorated) if hasattr(shown, "__name__") else decorated
 
@@ -182,10 +185,25 @@ def _fresh(x: Any) -> Any:
     return convert(x)
 
 
-def _fresh_output(y: Any) -> Any:
-    """A new tensor for an output, unknown to tapes, which are told of it by `record_custom`."""
+def with_pull(
+    name: str, inputs: list[Any], results: list[Tensor], pull: Callable[..., list[Any]]
+) -> list[Tensor]:
+    """Copies of results that come, to the open tapes, from these tensors and variables, by a gradient of their own."""
+    hot = local.here.hot
+    if hot is not None and hot.notes_custom and results:
+        outputs: Any = hot.custom(name, inputs, results, pull)
+        if outputs is not NotImplemented:
+            return list(outputs)
+    copies = [wrap(y._array) for y in results]
+    if copies:
+        record_custom(name, [x if type(x) is Tensor else x._read() for x in inputs], copies, pull)
+    return copies
+
+
+def _as_output(y: Any) -> Any:
+    """An output as a tensor, if it is one."""
     if is_tensor(y):
-        return wrap((y if type(y) is Tensor else y._read())._array)
+        return y if type(y) is Tensor else y._read()
     return (
         convert(y) if isinstance(y, (float, int, np.ndarray, np.generic)) and not isinstance(y, bool) else y
     )

@@ -14,6 +14,13 @@ import numpy as np
 from .errors import DTypeError
 
 IN_ML_DTYPES = ("bfloat16", "float8_e5m2", "float8_e4m3fn")  # dtypes that NumPy itself does not have
+_QUANTIZED = {
+    "qint8": np.int8,
+    "quint8": np.uint8,
+    "qint16": np.int16,
+    "quint16": np.uint16,
+    "qint32": np.int32,
+}
 
 
 class DType:
@@ -48,11 +55,17 @@ class DType:
             import ml_dtypes
 
             return np.dtype(getattr(ml_dtypes, self._name))
+        if (
+            self._name in _QUANTIZED
+        ):  # a field of that name: arrays can be rearranged and compared, not computed with
+            return np.dtype([(self._name, _QUANTIZED[self._name])])
         return np.dtype(self._name)
 
     @property
-    def as_numpy_dtype(self) -> type:
-        """The NumPy scalar type, such as `np.float32`."""
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy scalar type, such as `np.float32`; of a quantized dtype NumPy's dtype with one field."""
+        if self.is_quantized:
+            return self.numpy_dtype
         return object if self._name == "string" else self.numpy_dtype.type
 
     @property
@@ -80,7 +93,12 @@ class DType:
 
     @cached_property
     def is_integer(self) -> builtins.bool:
-        return "int" in self._name
+        return "int" in self._name and not self.is_quantized
+
+    @cached_property
+    def is_quantized(self) -> builtins.bool:
+        """True for qint8, quint8, qint16, quint16 and qint32: integers that stand for numbers of a range."""
+        return self._name in _QUANTIZED
 
     @cached_property
     def is_unsigned(self) -> builtins.bool:
@@ -192,13 +210,21 @@ bool = DType("bool", 10)
 complex64 = DType("complex64", 8)
 complex128 = DType("complex128", 18)
 string = DType("string", 7)
+qint8 = DType("qint8", 11)
+quint8 = DType("quint8", 12)
+qint16 = DType("qint16", 15)
+quint16 = DType("quint16", 16)
+qint32 = DType("qint32", 13)
 float8_e5m2 = DType("float8_e5m2", 24)
 float8_e4m3fn = DType("float8_e4m3fn", 25)
 
 ALL = (
     float16, float32, float64, bfloat16, int8, int16, int32, int64,
     uint8, uint16, uint32, uint64, bool, complex64, complex128, string, float8_e5m2, float8_e4m3fn,
+    qint8, quint8, qint16, quint16, qint32,
 )  # fmt: skip
+
+QUANTIZED_DTYPES = frozenset([qint8, quint8, qint16, quint16, qint32])
 
 _BY_NAME: dict[Any, DType] = {dtype.name: dtype for dtype in ALL} | {
     "half": float16,
@@ -268,6 +294,17 @@ def of(array: Any) -> DType:
     if found is None:
         found = _BY_NUMPY[array.dtype] = as_dtype(array.dtype)
     return found
+
+
+def is_on_host(array: Any) -> builtins.bool:
+    """Return whether compiled code cannot hold the array: strings, and quantized numbers."""
+    return array.dtype.kind == "O" or array.dtype.names is not None
+
+
+def plain(array: Any) -> Any:
+    """The integers of a quantized array, as TensorFlow's `numpy()` gives them; another array as it is."""
+    names = array.dtype.names
+    return array if names is None else array[names[0]]
 
 
 HALF = "eE"  # the characters of NumPy's dtypes for float16 and bfloat16: `array.dtype.char in HALF`

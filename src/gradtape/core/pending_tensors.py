@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,11 @@ def known_by(tensor: Tensor) -> _Known:
     return _Known(tensor)
 
 
-def is_pending(tensor: Tensor) -> bool:
+def is_pending(tensor: Tensor | None) -> bool:
     """Return whether a tensor has no value yet."""
     try:
         return type(_both_of(tensor)) is tuple
-    except AttributeError:
+    except (AttributeError, TypeError):  # TypeError: None, of an event that an interrupt cut short
         return False
 
 
@@ -46,7 +47,8 @@ def fill(tensor: Tensor, array: Any) -> None:
     _, _, *pending = tensor._both
     if pending and type(array) is not np.ndarray:
         tensor._device = array
-        _drop_array(tensor)
+        with suppress(AttributeError):  # an interrupt came after this, and it is given the value once more
+            _drop_array(tensor)
     else:
         give(tensor, array)
     for one in pending:

@@ -41,6 +41,7 @@ class Here:
         "is_inside",
         "replica",
         "run",
+        "runs_function",
         "scope",
         "tapes",
         "trace",
@@ -59,6 +60,7 @@ class Here:
         )
         self.trace: Any = None  # of the @function that is being traced: it holds the variables' values
         self.in_function = False  # whether the Python of a @function runs that cannot be traced as a whole
+        self.runs_function = False  # whether that Python runs operation by operation, for whatever reason
         self.replica: Any = None  # the one of several that runs: it aggregates what is assigned to variables
         self.across = False  # whether code of a strategy's scope runs, outside of its replicas
         self.any_length = (
@@ -71,6 +73,8 @@ class Listener:
 
     # The keys of variables that are watched already: further reads outside of a trace send no event.
     _watched: Container[int] = ()
+    # Whether it lets hot tapes compute without it: see `hot`.
+    _steps_aside = False
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any

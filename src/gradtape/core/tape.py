@@ -55,6 +55,10 @@ Key = TypeVar("Key")
 when_entered: list[Callable[[GradientTape], bool]] = []
 
 
+def _step_aside(listeners: list[Listener]) -> bool:
+    return all(listener._steps_aside for listener in listeners)
+
+
 class GradientTape(Listener):
     """Records what is computed inside its `with` block, to differentiate it.
 
@@ -103,18 +107,29 @@ class GradientTape(Listener):
             look_at(frame, self)
         if self._pass is not None:
             self._pass.release(self)
-        here = local.here
-        if here.hot is not None:
-            if not self._recording and here.hot.enter(self):
-                return self
-        elif when_entered and not here.tapes and here.trace is None and when_entered[0](self):
-            return self
-        self._enter()
-        return self
-
-    def _enter(self) -> None:
         if self._recording:
             raise ValueError("this tape is recording already: a tape cannot be entered inside its own block")
+        here = local.here
+        try:
+            if here.hot is not None:
+                if here.hot.enter(self):
+                    return self
+            elif (
+                when_entered
+                and here.trace is None
+                and (not here.tapes or _step_aside(here.tapes))
+                and when_entered[0](self)
+            ):
+                return self
+            self._enter()
+            return self
+        except BaseException:  # an interrupt: the block does not begin
+            if here.hot is not None:
+                here.hot.not_entered(self)
+            self._drop_out()
+            raise
+
+    def _enter(self) -> None:
         if self._state == "used":
             self._forget()
         self._state = "entered"
@@ -123,10 +138,23 @@ class GradientTape(Listener):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._pass is not None and self._pass.exit(self, kind):
-            return
-        if self._recording:
-            self._stop()
+        try:
+            if self._pass is not None and self._pass.exit(self, kind):
+                return
+            if self._recording:
+                self._stop()
+        except BaseException:  # an interrupt: the block has ended nevertheless
+            if self._pass is not None:
+                self._pass.interrupt("an exception")
+            self._drop_out()
+            raise
+
+    def _drop_out(self) -> None:
+        """Record no more, wherever an interrupt came."""
+        here = local.here
+        if self in here.tapes:
+            here.tapes = [tape for tape in here.tapes if tape is not self]
+        self._recording = False
 
     def _start(self, resumes: bool = False) -> None:
         self._open_in = local.here

@@ -168,6 +168,8 @@ class Tensor(Operators):
             AttributeError: while a @function is traced, when there is no value.
         """
         array = self._array
+        if array.dtype.names is not None:
+            array = dtypes.plain(array)
         value = array.copy() if array.ndim else array[()]
         if observers:
             exported(self, ".numpy()", value)
@@ -266,13 +268,13 @@ class Tensor(Operators):
         array = self._array
         if type(array) is not ndarray and is_traced(array):
             raise no_value(asked, array, kind)
-        return array
+        return array if array.dtype.names is None else dtypes.plain(array)
 
     def __format__(self, spec: str) -> str:
         array = self._array
         if is_traced(array) and not spec:
             return str(self)
-        self._concrete("tensor.numpy()", NoNumpyError)
+        array = self._concrete("tensor.numpy()", NoNumpyError)
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self) -> str:
@@ -436,6 +438,7 @@ class Reference:
 
 def array_text(array: Any, show: Callable[[Any], str]) -> str:
     """The text of an array in a tensor's repr or str. In a repr, a scalar shows all the digits of its value."""
+    array = dtypes.plain(array)
     if array.ndim == 0:
         text = repr(array.item()) if show is repr else str(array[()])
     else:

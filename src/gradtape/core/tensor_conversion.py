@@ -93,9 +93,14 @@ def unobserve(observer: Observer) -> None:
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 
 
+def _rank(dtype: Any) -> int:
+    """How much a dtype can hold: 0 booleans, 1 integers, 2 real and 3 complex numbers; -1 none of them."""
+    return _RANK.get(dtype.kind, -1) if dtype.names is None else 1  # quantized numbers are integers
+
+
 def _accepting(value: Any, hint: Any) -> Any:
     """The hinted dtype if it can hold such a Python number, else the number's own."""
-    return hint if hint is not None and _RANK.get(hint.kind, -1) >= _PYTHON_NUMBERS[type(value)] else None
+    return hint if hint is not None and _rank(hint) >= _PYTHON_NUMBERS[type(value)] else None
 
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -106,7 +111,7 @@ def _number(value: Any, dtype: Any) -> ndarray:
         dtype = _python_dtype(value)
         if dtype is _FLOAT32 and _FLOAT32_MAX < abs(value) < float("inf"):
             raise _too_large(value)
-    elif _PYTHON_NUMBERS[type(value)] > _RANK.get(dtype.kind, -1):
+    elif _PYTHON_NUMBERS[type(value)] > _rank(dtype):
         raise DTypeError(
             f"{value!r} is not a value of dtype {dtypes.as_dtype(dtype).name}: give one that is, or cast the tensor"
         )
@@ -145,6 +150,8 @@ def _too_many_bits(value: Any) -> InvalidArgumentError:
 
 def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     """A tensor for a nested list. NumPy values in it count as numbers: int64 ones become int32, as in TensorFlow."""
+    if value and type(value[0]) in _TEXT and _TEXT.issuperset(map(type, value)):
+        return wrap(_strings(np.fromiter(value, object, len(value)), value, dtype))
     if _holds_tensors(value):
         from .structural import pack  # stacking is an operation, and operations convert their inputs
 
@@ -165,12 +172,12 @@ def _from_sequence(value: Any, dtype: Any, hint: Any) -> Tensor:
     if isinstance(first, (bool, np.bool_)) and kind != "b":
         raise ValueError(f"a list that mixes booleans with numbers is no tensor: {_shorten(value)}")
     if dtype is not None:
-        if array.size and _RANK[kind] > _RANK.get(dtype.kind, -1):
+        if array.size and _RANK[kind] > _rank(dtype):
             raise DTypeError(
                 f"{_shorten(value)} has elements that are not of dtype {dtypes.as_dtype(dtype).name}"
             )
         return wrap(_cast(array, dtype))
-    if hint is not None and (not array.size or _RANK[kind] <= _RANK.get(hint.kind, -1)):
+    if hint is not None and (not array.size or _RANK[kind] <= _rank(hint)):
         return wrap(_cast(array, hint))
     return wrap(_by_default(array, value, first))
 
@@ -283,7 +290,7 @@ def _from_array(value: Any, dtype: Any, hint: Any) -> ndarray:
                 "convert it with .astype(...) first"
             )
         return _cast(array, dtype)
-    if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _RANK.get(hint.kind, -1):
+    if hint is not None and hint != array.dtype and _RANK.get(kind, 4) <= _rank(hint):
         return _cast(array, hint)
     return array
 
@@ -294,14 +301,22 @@ def _strings(array: ndarray, value: Any, dtype: Any) -> ndarray:
         raise DTypeError(f"{_shorten(value)} is text, not of dtype {dtypes.as_dtype(dtype).name}")
     if array.dtype.kind in "SU" and not isinstance(value, ndarray):
         array = np.array(value, object)  # NumPy's own arrays of text end where zeros begin
-    result = np.empty(array.shape, object)
-    for index, element in np.ndenumerate(array):
-        if isinstance(element, str):
-            element = element.encode()
-        if not isinstance(element, bytes):
-            raise _not_an_element(value, element)
-        result[index] = bytes(element)
-    return result
+    elements = array.reshape(-1).tolist()
+    if not _BYTES.issuperset(map(type, elements)):
+        elements = [_as_bytes(element, value) for element in elements]
+    return np.fromiter(elements, object, len(elements)).reshape(array.shape)
+
+
+_BYTES = frozenset([bytes])
+_TEXT = frozenset([bytes, str])
+
+
+def _as_bytes(element: Any, value: Any) -> bytes:
+    if isinstance(element, str):
+        return element.encode()
+    if not isinstance(element, bytes):
+        raise _not_an_element(value, element)
+    return bytes(element)
 
 
 def _holds_tensors(value: Any) -> bool:

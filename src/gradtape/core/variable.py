@@ -127,7 +127,7 @@ class Variable(Operators):
         """
         here = local.here
         if here.hot is not None:
-            if here.replica is None:
+            if here.replica is None or here.replica.updates_copies:
                 here.hot.assign(self, "assign", wrap(array) if given is None else given)
                 return
             here.hot.interrupt("a replica writes into a variable")  # `assign` does not come along here
@@ -144,8 +144,11 @@ class Variable(Operators):
         if replica is None:
             self._put(array)
             return
-        leave_hot("a replica writes into a part of a variable")
-        self._put(replica.aggregated_rows(self, method, array))
+        if not replica.updates_copies:
+            leave_hot("a replica writes into a part of a variable")
+        if local.here.hot is None:
+            array = replica.aggregated_rows(self, method, array)
+        self._put(array)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

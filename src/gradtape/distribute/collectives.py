@@ -28,6 +28,9 @@ class OneReplica:
     """How the only replica exchanges values: they are its own."""
 
     count = 1
+    offered: Any = (
+        None  # the tensor that a replica adds up with those of the others: see `ThreadExchange.sum`
+    )
 
     def sum(self, array: Any) -> Any:
         """The sum over all replicas."""
@@ -93,6 +96,8 @@ def reduced(op: ReduceOp, value: Tensor | IndexedSlices) -> Tensor | IndexedSlic
     mean = op is ReduceOp.MEAN
     if not isinstance(value, IndexedSlices):
         reduce = partial(apply1, all_reduce, attributes={"mean": mean})
+        if not mean:
+            exchange().offered = value
         return _seen_outside(reduce, value, partial(_pull_reduced, mean=mean))
     if exchange().count == 1:
         return value

@@ -25,8 +25,9 @@ from .distributed_input import InputContext, InputOptions, InputReplicationMode,
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
 from .exchanges import objects_of_each
 from .mirrored_variables import mirror
+from .own_values import OwnValues
 from .parties import AllHere
-from .per_replica import DistributedValues, PerReplica, is_elsewhere, regroup
+from .per_replica import DistributedValues, PerReplica, is_elsewhere, own_part, regroup
 from .reductions import ReduceOp
 from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
@@ -84,7 +85,7 @@ class MirroredExtended(StrategyExtended):
         return [*self._on_read.values(), *self._apart.values()]
 
     def keep_apart(self, variable: Any) -> None:
-        """Note that replicas have written values of their own to a variable without an aggregation."""
+        """Note that replicas have other values of a variable: without an aggregation, or by `update`."""
         self._apart[variable._key] = variable
 
     def spread_own(self, variable: Any, arrays: Sequence[Any]) -> None:
@@ -92,6 +93,7 @@ class MirroredExtended(StrategyExtended):
         from ..compiled.buffers import from_device
         from .replicas_in_program import copies_on
 
+        self.keep_apart(variable)
         variable._tensor = from_device(copies_on(self._mesh, arrays), variable._key)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -202,22 +204,44 @@ class MirroredExtended(StrategyExtended):
         kwargs: Mapping[str, Any] | None = None,
         group: bool = True,
     ) -> Any:
-        """Call `fn(variable, *args, **kwargs)`, once: all copies of a variable are one array.
+        """Call `fn(variable, *args, **kwargs)`: once for all copies of a variable, unless the arguments differ.
 
         Args:
             var: the variable.
             fn: the function.
-            args: further arguments; of those that differ, the first replica's count.
+            args: further arguments; for those that differ between replicas, each has its own copy of the variable.
             kwargs: arguments by name.
             group: whether one result is returned, or a tuple of all.
         """
         check_call("update", "fn", fn, args, kwargs)
-        args, kwargs = nest.map_structure(_first, (tuple(args), dict(kwargs or {})))
+        given = tuple(args), dict(kwargs or {})
         replica = local.here.replica
-        result = (
-            fn(var, *args, **kwargs) if replica is None else replica.alike(lambda: fn(var, *args, **kwargs))
-        )
+        if replica is None and any(isinstance(leaf, PerReplica) for leaf in nest.flatten(given)):
+            return self._update_copies(var, fn, given, group)
+        own_args, own_kwargs = given
+
+        def update() -> Any:
+            return fn(var, *own_args, **own_kwargs)
+
+        result = update() if replica is None else replica.alike(update)
         return result if group else nest.map_structure(lambda one: (one,), result)
+
+    def _update_copies(self, var: Any, fn: Callable[..., Any], given: Any, group: bool) -> Any:
+        """Let each replica of this process update its copy of a variable; in a program, the one that is traced."""
+        place = here()
+        if place is not None and place.merging is not None:
+            args, kwargs = nest.map_structure(lambda leaf: leaf.own if hasattr(leaf, "own") else leaf, given)
+            result = fn(var, *args, **kwargs)
+            return result if group else nest.map_structure(lambda one: (one,), result)
+        party = self._party()
+        own, results = OwnValues([], party, self.spread_own), []
+        own.add(var, copied=True)
+        for index, number in enumerate(party.numbers):
+            args, kwargs = own_part(given, number, index)
+            with own.of(index):
+                results.append(fn(var, *args, **kwargs))
+        own.aggregate()
+        return regroup(results, self.returned) if group else tuple(results)
 
     # -- values of replicas -------------------------------------------------------------------------------------------
 
@@ -405,13 +429,6 @@ def _are_alike(tensors: list[Tensor]) -> bool:
     return first.dtype.kind != "O" and all(
         array_of(t).shape == first.shape and array_of(t).dtype == first.dtype for t in tensors
     )
-
-
-def _first(value: Any) -> Any:
-    """The first replica's value; of a value in a program, which is all replicas', its own."""
-    if not isinstance(value, PerReplica):
-        return value
-    return value.own if hasattr(value, "own") else value.values[0]
 
 
 def _sum(tensors: list[Tensor]) -> Tensor:

@@ -16,15 +16,18 @@ from ..core.variable import Variable
 class OwnValues:
     """The values that each replica has of variables of its own, while threads take turns.
 
-    These are variables that are aggregated when they are read, and those without an aggregation that replicas write.
-    As in a compiled program, the former hold the aggregate before and after: of a sum, the first replica has all of it
-    and the others zeros. The latter have another value on each device.
+    These are variables that are aggregated when they are read, and those of which replicas write copies of their own:
+    because they have no aggregation, or by `extended.update`. As in a compiled program, the former hold the aggregate
+    before and after: of a sum, the first replica has all of it and the others zeros. The latter have another value on
+    each device, unless all copies are equal.
 
     Args:
         variables: those that are known.
         party: which replicas are threads here, and how they exchange values with others: see `parties`.
         spread: gives a variable one array, of which each device has another copy, for those of this process's replicas.
     """
+
+    _copied: set[int]  # the keys of variables of which replicas have copies, whatever their aggregation
 
     def __init__(self, variables: Sequence[Variable], party: Any, spread: Any) -> None:
         self._party = party
@@ -33,20 +36,36 @@ class OwnValues:
         self._whole: list[Tensor] = []  # what each variable held, for all replicas
         self._given: list[list[Tensor]] = []  # for each variable, what the replicas had at first,
         self._own: list[list[Tensor]] = []  # and have now
-        for variable in variables:
-            self.add(variable)
+        self._copied = set()
+        self.add_known(variables)
 
-    def add(self, variable: Variable) -> None:
-        """Let each replica have its own value of a variable from now on."""
+    def add(self, variable: Variable, copied: bool = False) -> None:
+        """Let each replica have its own value of a variable from now on; `copied` if nothing is aggregated."""
         if not any(known is variable for known in self._variables):
+            if copied:
+                self._copied.add(variable._key)
             shares = self._shares(variable)
             self._variables.append(variable)
             self._whole.append(variable._tensor)
             self._given.append(shares)
             self._own.append(list(shares))
 
+    def add_known(self, variables: Sequence[Variable]) -> None:
+        """Add variables of which code across replicas has made copies."""
+        for variable in variables:
+            self.add(variable)
+
     def _shares(self, variable: Variable) -> list[Tensor]:
-        return [_share(variable, i, number) for i, number in enumerate(self._party.numbers)]
+        if self._is_aggregated(variable):
+            return [_share(variable, number) for number in self._party.numbers]
+        return [_copy(variable, i) for i in range(len(self._party.numbers))]
+
+    def _is_aggregated(self, variable: Variable) -> bool:
+        """Return whether the values of replicas become one after a run."""
+        if variable._key in self._copied:
+            return False
+        is_on_read = variable._synchronization is VariableSynchronization.ON_READ
+        return is_on_read or variable._aggregation is not VariableAggregation.NONE
 
     @contextlib.contextmanager
     def of(self, index: int) -> Iterator[None]:
@@ -67,7 +86,7 @@ class OwnValues:
     def aggregate(self) -> None:
         """Let the variables hold what their replicas have together; those that no replica wrote are as before."""
         self.restore()
-        apart = [not _is_aggregated(variable) for variable in self._variables]
+        apart = [not self._is_aggregated(variable) for variable in self._variables]
         written = [
             any(a is not b for a, b in zip(given, own, strict=True))
             for given, own in zip(self._given, self._own, strict=True)
@@ -81,7 +100,14 @@ class OwnValues:
                 self._variables[i]._put(_aggregated(self._variables[i], arrays))
         for i, variable in enumerate(self._variables):
             if apart[i] and written[i]:
-                self._spread(variable, self._arrays(i))
+                self._put_copies(variable, self._arrays(i))
+
+    def _put_copies(self, variable: Variable, arrays: list[Any]) -> None:
+        first, *others = arrays
+        if all(first is a or np.array_equal(first, a, equal_nan=first.dtype.kind in "fc") for a in others):
+            variable._put(first)
+        else:
+            self._spread(variable, arrays)
 
     def _arrays(self, i: int) -> list[Any]:
         return [tensor._array for tensor in self._own[i]]
@@ -110,19 +136,17 @@ class OwnValues:
                 self._own[i] = list(self._given[i])
 
 
-def _is_aggregated(variable: Variable) -> bool:
-    """Return whether the values of replicas become one after a run."""
-    is_on_read = variable._synchronization is VariableSynchronization.ON_READ
-    return is_on_read or variable._aggregation is not VariableAggregation.NONE
-
-
-def _share(variable: Variable, index: int, number: int) -> Tensor:
-    """The share of a replica in what a variable holds: of a sum; or, without an aggregation, its device's copy."""
+def _share(variable: Variable, number: int) -> Tensor:
+    """The share of a replica in what a variable holds for all: of a sum, the first one has all of it."""
     tensor = variable._tensor
     if variable._aggregation is VariableAggregation.SUM and number:
         return _value(variable, np.zeros_like(tensor._array))
-    if _is_aggregated(variable):
-        return tensor
+    return tensor
+
+
+def _copy(variable: Variable, index: int) -> Tensor:
+    """The copy that a device of this process has of a variable."""
+    tensor = variable._tensor
     try:
         shards = device_of(tensor).addressable_shards
     except AttributeError:  # it was never on several devices

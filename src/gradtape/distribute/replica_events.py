@@ -8,19 +8,17 @@ from typing import Any, ClassVar
 from ..core.primitive import local
 from ..core.tape import GradientTape
 from ..core.variable import Variable
-from ..hot.learning import Learner
-from ..hot.pass_events import Assign, Event, Meet, Merge, Number, Out, Spec, Update
-from ..hot.pass_replay import Replay
+from ..hot.learning import Unfit
+from ..hot.pass_events import Assign, Call, Event, Meet, Number, Out, Spec, Update, written_by
 from ..hot.pending_values import Restored
 from ..hot.sparse_gradients import joined
+from .replica_gradients import CustomLearner, CustomReplay
 
-FOR_ALL = "for all: "  # before the name of a method by which one replica assigns for all
+ON_COPY = "on its copy: "  # before the name of a method by which a replica assigns to its copy of a variable
 
 
-class ReplicaLearner(Learner):
+class ReplicaLearner(CustomLearner):
     """The events of a replica, while it computes as ever."""
-
-    _is_merging = False  # whether code for all replicas runs
 
     def __init__(self, done: Callable[[Any], None], thread: Any) -> None:
         super().__init__(done, _no_next)
@@ -34,14 +32,8 @@ class ReplicaLearner(Learner):
         return True
 
     def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
-        """Assign a value to a variable, and note whether it is done for all replicas."""
-        if self._here.replica is not None:
-            super().assign(variable, method, value)
-        elif self._is_merging:
-            super().assign(variable, method, value, FOR_ALL + method)
-        else:
-            self.interrupt("a variable is updated by one of several replicas")
-            getattr(variable, method)(value)
+        """Assign a value to a variable, and note whether that is the replica's copy."""
+        super().assign(variable, method, value, name_of(method, self._here.replica))
 
     def ask(
         self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
@@ -54,14 +46,18 @@ class ReplicaLearner(Learner):
         return answer
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A compiled function has a program of its own, for one replica."""
-        self.interrupt("a compiled function is called")
-        return NotImplemented
+        """Call a compiled function and note it; not while copies of variables are updated."""
+        if self._here.replica.updates_copies:
+            self.interrupt("a compiled function is called in an update of variables")
+            return NotImplemented
+        return super().call(function, args, kwargs)
 
-    def merge(self, is_end: bool) -> None:
-        """Note that code for all replicas begins, or ends."""
-        self._note(lambda: Merge(is_end))
-        self._is_merging = not is_end
+    def _call(self, function: Any, args: Any, kwargs: Any, leaves: list[Any], result: Any) -> Event:
+        try:
+            return super()._call(function, args, kwargs, leaves, result)
+        except Unfit:  # as one that draws random numbers: what it does is noted the next time
+            function.is_python_in_replicas = True
+            raise
 
     def end(self) -> None:
         """End the pass with the function, if it is still learned."""
@@ -69,7 +65,7 @@ class ReplicaLearner(Learner):
             self.finish()
 
 
-class ReplicaReplay(Replay):
+class ReplicaReplay(CustomReplay):
     """A run of events inside a replica, which assigns to the variables themselves."""
 
     def _input(self, spec: Spec) -> Any:
@@ -79,8 +75,8 @@ class ReplicaReplay(Replay):
 
     def _assign(self, event: Assign) -> None:
         variable, value = self._end(event.specs[0]), self._input(event.specs[1])
-        method = getattr(variable, event.method.removeprefix(FOR_ALL))
-        if event.method.startswith(FOR_ALL):
+        method = getattr(variable, event.method.removeprefix(ON_COPY))
+        if event.method.startswith(ON_COPY):
             local.here.replica.alike(lambda: method(value))
         else:
             method(value)
@@ -94,36 +90,22 @@ class ReplicaReplay(Replay):
         for spec, out in zip(event.touched, event.outs, strict=True):
             self.result(out.slot, self._end(spec)._now)
 
-    _STEPS: ClassVar[dict[type, Any]] = {**Replay._STEPS, Assign: _assign, Update: _update}
+    def _call(self, event: Call) -> None:
+        for slot, result in zip([out.slot for out in event.outs], self._results_of(event)):
+            self.result(slot, result)
+        for spec, out in writes_of(event):
+            self.result(out.slot, self._end(spec)._now)
+
+    _STEPS: ClassVar[dict[type, Any]] = {**CustomReplay._STEPS, Assign: _assign, Update: _update, Call: _call}
 
 
 class RestoredReplica(ReplicaReplay, Restored):
-    """A replay that gives the tensors of a replica their values and keys, and tapes their records.
+    """A replay that gives the tensors of a replica their values and keys, and tapes their records."""
 
-    Code for all replicas is the leader's: the others wait for it.
-    """
 
-    is_leader = True
-    _is_waiting = False
-    _written: list[tuple[Spec, Out]]
-
-    def step(self, event: Event) -> None:
-        """Run one event."""
-        if not self._is_waiting or isinstance(event, Merge):
-            super().step(event)
-        else:
-            self._written += writes_of(event)
-
-    def _merge(self, event: Merge) -> None:
-        local.here.replica.come_together(event.is_end)
-        if not event.is_end:
-            self._is_waiting, self._written = not self.is_leader, []
-            return
-        for spec, out in self._written:
-            self.result(out.slot, self._end(spec)._now)
-        self._is_waiting, self._written = False, []
-
-    _STEPS: ClassVar[dict[type, Any]] = {**ReplicaReplay._STEPS, Merge: _merge}
+def name_of(method: str, replica: Any) -> str:
+    """The name by which passes know a method of a variable that a replica calls."""
+    return ON_COPY + method if replica.updates_copies else method
 
 
 def _no_next(tape: GradientTape) -> bool:
@@ -141,4 +123,6 @@ def writes_of(event: Event) -> list[tuple[Spec, Out]]:
     """The variables that an event writes, with their new values."""
     if isinstance(event, Assign):
         return [(event.specs[0], event.outs[0])]
+    if isinstance(event, Call):
+        return [(event.variables[i], out) for i, out in written_by(event)]
     return list(zip(event.touched, event.outs, strict=True)) if isinstance(event, Update) else []

@@ -19,12 +19,12 @@ from ..core.tensor import Tensor, array_of
 from ..core.variable import Variable
 from ..engine.pending import PendingArray
 from ..hot.expected_inputs import MISS
-from ..hot.following import Follower
 from ..hot.learning import Learner
-from ..hot.pass_events import Meet, Merge, NewVariable, Number, Operation, Out, outs_of, specs_of
+from ..hot.pass_events import Meet, NewVariable, Number, Operation, Out
 from ..hot.pass_trace import Trace
 from ..hot.quick_events import MEETINGS
-from .replica_events import FOR_ALL, RestoredReplica, slot_of, writes_of
+from .replica_events import RestoredReplica, name_of, slot_of
+from .replica_gradients import CustomFollower
 
 _FEW = 8  # operations that a replica computes by itself, for a value that is looked at
 # The count of an array that only a list holds, and twice its tensor.
@@ -47,7 +47,6 @@ class Group:
         self.members: dict[int, ReplicaFollower] = {}  # by the number of the replica
         self.reason: str | None = None
         self.is_unexpected = False  # whether a replica did something that no trace has: it is learned next
-        self.result: Any = None  # of code that the leader has run for all
 
     @property
     def is_together(self) -> bool:
@@ -55,9 +54,17 @@ class Group:
         return len({(id(m._trace), m._position, m.has_returned) for m in self.members.values()}) == 1
 
     @property
-    def leader(self) -> ReplicaFollower:
-        """The replica that runs code for all: the first one of this process."""
-        return self.members[min(self.members)]
+    def adds_up_one_tensor(self) -> bool:
+        """Whether all replicas are at the sum of a tensor that is the very same in all of them: it counts once."""
+        first, *others = self.members.values()
+        event: Any = first._events[first._position - 1]
+        if type(event) is not Operation or event.primitive.name != "all_reduce":
+            return False
+        if event.attributes != {"mean": False}:
+            return False
+        slot = slot_of(event.specs[0])
+        tensor = first._seen[slot]
+        return type(tensor) is Tensor and all(other._seen[slot] is tensor for other in others)
 
     @property
     def has_returned(self) -> bool:
@@ -68,7 +75,7 @@ class Group:
         """Keep nothing alive, after the run."""
         for member in self.members.values():
             member._thread.follower = None
-        self.members, self.result = {}, None
+        self.members = {}
 
     def part(self) -> None:
         """Leave because replicas are not at one place."""
@@ -80,7 +87,7 @@ class Group:
             self.reason, self.is_unexpected = reason, is_unexpected
 
 
-class ReplicaFollower(Follower):
+class ReplicaFollower(CustomFollower):
     """A replica that is expected to do what it did before.
 
     Args:
@@ -90,14 +97,13 @@ class ReplicaFollower(Follower):
         thread: runs this one: `pause()` lets the others go on until they have come as far.
     """
 
-    __slots__ = ("_changed", "_group", "_is_merging", "_replica", "_thread", "result")
+    __slots__ = ("_changed", "_group", "_replica", "_thread", "result")
 
     def __init__(self, trace: Trace, traces: list[Trace], group: Group, thread: Any) -> None:
         super().__init__(trace, traces, _ignore, _no_learner, self.open)
         self.result: Any = self  # until the function has returned
         self._group = group
         self._replica = self._here.replica
-        self._is_merging = False  # whether code for all replicas runs
         self._thread = thread
         group.members[thread.number] = thread.follower = self
         # Variables that this replica has written: each with its value before, and the slot of the one it has now.
@@ -128,38 +134,20 @@ class ReplicaFollower(Follower):
 
     def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
         """Give a variable a value that is computed at the end; where replicas assign together, wait for the others."""
-        before = variable._tensor
         replica = self._here.replica
-        if replica is None and not self._is_merging:
-            self.interrupt("a variable is updated by one of several replicas")
-            getattr(variable, method)(value)
-            return
-        super().assign(variable, method, value, FOR_ALL + method if replica is None else method)
-        if self._over:
-            return
-        event: Any = self._events[self._position - 1]
-        self._note_change(variable, before, event.outs[0].slot)
-        if replica is not None and replica.assigns_together(variable):
+        super().assign(variable, method, value, name_of(method, replica))
+        if not self._over and replica.assigns_together(variable):
             self.meet()
 
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Give the variables of an optimizer values that are computed at the end; wait for the others."""
-        variables = [v for _, v in pairs if isinstance(v, Variable)]
-        before = {v._key: v._tensor for v in [*variables, *optimizer.variables]}
         super().update(optimizer, pairs, aggregates)
-        if self._over:
-            return
-        event: Any = self._events[self._position - 1]
-        for spec, out in writes_of(event):
-            variable = self._seen[slot_of(spec)]
-            self._note_change(variable, before[variable._key], out.slot)
-        if not self._is_merging:
+        if not self._over:
             self.meet()
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A compiled function has a program of its own, for one replica."""
-        self.interrupt("a compiled function is called")
-        return NotImplemented
+    def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
+        self._note_change(variable, variable._tensor, tensor._both[1].slot)
+        super()._give_variable(variable, tensor)
 
     def ask(
         self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
@@ -203,37 +191,8 @@ class ReplicaFollower(Follower):
 
     # -- the other replicas -------------------------------------------------------------------------------------------
 
-    def merge(self, is_end: bool) -> None:
-        """Expect that code for all replicas begins, or ends."""
-        if not self._expects(Merge, lambda event: event.is_end == is_end, ()):
-            self._leave("merge_call was not expected", learn=True)
-        self._is_merging = not is_end
-
-    def adopt(self) -> None:
-        """Take the events of the leader, who has run code for all replicas, for this replica's own."""
-        leader: ReplicaFollower = self._group.leader
-        if leader._trace is not self._trace:
-            self._leave("replicas do different things", learn=True)
-            return
-        for event in self._events[self._position : leader._position]:
-            for spec in specs_of(event):
-                if not isinstance(spec, (int, Number)):
-                    self._seen[spec.slot] = leader._seen[spec.slot]
-                if isinstance(spec, NewVariable):
-                    self._fits_variable(spec, leader._seen[spec.slot])
-            for out in outs_of(event):
-                self._pending(out)
-            for spec, out in writes_of(event):
-                variable = self._seen[slot_of(spec)]
-                self._seen[out.slot]._key = variable._key
-                self._note_change(variable, variable._tensor, out.slot)
-        self._position = leader._position
-        self._is_merging = False
-
-    def meet(self, result: Any = None) -> Any:
-        """Let the other replicas come as far as this one. Returns the leader's result of code for all."""
-        if self._group.leader is self:
-            self._group.result = result
+    def meet(self) -> None:
+        """Let the other replicas come as far as this one."""
         self._put_back()
         self._thread.pause()
         if self._group.reason is not None:
@@ -241,7 +200,6 @@ class ReplicaFollower(Follower):
         else:
             for variable, _, slot in self._changed.values():
                 variable._tensor = self._seen[slot]
-        return self._group.result
 
     def _put_back(self) -> None:
         """Let variables hold what they held before this replica changed them."""
@@ -382,7 +340,7 @@ class ReplicaFollower(Follower):
             if tape is not None:
                 tape._pass = None
         replay = RestoredReplica(self._trace, self._variables, self._seen, {}, tapes, self._reads)
-        replay.is_leader = self._thread.index == 0
+        replay.pulls = self._pulls
         replica, here.replica = here.replica, self._replica
         try:
             replay.run(self._position)

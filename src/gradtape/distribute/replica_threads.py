@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled.placeholders import RunsAsPython
 from ..core import nest
 from ..core.custom import record_custom
 from ..core.primitive import leave_hot, local
@@ -25,7 +26,9 @@ from .contexts import entered
 from .own_values import OwnValues, total
 from .per_replica import PerReplica, own_part, regroup
 from .replica import ReplicaContext
-from .several import SeveralReplicas
+from .several import OfCopies, SeveralReplicas
+
+_PROCESS = os.urandom(8)  # tells objects of several processes apart
 
 
 class _Ended(BaseException):
@@ -143,7 +146,13 @@ class _Thread:
             raise _Ended
 
     def meet(self, meeting: _Meeting) -> Any:
-        """Wait, in the thread itself, for the others. Where that was not expected, the replica is followed no more."""
+        """Wait, in the thread itself, for the others. Where that was not expected, the replica is followed no more.
+
+        Raises:
+            RunsAsPython: in a function that is traced: it runs as Python in replicas that are threads.
+        """
+        if local.here.trace is not None:
+            raise RunsAsPython
         if self.follower is not None:
             self.follower.interrupt(f"{meeting.kind} was not expected")
         self.meetings += 1
@@ -154,6 +163,8 @@ class _Thread:
 
 class ThreadExchange:
     """How a replica in a thread exchanges arrays with the others."""
+
+    offered: Any = None
 
     def __init__(self, thread: _Thread, count: int) -> None:
         self.count = count
@@ -174,8 +185,16 @@ class ThreadExchange:
         return self._thread.meet(_Meeting(kind, value, together, "arrays"))
 
     def sum(self, array: Any) -> Any:
-        """The sum over all replicas."""
-        return self._meet("all_reduce", array, lambda arrays: [total(arrays)] * len(arrays))
+        """The sum over all replicas. A tensor that is the very same in all of them counts once, as in TensorFlow."""
+        offered, self.offered = self.offered, None
+
+        def added(pairs: list[Any]) -> list[Any]:
+            arrays, tensors = zip(*pairs, strict=True)
+            is_one = tensors[0] is not None and all(t == tensors[0] for t in tensors)
+            return [arrays[0] if is_one else total(list(arrays))] * len(pairs)
+
+        known = None if offered is None or array is not offered._array else (_PROCESS, id(offered))
+        return self._meet("all_reduce", (array, known), added)
 
     def first(self, array: Any) -> Any:
         """The first replica's array."""
@@ -210,12 +229,19 @@ class ThreadExchange:
 class ReplicaInThread(SeveralReplicas, ReplicaContext):
     """A replica that a thread of its own runs."""
 
-    def __init__(self, strategy: Any, thread: _Thread, own: OwnValues, run: Any) -> None:
+    def __init__(self, strategy: Any, thread: _Thread, own: OwnValues) -> None:
         super().__init__(strategy, thread.number)
-        self._run = run
         self._own = own
+        self._of_copies = OfCopies(self)
         self._thread = thread
         self._exchange = ThreadExchange(thread, strategy.num_replicas_in_sync)
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """The number of the replica, from 0 on, as a tensor."""
+        if local.here.trace is not None:  # of a program that all replicas run
+            raise RunsAsPython
+        return super().replica_id_in_sync_group
 
     def _merged(self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         strategy = self._strategy
@@ -238,39 +264,29 @@ class ReplicaInThread(SeveralReplicas, ReplicaContext):
         return self._thread.meet(_Meeting("an update of variables", update, together, "functions"))
 
     def alike(self, update: Callable[[], Any]) -> Any:
-        """Call a function that updates variables, not as one of several replicas."""
+        """Call a function that updates this replica's copies of variables."""
         here = local.here
-        before, here.replica = here.replica, None
+        before, here.replica = here.replica, self._of_copies
         try:
             return update()
         finally:
             here.replica = before
 
     def _merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """A merge_call of a function that all replicas give the same arguments: the leader calls it, in its thread."""
-        here, result = local.here, None
-        if here.hot is not None:
-            here.hot.merge(False)
-        self.come_together(False)
-        if self._thread.index == self._run.leader:
-            result = self.alike(lambda: merge_fn(self._strategy, *args, **kwargs))
-            if here.hot is not None:
-                here.hot.merge(True)
-        elif here.hot is not None:
-            here.hot.adopt()
-        return self.come_together(True, result)
+        """A merge_call of a function that updates variables, each replica its copies with its own arguments."""
+        return self.alike(lambda: merge_fn(self._strategy, *args, **kwargs))
 
-    def come_together(self, is_end: bool, result: Any = None) -> Any:
-        """Wait for the others where code for all of them begins, or ends. Returns the leader's result."""
-        hot, run = local.here.hot, self._run
-        if self._thread.follower is not None and hot is not None:
-            return hot.meet(result)
-        kind = f"the {'end' if is_end else 'beginning'} of an update"
-        meeting = _Meeting(kind, result, lambda values: [values[run.leader]] * len(values), "results")
-        return self._thread.meet(meeting)
+    def keep_copy(self, variable: Any) -> None:
+        """Let this replica have a copy of its own of a variable, until the run ends."""
+        self._own.add(variable, copied=True)
+
+    @property
+    def is_first_here(self) -> bool:
+        """Whether it is the first one of this process."""
+        return self._thread.index == 0
 
     def _added_once(self, array: Any) -> Any:
-        return array if self._thread.index == 0 else np.zeros_like(array)
+        return array if self.is_first_here else np.zeros_like(array)
 
     def _keep_own(self, variable: Any) -> None:
         self._own.add(variable)
@@ -295,7 +311,7 @@ def run_in_threads(
 
     def body(thread: _Thread) -> Any:
         own_args, own_kwargs = own_part((args, kwargs), thread.number, thread.index)
-        with ReplicaInThread(strategy, thread, own, run):
+        with ReplicaInThread(strategy, thread, own):
             return run.call(thread, fn, own_args, own_kwargs)
 
     threads = [_Thread(i, number, body, state) for i, number in enumerate(party.numbers)]
@@ -305,7 +321,7 @@ def run_in_threads(
     is_complete = False
     try:
         if not _follow(threads, own, run, party):
-            _take_turns(threads, own, party)
+            _take_turns(threads, own, party, extended)
             own.aggregate()
         results = [_values(thread.result) for thread in threads]
         returned = party.returned(results, run.from_program)
@@ -350,6 +366,8 @@ def _follow(threads: list[_Thread], own: OwnValues, run: Any, party: Any) -> boo
         else:
             if not group.is_together:
                 group.part()
+            elif group.adds_up_one_tensor:
+                group.leave("replicas add up the very same tensor")
             elif group.has_returned:
                 own.restore()
                 if not run.compute(party):
@@ -369,7 +387,7 @@ def _values(result: Any) -> Any:
     )
 
 
-def _take_turns(threads: list[_Thread], own: OwnValues, party: Any) -> None:
+def _take_turns(threads: list[_Thread], own: OwnValues, party: Any, extended: Any) -> None:
     while True:
         for thread in threads:
             with own.of(thread.index):
@@ -390,5 +408,7 @@ def _take_turns(threads: list[_Thread], own: OwnValues, party: Any) -> None:
         values = party.values(first.kind, [meeting.value for meeting in waiting], first.what)
         with own.together() if first.runs_code else contextlib.nullcontext():
             answers = party.own(first.together(values))
+        if first.runs_code:
+            own.add_known(extended.variables_of_replicas())
         for thread, answer in zip(threads, answers, strict=True):
             thread.answer = answer

@@ -23,6 +23,8 @@ from .several import SeveralReplicas
 class ProgramExchange:
     """How a replica of a compiled program exchanges arrays: by JAX's collectives."""
 
+    offered: Any = None
+
     def __init__(self, count: int, number: Tensor) -> None:
         self.count = count
         self._number = number

@@ -113,7 +113,6 @@ class Run:
     """A call of a function by all replicas, which computes operation by operation."""
 
     group: Group | None = None
-    leader = 0  # among this process's replicas, the one that runs code for all of them
 
     def call(self, thread: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function in a replica."""
@@ -133,12 +132,14 @@ class LearnedRun(Run):
     def __init__(self, place: RunPlace, count: int) -> None:
         ask_passes()
         self._place = place
-        self.leader = place.learned % count  # another one in each call, so that all of them are learned
+        self._learned_one = (
+            place.learned % count
+        )  # another replica in each call, so that all of them are learned
         self._result: Trace | str = "an exception"
 
     def call(self, thread: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the function in a replica; the leader's events are noted."""
-        if thread.index != self.leader:
+        """Call the function in a replica; the events of one of them are noted."""
+        if thread.index != self._learned_one:
             return fn(*args, **kwargs)
         learner = ReplicaLearner(self._learned, thread)
         try:

@@ -18,6 +18,7 @@ class SeveralReplicas:
     """One of several replicas: `Variable` asks it what to assign."""
 
     is_one_of_several = True
+    updates_copies = False
     _strategy: Any
     _exchange: Any
     replica_id_in_sync_group: Any
@@ -80,9 +81,41 @@ class SeveralReplicas:
         before = variable._array
         return before + self._together(policy, array - before)
 
+    def keep_copy(self, variable: Any) -> None:
+        """Let this replica have a copy of its own of a variable, until the run ends."""
+
     def _together(self, policy: VariableAggregation, array: Any) -> Any:
         from .collectives import all_reduce
 
         if policy is _FIRST:
             return self._exchange.first(array)
         return all_reduce(array, mean=policy is VariableAggregation.MEAN)
+
+
+class OfCopies:
+    """A replica, while it updates its own copies of variables: as `extended.update` lets it, nothing is aggregated.
+
+    Copies that are equal after the run are one value again.
+    """
+
+    updates_copies = True
+
+    def __init__(self, replica: Any) -> None:
+        self._replica = replica
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._replica, name)
+
+    def assigns_together(self, variable: Any) -> bool:
+        """Return whether the values that all replicas assign become one."""
+        return False
+
+    def aggregated(self, variable: Any, method: str, value: Tensor) -> Tensor:
+        """What this replica assigns to its copy of a variable, or adds to it."""
+        self._replica.keep_copy(variable)
+        return value
+
+    def aggregated_rows(self, variable: Any, method: str, array: Any) -> Any:
+        """The value of its copy after it has written into a part of it."""
+        self._replica.keep_copy(variable)
+        return array

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..core.dtypes import (
+    QUANTIZED_DTYPES,
     DType,
     as_dtype,
     bfloat16,
@@ -18,6 +19,11 @@ from ..core.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     string,
     uint8,
     uint16,
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from ..ops.math.saturation import saturate_cast
 
 __all__ = [
+    "QUANTIZED_DTYPES",
     "DType",
     "as_dtype",
     "bfloat16",
@@ -51,6 +58,11 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
     "saturate_cast",
     "string",
     "uint8",

@@ -1,4 +1,4 @@
-"""The report of `gradtape run --profile` on a program with hot tapes: what ran hot, what left, and why."""
+"""The part of the report of `gradtape run --profile` on hot tapes: what ran hot, what left, and why."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from .report import aligned
 
 
 def hot_passes(counts: dict[str, Any]) -> str:
-    """A table of the places in the code where tapes are entered.
+    """A table of the places in the code where tapes are entered; nothing if none has been entered often enough.
 
     Args:
         counts: as `tf.config.experimental.hot_tapes()` gives them.
     """
+    if not counts["learned"]:
+        return ""
     places = sorted(counts["places"].items(), key=lambda place: -place[1]["passes"])
     rows = [
         [name, *[str(place[column]) for column in ("passes", "learned", "followed", "left")], _why(place)]
@@ -21,7 +23,7 @@ def hot_passes(counts: dict[str, Any]) -> str:
     lines = aligned([["tape", "passes", "learned", "hot", "left", "why"], *rows], "<>>>><")
     lines.append(
         f"in all: {counts['followed']} of {counts['passes']} passes ran hot, by {counts['programs']} programs. "
-        "Operations are not timed while hot tapes are on: with GRADTAPE_HOT=0 they are"
+        "Their operations are not timed above; with GRADTAPE_HOT=0 all are"
     )
     return "\n".join(lines)
 

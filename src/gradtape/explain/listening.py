@@ -46,12 +46,28 @@ class Tracing:
         _depth += 1
         self.witness = _witness
         self._on = True
+        self._paused = False
+
+    def pause(self) -> None:
+        """Trace nothing until `resume`: a pass of a hot tape computes without operations."""
+        if not self._paused:
+            self._paused = True
+            self.witness.leave(local.here)
+            unobserve(self.witness)
+
+    def resume(self) -> None:
+        """Trace again."""
+        if self._paused:
+            self._paused = False
+            observe(self.witness)
+            self.witness.attend()
 
     def stop(self) -> None:
         """Stop tracing. Tapes of the meantime can still be explained."""
         global _witness, _depth
         if not self._on:
             return
+        self.resume()
         self._on = False
         _depth -= 1
         if _depth == 0 and _witness is not None:

@@ -34,7 +34,8 @@ class Session:
         explain: note gradients that are None, and why.
         nan: note the first NaN or infinity. @functions run operation by operation, as compiled code shows its results
             alone.
-        profile: measure times and memory; if hot tapes are on, and nothing else is asked for, say what ran hot instead.
+        profile: measure times and memory; if hot tapes are on, and nothing else is asked for, also say what ran hot.
+            The operations of what ran hot are not timed.
         view: note the tapes for a page, with values. @functions run operation by operation, as for `nan`.
     """
 
@@ -48,11 +49,12 @@ class Session:
         self._ran_eagerly = settings.run_functions_eagerly
 
     def __enter__(self) -> Session:
-        self._counts_hot = self._profile and not (self._explain or self._nan or self._view) and hot.is_on()
-        if self._counts_hot:  # which observers would turn off
-            return self
         if self._explain or self._nan or self._profile or self._view:
             self._tracing = Tracing(profile=self._profile, values=self._view)
+            self._counts_hot = not (self._explain or self._nan or self._view) and hot.is_on()
+            if self._counts_hot:
+                self._tracing.witness._steps_aside = True
+                hot.profiles.append(self._tracing)
         if self._view:
             self._viewer = Viewer()
         if self._nan or self._view:
@@ -62,6 +64,8 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         if self._viewer is not None:
             self._viewer.stop()
+        if self._counts_hot:
+            hot.profiles.remove(self._tracing)
         if self._tracing is not None:
             self._tracing.stop()
         if self._nan or self._view:
@@ -69,9 +73,6 @@ class Session:
 
     def report(self, error: BaseException | None = None) -> SessionReport:
         """The findings, after a program that ended normally or with this error."""
-        if self._counts_hot:
-            counts = hot.counts()
-            return SessionReport(hot_passes(counts), {"hot": counts})
         if self._tracing is None:
             return SessionReport()
         witness = self._tracing.witness
@@ -86,6 +87,9 @@ class Session:
         if self._profile and witness.ledger is not None:
             texts.append(str(witness.ledger))
             data["profile"] = witness.ledger.to_dict()
+        if self._counts_hot:
+            data["hot"] = hot.counts()
+            texts.append(hot_passes(data["hot"]))
         page = self._viewer.page() if self._viewer is not None else None
         if self._view and page is None:
             texts.append("there is no page: no tape of the program was asked for a gradient")

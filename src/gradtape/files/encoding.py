@@ -286,7 +286,7 @@ def make_tensor_proto(
     if verify_shape and allow_broadcast:
         raise ValueError("make_tensor_proto: give verify_shape or allow_broadcast, not both")
     kind = None if dtype is None else dtypes.as_dtype(dtype).numpy_dtype
-    array = known("make_tensor_proto", "values", convert(values, kind)._array)
+    array = dtypes.plain(known("make_tensor_proto", "values", convert(values, kind)._array))
     if shape is None:
         return tensor_message(array)
     lengths = static_shape("make_tensor_proto: shape", shape)

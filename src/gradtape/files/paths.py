@@ -20,6 +20,7 @@ from ..core.errors import (
 )
 from ..core.tensor import Tensor
 from ..core.types import TensorLike
+from ..core.variable import Variable
 from .contents import one_string, string_tensor, strings
 from .extras import needed
 
@@ -143,6 +144,15 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     patterns = [os.fsdecode(p) for p in strings("matching_files", "pattern", pattern).reshape(-1)]
     found = {path for p in patterns for path in matching("matching_files", p)}
     return string_tensor([os.fsencode(path) for path in sorted(found)])
+
+
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
+    """A variable, not trainable, that holds the files which match a shell pattern now; see `matching_files`.
+
+    >>> len(match_filenames_once("/no/such/folder/*").numpy())
+    0
+    """
+    return Variable(matching_files(pattern), trainable=False, name="matching_filenames", shape=[None])
 
 
 def matching(operation: str, pattern: str) -> list[str]:

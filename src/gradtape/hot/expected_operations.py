@@ -55,9 +55,10 @@ class ExpectedOperations(ExpectedInputs):
             and (attributes or None) == wanted
             and (types is None or [*map(type, attributes.values())] == types)
         ):
-            self._seen[slot] = tensor = _new(Tensor)
+            tensor = _new(Tensor)
             tensor._key = 0
             tensor._both = (self, out)
+            self._seen[slot] = tensor  # when it is complete: an interrupt may come anywhere
             self._position += 1
             return tensor
         return self._general(primitive, (x,), attributes)
@@ -71,9 +72,10 @@ class ExpectedOperations(ExpectedInputs):
             if (u is x or (a < 0 and type(u) is type(x) and u == x and x)) and (
                 v is y or (b < 0 and type(v) is type(y) and v == y and y)
             ):
-                seen[slot] = tensor = _new(Tensor)
+                tensor = _new(Tensor)
                 tensor._key = 0
                 tensor._both = (self, out)
+                seen[slot] = tensor
                 self._position += 1
                 return tensor
         return self._general(primitive, (x, y), None)
@@ -162,12 +164,13 @@ class ExpectedOperations(ExpectedInputs):
     def _pending(self, known: Out) -> Tensor:
         """A tensor for a result, which has its value already if a program was run before."""
         slot = known[0]
-        self._seen[slot] = tensor = _new(Tensor)
+        tensor = _new(Tensor)
         tensor._key = 0
         if slot in self._values:
             give(tensor, self._values[slot])
         else:
             tensor._both = (self, known)
+        self._seen[slot] = tensor
         return tensor
 
     # -- any event ----------------------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class Follower(ExpectedOperations):
             if expected == noted and self._seen[a] is variable and self._seen[b] is value:
                 self._position += 1
                 self._give_variable(variable, self._pending(out))
+                self._end_reached()
                 return
         if type(value) is not Tensor or not is_pending(value):
             value = own_result(self, variable._fitting(value, method))
@@ -102,11 +103,11 @@ class Follower(ExpectedOperations):
             return
         event: Any = self._events[self._position - 1]
         self._give_variable(variable, self._assigned(event.outs[0], method, value))
+        self._end_reached()
 
     def _give_variable(self, variable: Variable, tensor: Tensor) -> None:
         tensor._key = variable._key
         variable._tensor = tensor
-        self._end_reached()
 
     def _assigned(self, out: Out, method: str, value: Tensor) -> Tensor:
         """The new value of a variable."""
@@ -138,10 +139,7 @@ class Follower(ExpectedOperations):
         self._optimizers.append(optimizer)
         event: Any = self._events[self._position - 1]
         for spec, out in zip(event.touched, event.outs):
-            variable = self._seen[spec if type(spec) is int else spec.slot]
-            tensor = self._pending(out)
-            tensor._key = variable._key
-            variable._tensor = tensor
+            self._give_variable(self._seen[spec if type(spec) is int else spec.slot], self._pending(out))
         self._end_reached()
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,9 +163,7 @@ class Follower(ExpectedOperations):
         tensors = [self._pending(out) for out in event.outs]
         count = len(tensors) - len(event.written)
         for i, tensor in zip(event.written, tensors[count:]):
-            variable = self._touched(event.variables[i])
-            tensor._key = variable._key
-            variable._tensor = tensor
+            self._give_variable(self._touched(event.variables[i]), tensor)
         self._end_reached()
         return arguments_with(event.results, tensors[:count])
 
@@ -189,8 +185,10 @@ class Follower(ExpectedOperations):
                 return self._begin(tape)
             self._close()
             is_begun = self._begin(tape)
-            self._complete(self._trace.held(self._position, self._seen))
-            self._done(None)
+            try:
+                self._complete(self._trace.held(self._position, self._seen))
+            finally:
+                self._done(None)
             return is_begun
         return self.open(tape)
 
@@ -209,6 +207,20 @@ class Follower(ExpectedOperations):
         if self._position == 1:
             self._guess()
         return True
+
+    def not_entered(self, tape: GradientTape) -> None:
+        """Forget a tape whose block does not begin, because an interrupt came."""
+        if self._over:
+            return
+        tape._pass = None
+        self._tapes = [reference for reference in self._tapes if reference() is not tape]
+        self._open = [other for other in self._open if other is not tape]
+        enters = [i for i, event in enumerate(self._trace.events) if type(event) is Enter]
+        if len(self._tapes) < len(enters):
+            self._position = min(self._position, enters[len(self._tapes)])
+        if not self._open:
+            self._close()
+            self._done(("an exception", False))
 
     def exit(self, tape: GradientTape, kind: Any) -> bool:
         """End a tape's block."""

@@ -56,6 +56,8 @@ class Learner:
         begin: called with the tape of the next pass.
     """
 
+    notes_custom = False  # whether functions with a gradient of the user's are part of a pass
+
     def __init__(self, done: Callable[[Any], None], begin: Callable[[GradientTape], bool]) -> None:
         self._done = done
         self._begin = begin
@@ -234,6 +236,12 @@ class Learner:
         self._listening = self._here.tapes
         self._note(lambda: Enter(tape._persistent, tape._watch_accessed_variables))
 
+    def not_entered(self, tape: GradientTape) -> None:
+        """Forget a tape whose block does not begin, because an interrupt came."""
+        if tape._recording:
+            tape._stop()
+        self.interrupt("an exception")
+
     def exit(self, tape: GradientTape, kind: Any) -> bool:
         """End a tape's block; an exception ends the learning."""
         if kind is not None or self._here.tapes is not self._listening:
@@ -264,7 +272,7 @@ class Learner:
             with inside():
                 answer = _without_pass(tape, method, target, sources, *options)
         finally:
-            here.hot = self
+            here.hot = self if self._here_is_mine() else None
             self._listening = here.tapes
         results = [self._distinct(result) for result in nest.flatten(answer)]
         self._note(self._ask, method, tape, target, sources, options, results)

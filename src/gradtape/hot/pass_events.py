@@ -147,12 +147,6 @@ class Update(NamedTuple):
         return (*self.gradients, *self.variables, *self.touched)
 
 
-class Merge(NamedTuple):
-    """In a replica: code that runs once for all replicas begins, or ends."""
-
-    is_end: bool
-
-
 class Meet(NamedTuple):
     """In a replica: the event before has exchanged values with the others, in a gradient."""
 
@@ -177,7 +171,38 @@ class Call(NamedTuple):
         return (*self.inputs, *self.variables)
 
 
-Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call | Merge | Meet
+class Custom(NamedTuple):
+    """In a replica: a function with a gradient of the user's has returned; the results are copies that tapes know."""
+
+    name: str
+    inputs: tuple[Spec, ...]  # tensors, and the variables that the function has read
+    copied: tuple[Spec, ...]  # what it returned
+    outs: tuple[Out, ...]
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """All inputs, in the order in which they get their slots."""
+        return (*self.inputs, *self.copied)
+
+
+class Pull(NamedTuple):
+    """In a replica: the question to a tape that comes next calls the gradient function of a `Custom`, by its number.
+
+    The results are its arguments. What it does follows, up to `Pulled`.
+    """
+
+    number: int
+    outs: tuple[Out, ...]
+
+
+class Pulled(NamedTuple):
+    """In a replica: a gradient function has returned."""
+
+    given: tuple[bool, ...]  # whether there is a gradient, for each input
+    specs: tuple[Spec, ...]  # those that there are
+
+
+Event = Operation | Enter | Exit | Watch | Ask | Assign | Update | Call | Meet | Custom | Pull | Pulled
 
 
 def specs_of(event: Event) -> tuple[Spec, ...]:

@@ -22,7 +22,6 @@ from .pass_events import (
     Event,
     Exit,
     Meet,
-    Merge,
     Number,
     Operation,
     Out,
@@ -171,15 +170,19 @@ class Replay:
     def _call(self, event: Call) -> None:
         slots = [spec if isinstance(spec, int) else spec.slot for spec in event.variables]  # type: ignore[union-attr]
         self._put_values(slots)
+        for known, tensor in zip(event.outs, self._results_of(event)):
+            self.result(known.slot, tensor)
+        self._note_written((slots[i], out) for i, out in written_by(event))
+
+    def _results_of(self, event: Call) -> list[Tensor]:
+        """Call a compiled function, and return the tensors among its results."""
         function: Any = event.function()
         args, kwargs = arguments_with(event.others, [self._input(spec) for spec in event.inputs])
         leaves = nest.flatten(function(*args, **kwargs))
         tensors = [x for x, kind in zip(leaves, nest.flatten(event.results), strict=True) if kind is ...]
-        for known, x in zip(event.outs, tensors):
-            self.result(known.slot, x if type(x) is Tensor else convert(x))
-        self._note_written((slots[i], out) for i, out in written_by(event))
+        return [x if type(x) is Tensor else convert(x) for x in tensors]
 
-    def _nothing(self, event: Merge | Meet) -> None:
+    def _nothing(self, event: Meet) -> None:
         """Nothing is computed."""
 
     _STEPS: ClassVar[dict[type, Any]] = {
@@ -191,6 +194,5 @@ class Replay:
         Assign: _assign,
         Update: _update,
         Call: _call,
-        Merge: _nothing,
         Meet: _nothing,
     }

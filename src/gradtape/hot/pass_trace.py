@@ -21,6 +21,7 @@ from .pass_events import (
     Ask,
     Assign,
     Call,
+    Custom,
     Enter,
     Event,
     Exit,
@@ -199,7 +200,7 @@ class Trace:
                 count += 1
             elif isinstance(event, (Exit, Ask)) and event.tape == number:
                 is_open = False
-            elif is_open and isinstance(event, (Operation, Call)):
+            elif is_open and isinstance(event, (Operation, Call, Custom)):
                 slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
                 found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
         return list(found)
@@ -237,7 +238,18 @@ class Trace:
 
 # Of an event: references, and inputs, which `specs` has as well.
 _SPECS = frozenset(
-    ["optimizer", "function", "targets", "sources", "gradients", "inputs", "variables", "touched", "weights"]
+    [
+        "optimizer",
+        "function",
+        "targets",
+        "sources",
+        "gradients",
+        "inputs",
+        "variables",
+        "touched",
+        "weights",
+        "copied",
+    ]
 )
 
 
@@ -336,6 +348,7 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
             "weights",
             "gradients",
             "inputs",
+            "copied",
             "variables",
             "touched",
         ):

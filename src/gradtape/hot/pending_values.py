@@ -51,6 +51,7 @@ class PendingValues:
         "_values",
         "_variables",
     )
+    notes_custom = False
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_TRACES = 6  # of one place
 SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
+MOST_PLACES = 1000  # beyond these, those that have not come often are forgotten
 MOST_FAILURES = 3  # passes that no trace can be made of
 
 
@@ -84,7 +85,9 @@ class Place:
     @property
     def rests(self) -> bool:
         """Whether its passes are neither learned nor followed."""
-        return self.is_cold or self.passes < policy.learn_from
+        if self.is_cold or self.passes < policy.learn_from:
+            return True
+        return bool(self.traces) and not self.relearn and self.passes + 1 < self.start
 
     def begin(self, tape: GradientTape) -> bool:
         """Begin a pass with its outermost tape; returns whether the pass answers for the tape."""
@@ -92,6 +95,9 @@ class Place:
         if self.is_cold or self.passes < policy.learn_from or observers or local.here.replica is not None:
             return False
         if settings.promote is not None:  # operations on two dtypes are made others inside the door
+            return False
+        if not _has_jax():
+            self.is_cold = True
             return False
         if self.traces and not self.relearn:
             for trace in self.traces:
@@ -197,11 +203,16 @@ class Place:
 
 
 @functools.cache
+def _has_jax() -> bool:
+    return importlib.util.find_spec("jax") is not None
+
+
+@functools.cache
 def _followers() -> type[Follower] | None:
     """The class; None where JAX, which is imported now, cannot be used."""
     from ..compiled.function_warnings import can_compile
 
-    if importlib.util.find_spec("jax") is None or not can_compile():
+    if not can_compile():
         return None
     from .following import Follower
 
@@ -233,6 +244,9 @@ class _Door:
 
 
 _door = _Door()
+profiles: list[
+    Any
+] = []  # of `explain`: what times operations, and pauses while a pass is learned or followed
 
 
 def entered(tape: GradientTape) -> bool:
@@ -246,8 +260,23 @@ def entered(tape: GradientTape) -> bool:
     key = id(code), frame.f_lasti  # a code object takes 1 us to hash
     place = places.get(key)
     if place is None:
+        if len(places) >= MOST_PLACES:
+            _forget_places()
         place = places[key] = Place(code, frame.f_lineno)
-    return place.begin(tape)
+    for profile in profiles:
+        profile.pause()
+    if place.begin(tape):
+        return True
+    for profile in profiles:
+        profile.resume()
+    return False
+
+
+def _forget_places() -> None:
+    """Forget the places whose passes are neither learned nor followed: programs may make code again and again."""
+    for key, place in [*places.items()]:
+        if place.rests and not place.traces:
+            places.pop(key, None)
 
 
 def switch(on: bool) -> None:

@@ -37,7 +37,7 @@ from ..files.images import (
     extract_jpeg_shape,
     is_jpeg,
 )
-from ..files.paths import matching_files, read_file, write_file
+from ..files.paths import match_filenames_once, matching_files, read_file, write_file
 from ..files.protos import decode_json_example, decode_proto, encode_proto
 from ..files.tfrecords import TFRecordOptions, TFRecordWriter
 from ..names.missing import closed
@@ -75,6 +75,7 @@ __all__ = [
     "extract_jpeg_shape",
     "gfile",
     "is_jpeg",
+    "match_filenames_once",
     "matching_files",
     "parse_example",
     "parse_sequence_example",

@@ -4,6 +4,7 @@ from ..names.missing import closed
 from ..ops.nn.candidates import (
     all_candidate_sampler,
     fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "fold_in",
     "gamma",
     "get_global_generator",
+    "learned_unigram_candidate_sampler",
     "log_uniform_candidate_sampler",
     "normal",
     "poisson",

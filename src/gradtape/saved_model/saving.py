@@ -17,7 +17,7 @@ import numpy as np
 from ..compiled.concrete_function import ConcreteFunction
 from ..compiled.function import Function
 from ..compiled.function_warnings import can_compile
-from ..core import nest
+from ..core import dtypes, nest
 from ..core.composite import CompositeSpec
 from ..core.errors import FailedPreconditionError, InvalidArgumentError, NotCompilableError
 from ..core.primitive import local
@@ -139,9 +139,9 @@ class Saver:
     def _variable(self, number: int, variable: Variable, name: str) -> dict[str, Any]:
         self._variables[variable._key] = number
         array = np.asarray(variable._array)
-        if array.dtype.kind == "O":
+        if dtypes.is_on_host(array):
             raise InvalidArgumentError(
-                f"the variable {name!r} holds strings: a saved model holds numbers and booleans only"
+                f"the variable {name!r} holds {dtypes.of(array).name}: a saved model holds numbers and booleans only"
             )
         self._tensors[f"variable/{name}"] = array
         return {

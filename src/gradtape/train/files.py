@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import storage
+from ..core import dtypes, storage
 from ..core.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from ..core.variable import Variable
 from . import parts
@@ -39,9 +39,9 @@ def file_of(prefix: str | os.PathLike[str]) -> Path:
 def save(prefix: str, saved: Saved) -> None:
     """Write a checkpoint."""
     for name, array in saved.tensors.items():
-        if array.dtype.kind == "O":
+        if dtypes.is_on_host(array):
             raise InvalidArgumentError(
-                f"the variable {name!r} holds strings: a checkpoint holds numbers and booleans only"
+                f"the variable {name!r} holds {dtypes.of(array).name}: a checkpoint holds numbers and booleans only"
             )
     path = file_of(prefix)
     if saved.divided:

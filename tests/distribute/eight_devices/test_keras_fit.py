@@ -1,4 +1,4 @@
-"""`model.fit` of Keras under a strategy's scope gives the weights of one device."""
+"""Keras under a strategy's scope: `model.fit` gives the weights of one device; loops of the user's."""
 
 import numpy as np
 import pytest
@@ -59,3 +59,58 @@ def test_fit_evaluate_and_predict(optimizer):
         np.testing.assert_allclose(found[3], alone[3], rtol=1e-4, atol=1e-5)
         for name, values in alone[0].items():
             np.testing.assert_allclose(found[0][name], values, rtol=1e-4)
+
+
+OPTIMIZERS = {
+    "adam": lambda keras: keras.optimizers.Adam(0.01, global_clipnorm=1.0),
+    "accumulation": lambda keras: keras.optimizers.SGD(0.1, momentum=0.9, gradient_accumulation_steps=2),
+    "averages": lambda keras: keras.optimizers.Adam(0.01, use_ema=True, ema_overwrite_frequency=3),
+}
+
+
+def looped(optimizer, compiled):
+    """The weights after a loop of the user's, the state of the optimizer, and the counts of its runs."""
+    keras = tf.keras
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    keras.utils.set_random_seed(3)
+    with strategy.scope():
+        model = keras.Sequential(
+            [
+                keras.Input((6,)),
+                keras.layers.Dense(4, use_bias=False),  # its gradient would be rounding alone
+                keras.layers.BatchNormalization(),
+                keras.layers.Dense(1),
+            ]
+        )
+        optimizer = optimizer(keras)
+        mean = keras.metrics.Mean()
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            losses = keras.losses.mean_squared_error(y, model(x, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=8)
+        slopes = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(slopes, model.trainable_variables, strict=True))
+        mean.update_state(losses)
+        return loss
+
+    def train(batch):
+        return strategy.reduce("SUM", strategy.run(step, args=batch), axis=None)
+
+    train = tf.function(train) if compiled else train
+    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    batches = list(strategy.experimental_distribute_dataset(dataset))
+    losses = [float(train(batch)) for _ in range(4) for batch in batches]
+    state = [v.numpy() for v in optimizer.variables if v.dtype == "float32"]
+    return [losses, *model.get_weights(), *state, mean.result().numpy()], strategy.extended.runs()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_loop_without_a_function(name):
+    """Each replica has its own sums of gradients, as in a function; one program runs most calls."""
+    expected, _ = looped(OPTIMIZERS[name], compiled=True)
+    found, counts = looped(OPTIMIZERS[name], compiled=False)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-5)
+    (count,) = counts.values()
+    assert count["calls"] == 24 and count["one program"] >= 11, count

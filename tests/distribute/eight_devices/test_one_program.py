@@ -6,14 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.distribute.plain_runs import CALLS, FOLLOW_FROM, compared, dense, per_replica, plain, predict, rows
 from tests.distribute.random_replicas import wrong
 
 import gradtape as tf
 from gradtape.distribute import run_places
 from gradtape.distribute.merging import maybe_merge_call
-
-CALLS = 9
-FOLLOW_FROM = 4
 
 
 @pytest.fixture(params=[2, 4])
@@ -21,68 +19,8 @@ def strategy(request):
     return tf.distribute.MirroredStrategy([f"/cpu:{i}" for i in range(request.param)])
 
 
-@pytest.fixture
-def start(monkeypatch):
-    """Sets the first call that one program may run."""
-    return lambda call: monkeypatch.setattr(run_places.policy, "follow_from", call)
-
-
-def per_replica(strategy, make):
-    return strategy.experimental_distribute_values_from_function(
-        lambda context: make(context.replica_id_in_sync_group)
-    )
-
-
-def rows(strategy, seed, count=3, width=4):
-    def make(number):
-        random = np.random.default_rng((seed, int(number)))
-        return tf.constant(random.normal(size=(count, width)).astype("f"))
-
-    return per_replica(strategy, make)
-
-
-def plain(value):
-    """A structure without tensors."""
-    if isinstance(value, tf.distribute.DistributedValues) and not isinstance(value, tf.Variable):
-        return [plain(v) for v in value.values]
-    if isinstance(value, (tf.Tensor, tf.Variable)):
-        return np.asarray(value.numpy())
-    if isinstance(value, dict):
-        return {key: plain(v) for key, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-def assert_same(found, expected):
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
-        found, expected = list(found.values()), list(expected.values())
-    if isinstance(expected, list):
-        assert isinstance(found, list) and len(found) == len(expected)
-        for p, q in zip(found, expected, strict=True):
-            assert_same(p, q)
-    elif isinstance(expected, np.ndarray) and expected.dtype == object:
-        assert found.tolist() == expected.tolist()
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype and found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
-    else:
-        assert found == expected
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Programs: functions of a strategy that return a call and what there is to see afterwards
-
-
-def dense(random):
-    return [
-        tf.Variable(random.normal(size=(4, 5)).astype("f") * 0.3),
-        tf.Variable(np.zeros(5, "f")),
-        tf.Variable(random.normal(size=(5, 1)).astype("f") * 0.3),
-    ]
-
-
-def predict(ws, x):
-    return tf.tanh(x @ ws[0] + ws[1]) @ ws[2]
 
 
 def training(make_optimizer):
@@ -320,7 +258,7 @@ def arrays(strategy):
 
 
 def updates_for_all(strategy, looks=False):
-    """What Keras's optimizers do: Python that runs once for all replicas, after the sum of gradients."""
+    """What Keras's optimizers do: each replica updates its copies, after the sum of gradients."""
     with strategy.scope():
         w, momentum = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0])
         count = tf.Variable(0, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
@@ -328,7 +266,7 @@ def updates_for_all(strategy, looks=False):
 
     def update(distribution, gradient):
         def one(v, g):
-            log.append("once")
+            log.append("update")
             momentum.assign(0.9 * momentum + g)
             momentum.assign_add([0.01, 0.02])
             if looks and len(log) > 18:
@@ -355,6 +293,25 @@ def looks_in_an_update(strategy):
     return updates_for_all(strategy, looks=True)
 
 
+def no_gradient(strategy):
+    with strategy.scope():
+        w, v = tf.Variable(1.0), tf.Variable(2.0)
+        optimizer = tf.optimizers.SGD(0.1)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(x * w)
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, v]), [w, v], strict=True))
+        return loss
+
+    def call(i):
+        with pytest.warns(UserWarning, match="are None") as seen:
+            found = strategy.run(step, args=(rows(strategy, i),))
+        return found, [str(one.message) for one in seen]  # one for all replicas
+
+    return call, lambda: [w, v]
+
+
 FOLLOWED = {
     "sgd": training(lambda: tf.optimizers.SGD(0.1)),
     "momentum": training(lambda: tf.optimizers.SGD(0.05, momentum=0.9, nesterov=True)),
@@ -371,25 +328,8 @@ FOLLOWED = {
     "updates for all": updates_for_all,
     "few operations are looked at": arrays,
     "sparse gradients": embedding,
+    "gradients that are None": no_gradient,
 }
-
-
-def ran(program, strategy):
-    """Everything that a program shows, and the counts of its calls."""
-    before = {name: dict(c) for name, c in strategy.extended.runs().items()}
-    call, state = program(strategy)
-    shown = [plain(call(i)) for i in range(CALLS)]
-    return [shown, plain(state())], {k: v for k, v in strategy.extended.runs().items() if k not in before}
-
-
-def compared(program, count, start):
-    devices = [f"/cpu:{i}" for i in range(count)]
-    start(10**9)
-    expected, _ = ran(program, tf.distribute.MirroredStrategy(devices))
-    start(FOLLOW_FROM)
-    found, counts = ran(program, tf.distribute.MirroredStrategy(devices))
-    assert_same(found, expected)
-    return counts
 
 
 CASES = [(name, 2) for name in FOLLOWED] + [
@@ -513,38 +453,18 @@ def merges(strategy):
     return lambda i: strategy.run(step, args=(rows(strategy, i),)), lambda: [w]
 
 
-def custom(strategy):
-    @tf.custom_gradient
-    def cube(x):
-        return x**3, lambda g: g * 10.0
-
+def recomputed(strategy):
+    """What keeps nothing for its gradient."""
     with strategy.scope():
         w = tf.Variable(1.1)
-        optimizer = tf.optimizers.SGD(0.01)
+    wave = tf.recompute_grad(lambda x: tf.sin(x * w))
 
     def step(x):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(cube(x * w))
-        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
-        return loss
+            loss = tf.reduce_mean(wave(x))
+        return tape.gradient(loss, w)
 
-    return lambda i: strategy.run(step, args=(rows(strategy, i),)), lambda: [w]
-
-
-def compiled_inside(strategy):
-    with strategy.scope():
-        w = tf.Variable(1.1)
-
-    @tf.function
-    def inner(x):
-        return tf.sin(x * w)
-
-    def step(x):
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(inner(x))
-        return tape.gradient(y, w)
-
-    return lambda i: strategy.run(step, args=(rows(strategy, i),)), lambda: [w]
+    return lambda i: strategy.run(step, args=(rows(strategy, i),)), list
 
 
 def writes_a_part(strategy):
@@ -558,24 +478,6 @@ def writes_a_part(strategy):
         return w * 1.0
 
     return lambda i: strategy.run(step, args=(rows(strategy, i),)), lambda: [w]
-
-
-def no_gradient(strategy):
-    with strategy.scope():
-        w, v = tf.Variable(1.0), tf.Variable(2.0)
-        optimizer = tf.optimizers.SGD(0.1)
-
-    def step(x):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(x * w)
-        optimizer.apply_gradients(zip(tape.gradient(loss, [w, v]), [w, v], strict=True))
-        return loss
-
-    def call(i):
-        with pytest.warns(UserWarning, match="are None"):
-            return strategy.run(step, args=(rows(strategy, i),))
-
-    return call, lambda: [w, v]
 
 
 def tapes_outlive(strategy):
@@ -631,10 +533,8 @@ LEFT = {
     one_replica_looks: "sum was not expected",
     raises: "an exception",
     merges: "merge_call",
-    custom: "another listener is open",
-    compiled_inside: "a compiled function is called",
+    recomputed: "another listener is open",
     writes_a_part: "a replica writes into a part of a variable",
-    no_gradient: "an optimizer is given None for a gradient",
     tapes_outlive: "a tape may be asked after the run",
     strings: "there is nothing to compile",
     paused: "a tape is looked into, or stopped",

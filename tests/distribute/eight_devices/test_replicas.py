@@ -629,3 +629,47 @@ def test_devices_of_blocks():
         tf.config.set_soft_device_placement(True)
     with tf.device("/gpu:0"):
         assert float(tf.constant(1.0) + 1.0) == 2.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_updates_by_arguments_that_differ(compiled):
+    """Each replica updates its copy, in a merge_call as well; TensorFlow gives these numbers."""
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        own, shared = tf.Variable(0.0), tf.Variable(1.0)
+
+    def merge(strategy, x):
+        strategy.extended.update(own, lambda v, x: v.assign_add(x), args=(x,))
+        total = strategy.reduce("SUM", x, axis=None)
+        strategy.extended.update(shared, lambda v, x: v.assign_add(x), args=(total,))
+
+    def step():
+        context = tf.distribute.get_replica_context()
+        number = tf.cast(context.replica_id_in_sync_group, tf.float32)
+        context.merge_call(merge, args=(number + 1.0,))
+        return own * 1.0, shared * 1.0
+
+    def run():
+        return strategy.run(step)
+
+    run = tf.function(run) if compiled else run
+    found = [[[float(v) for v in values.values] for values in run()] for _ in range(2)]
+    assert found == [[[1.0, 2.0], [4.0, 4.0]], [[2.0, 4.0], [7.0, 7.0]]]
+    assert float(own) == 2.0 and float(shared) == 7.0
+
+
+def test_a_tensor_that_is_the_same_in_all_replicas_counts_once():
+    """As in TensorFlow; not one that was computed in each of them."""
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    outside = tf.constant(3.0)
+
+    def step(inside):
+        context = tf.distribute.get_replica_context()
+        tensor = tf.identity(outside) if inside else outside
+        return context.all_reduce("SUM", tensor), context.all_reduce("MEAN", tensor)
+
+    for inside, expected in ((False, 3.0), (True, 6.0)):
+        for _ in range(12):
+            total, mean = strategy.run(step, args=(inside,))
+            assert [float(v) for v in total.values] == [expected] * 2
+            assert [float(v) for v in mean.values] == [3.0] * 2

@@ -220,3 +220,39 @@ def array_handed_to_a_helper(tf, function):
         tape.watch(x)
         y, size = f(x)
     return y, size, tape.gradient(y, x)
+
+
+def fibonacci_reads_elements_twice(tf):
+    @tf.function
+    def fibonacci(n, first, second):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        ta = ta.unstack([first, second])
+        for i in range(2, n):
+            ta = ta.write(i, ta.read(i - 1) + ta.read(i - 2) * first)
+        return ta.stack()
+
+    first, second = tf.constant(0.5), tf.constant(1.0)
+    with tf.GradientTape() as outer:
+        outer.watch(first)
+        with tf.GradientTape() as tape:
+            tape.watch([first, second])
+            numbers = fibonacci(7, first, second)
+            last = numbers[-1]
+        gradients = tape.gradient(last, [first, second])
+    return numbers, gradients, outer.gradient(gradients[0], first), fibonacci(tf.constant(4), first, second)
+
+
+def positive_values_appended(tf, function):
+    @function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=())
+        for i in tf.range(4):
+            if x[i] > 0.0:
+                ta = ta.write(ta.size(), x[i] * x[i])
+        return ta.stack()
+
+    x = tf.constant([1.0, -2.0, 3.0, -4.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return y, tape.gradient(y, x), f(-x)

@@ -149,3 +149,65 @@ def pairs_closer_than_a_limit(tf, function):
         return tf.reduce_sum(1.0 / (0.1 + near)) * 0.5
 
     return _orders(tf, function, energy, tf.constant(normal(37, 5, 2)))
+
+
+def _orders_around(tf, f, x):
+    """The value and gradients of two orders by tapes around the function: inside, TensorFlow wants equal lengths."""
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        first = inner.gradient(y, x)
+        length = tf.reduce_sum(first * first)
+    return y, first, outer.gradient(length, x)
+
+
+def branches_of_different_lengths(tf, function):
+    @function
+    def f(x):
+        if tf.reduce_sum(x) > 0.0:
+            y = x[:2] ** 3
+        else:
+            y = x * x
+        return y
+
+    x = abs(normal(41, 4))
+    return [_orders_around(tf, f, tf.constant(sign * x)) for sign in (1.0, -1.0)]
+
+
+def cases_of_different_lengths(tf, function):
+    @function
+    def f(x):
+        number = tf.cast(x[1] > 0.0, tf.int32)
+        y = tf.switch_case(number, [lambda: x[:1] ** 2, lambda: x**3])
+        return tf.cond(x[0] > 0.0, lambda: y[:1], lambda: tf.concat([x, y * x[2]], 0))
+
+    x, signs = abs(normal(42, 3)), [(1, 1, 1), (1, -1, 1), (-1, -1, 1)]
+    return [_orders_around(tf, f, tf.constant(x * sign, tf.float32)) for sign in signs]
+
+
+def rows_added_in_loops_that_say_so(tf, function):
+    @function
+    def grown(n, x):
+        y = x
+        for i in tf.range(n):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(y, tf.TensorShape([None]))])
+            y = tf.concat([y, x * tf.cast(i, tf.float32)], 0)
+        while tf.reduce_sum(y) < 10.0:
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(y, tf.TensorShape([None]))])
+            y = tf.concat([y, y[:1] + 1.0], 0)
+        _, y = tf.while_loop(
+            lambda i, y: i < 2,
+            lambda i, y: (i + 1, tf.concat([y, y[-1:] * x[0]], 0)),
+            [tf.constant(0), y],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+        )
+        return y
+
+    x = tf.constant(normal(43, 2))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = grown(tf.constant(3), x)
+        loss = tf.reduce_sum(y**2)
+    return y, tape.gradient(loss, x)

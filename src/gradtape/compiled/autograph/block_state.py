@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes, nest
-from ...core.errors import NotCompilableError
+from ...core.errors import NotCompilableError, UnknownShapeError
 from ...core.indexed_slices import IndexedSlices
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
@@ -272,8 +272,10 @@ class Branches:
             if kind is None and len(known) < 2:
                 self._kinds[i, j] = known[0] if known else max(a, b, key=lambda d: d.kind == "f")
                 raise _Retry
-        if a != b or shape != other_shape:
-            raise self._differ(i, x, y, "make them agree with cast, broadcast_to or zeros of the same shape")
+        if a != b:
+            raise self._differ(i, x, y, "make them agree with cast")
+        if shape != other_shape:
+            raise UnknownShapeError(str(self._differ(i, x, y, "else the function is not compiled")))
 
     def _differ(self, i: int, x: Any, y: Any, hint: str) -> TypeError:
         return TypeError(
@@ -325,6 +327,10 @@ class Unstable(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+class ShapeChangeError(ValueError):
+    """Raised if a tensor has another shape after an iteration."""
 
 
 class LoopCarry:
@@ -401,9 +407,10 @@ def _changes(name: str, before: Any, after: Any) -> Exception:
                 f"{shown(name)} has dtype {dtypes.of(a).name} before the loop, but dtype {dtypes.of(b).name} after one "
                 f"iteration: {hint}"
             )
-        return ValueError(
+        return ShapeChangeError(
             f"{shown(name)} has shape {before.shape} before the loop, but shape {after.shape} after one iteration, and "
-            f"a compiled loop cannot let it grow: {hint}; or collect values in a TensorArray"
+            f"a compiled loop cannot let it grow: {hint}; or collect values in a TensorArray; or let it grow, "
+            "without compilation, by tf.autograph.experimental.set_loop_options(shape_invariants=...)"
         )
     return TypeError(
         f"{shown(name)} is {described(before)} before the loop, but {described(after)} after one iteration, and only "

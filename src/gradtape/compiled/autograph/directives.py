@@ -34,12 +34,12 @@ def set_loop_options(
     """As the first statement of a loop: how often it may repeat at most, when it is compiled.
 
     With a limit, a compiled loop stores each iteration for its gradient; without, its gradient runs it a second time.
-    The other options are accepted; no effect.
 
     Args:
         parallel_iterations: accepted; no effect.
         swap_memory: accepted; no effect.
-        shape_invariants: accepted; no effect.
+        shape_invariants: pairs of a tensor and its shape, with None for lengths that change from one iteration to the
+            next. Where they do, the function runs operation by operation.
 
     >>> import gradtape as tf
     >>> @tf.function

@@ -7,6 +7,7 @@ and early `return` become flags; `and`, `or`, `not` and conditional expressions 
 from __future__ import annotations
 
 import ast
+import inspect
 from types import FunctionType
 from typing import Any
 
@@ -26,7 +27,10 @@ from malt.pyct import anno, cfg, naming, origin_info, qual_names, transformer
 from malt.pyct.static_analysis import activity, reaching_definitions
 
 from .block_state import FLAGS
+from .directives import set_loop_options
 from .source import CannotConvert, Function
+
+_LOOP_OPTIONS = tuple(inspect.signature(set_loop_options).parameters)
 
 
 def lowered(function: FunctionType, tree: Function, names: dict[str, Any]) -> Function:
@@ -79,16 +83,13 @@ class _Guards(ast.NodeTransformer):
 
 
 def _pass_options(tree: Function) -> None:
-    """Put `maximum_iterations` of `set_loop_options`, which `syntax` moved to the loop, where malt looks for it."""
+    """Put the options of `set_loop_options`, which `syntax` moved to the loop, where malt looks for them."""
     for node in ast.walk(tree):
         call = getattr(node, "gradtape_options", None)
         if call is not None:
-            given = {k.arg: k.value for k in call.keywords}
-            if len(call.args) > 2:
-                given["maximum_iterations"] = call.args[2]
-            limit = {k: v for k, v in given.items() if k == "maximum_iterations"}
-            if limit:
-                anno.setanno(node, anno.Basic.DIRECTIVES, {directives.set_loop_options: limit})
+            given = dict(zip(_LOOP_OPTIONS, call.args)) | {k.arg: k.value for k in call.keywords}
+            if given:
+                anno.setanno(node, anno.Basic.DIRECTIVES, {directives.set_loop_options: given})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

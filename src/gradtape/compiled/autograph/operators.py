@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ...core.errors import UnknownShapeError
 from ...core.primitive import local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
@@ -24,6 +26,7 @@ from .block_state import (
     BlockVariables,
     Branches,
     LoopCarry,
+    ShapeChangeError,
     Undefined,
     UndefinedReturnValue,
     Unstable,
@@ -273,7 +276,19 @@ def while_stmt(
     options: dict[str, Any],
 ) -> None:
     """`while test: body`. It is Python's until the test depends on a traced tensor."""
-    _while(test, body, BlockVariables(get_state, set_state, names), options.get("maximum_iterations"))
+    with _shapes_of(options):
+        _while(test, body, BlockVariables(get_state, set_state, names), options.get("maximum_iterations"))
+
+
+@contextmanager
+def _shapes_of(options: dict[str, Any]) -> Iterator[None]:
+    """Where tensors change their shapes in a loop, and its options allow it: the function is not compiled."""
+    try:
+        yield
+    except ShapeChangeError as error:
+        if options.get("shape_invariants") is None:
+            raise
+        raise UnknownShapeError(str(error)) from None
 
 
 def _while(test: Callable[[], Any], body: Block, variables: BlockVariables, limit: Any) -> None:
@@ -349,9 +364,20 @@ def for_stmt(
     options: dict[str, Any],
 ) -> None:
     """`for item in iterable: body(item)`, as long as `test()` holds: a `break` or `return` ends it."""
-    variables = BlockVariables(get_state, set_state, names)
+    with _shapes_of(options):
+        _for(
+            iterable,
+            test,
+            body,
+            BlockVariables(get_state, set_state, names),
+            options.get("maximum_iterations"),
+        )
+
+
+def _for(
+    iterable: Any, test: Callable[[], Any] | None, body: Block, variables: BlockVariables, limit: Any
+) -> None:
     slices = Slices.of(iterable)
-    limit = options.get("maximum_iterations")
     if slices is not None:
         return _for_slices(slices if limit is None else slices.first(int(limit)), test, body, variables)
     feed = feed_of(iterable)
@@ -407,7 +433,7 @@ def _for_slices(
     # One iteration needs no loop; nor does a first one that creates variables, or makes tensors of numbers.
     try:
         _once_if(goes, lambda: body(slices.at(0)), variables)
-    except TypeError:
+    except (TypeError, UnknownShapeError):
         if error is None or not is_unknown(goes):
             raise
         raise error from None

@@ -515,6 +515,8 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
     to, source = dtypes.as_dtype(type), x.dtype
     if {"string", "bool"} & {to.name, source.name} and to is not source:
         raise DTypeError(f"bitcast: there is no bitcast from {source.name} to {to.name}")
+    if to.is_quantized:
+        known("bitcast to a quantized dtype", "input", x._array)
     ratio = to.size // source.size
     if ratio > 1 and x._array.shape[-1:] != (ratio,):
         raise InvalidArgumentError(

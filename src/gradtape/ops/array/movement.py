@@ -36,7 +36,7 @@ from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import Axes, Axis, DTypeLike, ShapeLike, TensorLike
 from ...engine.arrays import xp
-from ..known import afford, static_number, static_shape
+from ..known import afford, known, static_number, static_shape
 from ..math.python_operators import install
 from ..math.reduction import one_axis
 
@@ -271,6 +271,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
         return given if type(x) is Tensor else identity(given)
     if "string" in (to.name, source.name):
         raise DTypeError(f"cast: there is no cast from {source.name} to {to.name}")
+    if to.is_quantized:
+        known("cast to a quantized dtype", "x", given._array)
     return recast_to(given, to)
 
 

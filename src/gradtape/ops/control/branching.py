@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core import nest
 from ...core.composite import CompositeTensor
-from ...core.errors import InvalidArgumentError
+from ...core.errors import InvalidArgumentError, UnknownShapeError
 from ...core.primitive import apply, local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert, convert_to_tensor
@@ -187,7 +187,9 @@ def while_loop(
         loop_vars: the initial variables.
         back_prop: whether gradients flow through the result.
         maximum_iterations: how often `body` is called at most.
-        shape_invariants, parallel_iterations, swap_memory: accepted and ignored.
+        shape_invariants: the shapes of the variables, with None for lengths that change from one iteration to the next.
+            A `@function` in which they do runs operation by operation.
+        parallel_iterations, swap_memory: accepted and ignored.
 
     Raises:
         TypeError: if `cond` or `body` is no function.
@@ -207,7 +209,8 @@ def while_loop(
         else static_number("while_loop: maximum_iterations", maximum_iterations)
     )
     if local.here.trace is not None:
-        return _compiled_while(cond, body, nest.map_structure(_tensor, loop_vars), limit, back_prop)
+        changes = shape_invariants is not None
+        return _compiled_while(cond, body, nest.map_structure(_tensor, loop_vars), limit, back_prop, changes)
     values: Any = loop_vars  # as they are: to `cond` and `body` an int is an int
     iterations = 0
     while (limit is None or iterations < limit) and _condition("while_loop", cond(*values)):
@@ -221,7 +224,9 @@ def while_loop(
     return values if back_prop else nest.map_structure(_constant, values)
 
 
-def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_prop: bool) -> Any:
+def _compiled_while(
+    cond: Any, body: Any, values: Any, limit: int | None, back_prop: bool, changes: bool
+) -> Any:
     def step(state: Any) -> Any:
         after = body(*state)
         if not isinstance(after, (list, tuple)):
@@ -230,12 +235,17 @@ def _compiled_while(cond: Any, body: Any, values: Any, limit: int | None, back_p
         return type(values)(after) if type(values) in (list, tuple) else after
 
     state = _Carry(lambda state, i: step(state), values)
+
+    def flat_step(tensors: Any) -> list[Tensor]:
+        after = state.flatten(step(state.pack(tensors)))
+        if changes and [t._array.shape for t in after] != [t._array.shape for t in tensors]:
+            raise UnknownShapeError(
+                "while_loop: a variable has another shape after an iteration: a compiled loop keeps shapes"
+            )
+        return after
+
     after = local.here.trace.while_loop(
-        "while_loop",
-        lambda ts: cond(*state.pack(ts)),
-        lambda ts: state.flatten(step(state.pack(ts))),
-        state.tensors,
-        limit,
+        "while_loop", lambda ts: cond(*state.pack(ts)), flat_step, state.tensors, limit
     )
     result = state.pack(after)
     return result if back_prop else nest.map_structure(_constant, result)

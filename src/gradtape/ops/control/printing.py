@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core import nest
 from ...core.composite import CompositeTensor
+from ...core.dtypes import plain
 from ...core.errors import InvalidArgumentError
 from ...core.primitive import local
 from ...core.tensor import wrap
@@ -92,7 +93,9 @@ def _as_shown(x: Any, summarize: int) -> str:
 
 
 def _tensor_text(x: Any, summarize: int) -> str:
-    return x._text(summarize) if isinstance(x, CompositeTensor) else as_text(convert(x)._array, summarize)
+    return (
+        x._text(summarize) if isinstance(x, CompositeTensor) else as_text(plain(convert(x)._array), summarize)
+    )
 
 
 def _write(text: str, end: str, stream: Any) -> None:

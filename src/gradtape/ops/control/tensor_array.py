@@ -28,7 +28,8 @@ class TensorArray:
         dtype: of all elements.
         size: the number of elements.
         dynamic_size: whether writing after the end makes the array longer.
-        clear_after_read: whether an element is released when it is read, and cannot be read again (the default).
+        clear_after_read: whether an element is released when it is read, and cannot be read again (the default);
+            without effect in a `@function`.
         infer_shape: whether the first element written fixes the shape of all.
         element_shape: the shape of all elements, as far as it is known.
         tensor_array_name, flow, colocate_with_first_write_call: accepted and ignored.
@@ -201,7 +202,8 @@ class TensorArray:
         if self._dynamic_size:
             ends = bounds(index._array)
             grows = ends is None or ends[1] >= size
-            if grows and (ends is None or local.here.trace.iteration is None):
+            is_known = not is_computed(index) or local.here.trace.iteration is not None
+            if grows and (ends is None or not is_known):
                 raise NotCompilableError(
                     "TensorArray: with dynamic_size=True, how long the array gets depends on an index that is not "
                     "known while a @function is traced: give it its size"
@@ -274,7 +276,7 @@ class TensorArray:
                 f"TensorArray: element {i} was read already, and let go: make the array with clear_after_read=False"
             )
         tensor = self._at(i)
-        if self._clear_after_read:
+        if self._clear_after_read and local.here.trace is None and not local.here.runs_function:
             self._elements[i] = None
             self._cleared.add(i)
         return tensor

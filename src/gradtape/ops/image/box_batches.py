@@ -1,4 +1,4 @@
-"""Non-maximum suppression for batches of boxes with scores for several classes. Nothing here has a gradient."""
+"""Non-maximum suppression for batches of boxes, with scores for one class or several. Nothing here has a gradient."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ...core.errors import InvalidArgumentError
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
 from ...core.types import TensorLike
+from ...engine.arrays import is_traced
+from ...engine.host import call
 from ..known import afford, shape_known
-from ..scalars import integer, number
+from ..scalars import boolean, integer, number
 from .boxes import overlap_with, suppress, threshold_in_unit
 
 _NAME = "combined_non_max_suppression"
@@ -99,3 +101,98 @@ def _best(corners: Any, values: Any, limits: tuple[Any, ...]) -> list[tuple[floa
         chosen, left = suppress(overlap, values[:, kind], *limits)
         found += [(float(score), kind, int(place)) for score, place in zip(left, chosen, strict=True)]
     return sorted(found, key=lambda one: -one[0])
+
+
+def non_max_suppression_padded(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
+) -> tuple[Tensor, Tensor]:
+    """`non_max_suppression` for boxes or batches of them, with indices filled up with 0 to one length.
+
+    With `pad_to_max_output_size` a `@function` compiles it, by a call of the host. Boxes of four zeros are not chosen:
+    they fill up a batch.
+
+    Args:
+        boxes: (..., n, 4), each (y1, x1, y2, x2), or any two opposite corners.
+        scores: (..., n).
+        max_output_size: the largest number of boxes to choose.
+        iou_threshold: a box is left out from this intersection over union on with one chosen before.
+        score_threshold: only boxes with a higher score are chosen.
+        pad_to_max_output_size: whether to fill up, which batches need.
+        sorted_input: whether the boxes come in the order of their scores, best first, which is then not looked at.
+        canonicalized_coordinates: whether the first corner is the lower one; it makes no difference here.
+        tile_size: not used.
+
+    Returns:
+        The indices, int32, and how many of them are of chosen boxes.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not match, or a batch is not to be filled up.
+
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
+    >>> chosen, count = non_max_suppression_padded(boxes, [0.8, 0.9, 0.5], 4, pad_to_max_output_size=True)
+    >>> chosen.numpy(), int(count)
+    (array([1, 2, 0, 0], dtype=int32), 2)
+    """
+    operation = "non_max_suppression_padded"
+    corners, values = convert(boxes)._array, convert(scores)._array
+    if (
+        corners.ndim < 2
+        or corners.shape[-1] != 4
+        or values.shape != corners.shape[:-1]
+        or values.dtype.kind != "f"
+    ):
+        raise InvalidArgumentError(
+            f"{operation}: boxes of shape (..., n, 4) and as many scores, floating, are needed, not "
+            f"{list(corners.shape)} and {list(values.shape)} of {values.dtype}"
+        )
+    most = integer(operation, "max_output_size", max_output_size, least=0)
+    # A box that overlaps by just the threshold is left out, unlike by `suppress`.
+    overlap = np.nextafter(np.float32(number(operation, "iou_threshold", iou_threshold)), np.float32(-1))
+    least = number(operation, "score_threshold", score_threshold)
+    in_order = boolean(operation, "sorted_input", sorted_input)
+    batch = corners.shape[:-2]
+    padded = boolean(operation, "pad_to_max_output_size", pad_to_max_output_size)
+    if not padded:
+        if batch:
+            raise InvalidArgumentError(f"{operation}: a batch needs pad_to_max_output_size=True")
+        shape_known(operation, "boxes and scores", corners, "say pad_to_max_output_size=True")
+        shape_known(operation, "boxes and scores", values, "say pad_to_max_output_size=True")
+        chosen = _chosen(corners, values, most, overlap, least, in_order)
+        return wrap(chosen), wrap(np.asarray(len(chosen), np.int32))
+    afford(operation, (*batch, most), 4)
+
+    def choose(corners: Any, values: Any) -> tuple[Any, Any]:
+        out, counts = np.zeros((*batch, most), np.int32), np.zeros(batch, np.int32)
+        for place in np.ndindex(*batch):
+            found = _chosen(corners[place], values[place], most, overlap, least, in_order)
+            out[place][: len(found)] = found
+            counts[place] = len(found)
+        return out, counts
+
+    if is_traced(corners) or is_traced(values):
+        kinds = [((*batch, most), np.dtype(np.int32)), (batch, np.dtype(np.int32))]
+        indices, counts = call(choose, kinds, [corners, values])
+    else:
+        indices, counts = choose(corners, values)
+    return wrap(indices), wrap(counts)
+
+
+def _chosen(corners: Any, values: Any, most: int, overlap: Any, least: float, in_order: bool) -> Any:
+    """The indices of the boxes to choose, best first."""
+    keep = corners.any(1)
+    if least > -np.inf:
+        keep &= values > least
+    places = np.flatnonzero(keep)
+    ranks = -np.arange(len(places), dtype=np.float64) if in_order else values[places]
+    ranks = np.maximum(ranks, np.finfo(ranks.dtype).min)
+    found = suppress(overlap_with(corners[places]), ranks, most, overlap, -np.inf, 0.0)[0]
+    return places[found].astype(np.int32)

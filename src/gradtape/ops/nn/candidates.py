@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from ...core.tensor_conversion import convert
 from ...core.types import DTypeLike, PathLike, TensorLike
 from ...engine.arrays import is_traced, xp
 from ...engine.host import call
-from ..known import known, shape_known
+from ..known import afford, known, shape_known
 from ..random.stateful import uniform
-from ..scalars import integer, number
+from ..scalars import boolean, integer, number
 
 
 class Candidates(NamedTuple):
@@ -169,6 +170,77 @@ def _weights(name: str, path: PathLike, unigrams: Sequence[float]) -> np.ndarray
         ) from None
     except OSError as error:
         raise NotFoundError(f"{name}: the file {path!r} cannot be read: {error}") from error
+
+
+_learned: dict[Any, np.ndarray] = {}  # weights of the classes, for the arguments of a sampler
+_lock = threading.Lock()
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn by how often calls with the same numbers have had them among their true classes.
+
+    Every class begins with the weight 1, to which each true class adds 1 after the draw. The weights last as long as
+    the process, and are not saved.
+
+    Args:
+        true_classes: (batch, num_true).
+        num_true: how many true classes a row has.
+        num_sampled: how many classes are drawn.
+        unique: whether no class is drawn twice.
+        range_max: how many classes there are, numbered from 0.
+        seed: with the global seed, fixes the draws.
+
+    >>> sorted(learned_unigram_candidate_sampler([[1]], 1, 3, True, 3).sampled_candidates.numpy().tolist())
+    [0, 1, 2]
+    """
+    name = "learned_unigram_candidate_sampler"
+    true = _true_classes(name, true_classes, num_true)
+    range_max, count = (
+        integer(name, "range_max", range_max, least=1),
+        integer(name, "num_sampled", num_sampled, least=1),
+    )
+    different = boolean(name, "unique", unique)
+    if different and count > range_max:
+        raise InvalidArgumentError(f"{name}: {count} different classes cannot be drawn from {range_max}")
+    afford(name, (range_max,), 8)
+    key = num_true, count, different, range_max, seed
+
+    def draw(true: Any, start: Any) -> tuple[Any, Any, Any]:
+        if ((true < 0) | (true >= range_max)).any():
+            raise InvalidArgumentError(f"{name}: true_classes must lie from 0 to {range_max - 1}")
+        numbers = np.random.Generator(np.random.Philox(int(start)))
+        with _lock:
+            weights = _learned.setdefault(key, np.ones(range_max))
+            share = weights / weights.sum()
+            np.add.at(weights, true.reshape(-1), 1)
+        sums = np.cumsum(share)
+
+        def place(many: int) -> Any:
+            return np.minimum(sums.searchsorted(numbers.random(many), "right"), range_max - 1)
+
+        drawn, tries = place(count), count
+        if different:
+            drawn, tries = _first_different(drawn, place, count)
+        expected = share * count if tries == count else -np.expm1(tries * np.log1p(-share))
+        return drawn.astype(np.int64), expected[true].astype(np.float32), expected[drawn].astype(np.float32)
+
+    start = uniform((), minval=0, maxval=1 << 62, dtype="int64", seed=seed)._array
+    if is_traced(start) or is_traced(true):
+        kinds = [
+            ((count,), np.dtype(np.int64)),
+            (true.shape, np.dtype(np.float32)),
+            ((count,), np.dtype(np.float32)),
+        ]
+        return Candidates(*map(wrap, call(draw, kinds, [true, start], pure=False)))
+    return Candidates(*map(wrap, draw(true, start)))
 
 
 def all_candidate_sampler(

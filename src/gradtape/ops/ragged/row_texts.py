@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from ..dispatch import extend
-from ..strings import hashing, texts
+from ..strings import hashing, scripts, texts
 from .broadcasting_rows import apply_elementwise, several, unary
 from .ragged_tensor import RaggedTensor
 from .row_reduction import reduced
@@ -24,6 +24,7 @@ for _function in (
     hashing.to_hash_bucket,
     hashing.to_hash_bucket_fast,
     hashing.to_hash_bucket_strong,
+    scripts.unicode_script,
 ):
     unary(_function)
 several(texts.substr, 3)

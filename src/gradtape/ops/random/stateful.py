@@ -113,6 +113,11 @@ def _reserve_for(operation: str, seed: Any, dtype: Any) -> Reserve:
     return lambda count: _seeds.reserve(operation, dtype, seed, count * philox.RESERVED)
 
 
+def place_of_blocks(operation: str, seed: TensorLike | None, count: int) -> Place:
+    """Reserve `count` blocks of random bits for an operation."""
+    return _seeds.reserve(operation, None, seed, count)
+
+
 def seed_pair(operation: str, seed: TensorLike | None) -> tuple[int, ...]:
     """The pair of seeds for a dataset's random step: the same each time for a given seed, else the next one."""
     if seed is None:

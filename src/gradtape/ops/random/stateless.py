@@ -54,7 +54,7 @@ def algorithm_number(alg: AlgorithmLike) -> int:
     return found.value
 
 
-def _place(name: str, seed: Any) -> Place:
+def place_of_seed(name: str, seed: Any) -> Place:
     """The first place of the sequence for a seed of two integers."""
     pair = convert(seed)._array
     if pair.dtype.kind not in "iu":
@@ -67,7 +67,7 @@ def _place(name: str, seed: Any) -> Place:
 def _reserve_from(name: str, seed: Any, alg: Any = "auto_select") -> Reserve:
     """A function that reserves the place of a seed: the same at every call."""
     algorithm_number(alg)
-    place = _place(name, seed)
+    place = place_of_seed(name, seed)
     return lambda count: place
 
 

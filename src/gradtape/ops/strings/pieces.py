@@ -15,31 +15,42 @@ from ..known import known
 from ..ragged import RaggedTensor, ragged
 from ..ragged.row_partition import splits_of_lengths
 from ..scalars import boolean, choice, integer, text
+from .flat_bytes import SINGLE, as_strings, laid_out, utf8_characters
 from .texts import ENCODINGS, characters, one_string, strings
 
-_Cut = Callable[[bytes], list[Any]]
+_CutAll = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def _cut_up(operation: str, input: Any, cut: _Cut, dtype: Any = object) -> Any:
-    """The pieces of each string, along a new last axis; of one string, a tensor."""
+def _cut_up(operation: str, input: Any, cut_all: _CutAll) -> Any:
+    """The pieces of each string, along a new last axis; of one string, a tensor.
+
+    `cut_all` gives the pieces of all strings, one after the other, and how many each has.
+    """
     if isinstance(input, RaggedTensor):
-        return input.with_flat_values(_cut_up(operation, input.flat_values, cut, dtype))
+        return input.with_flat_values(_cut_up(operation, input.flat_values, cut_all))
     array = strings(operation, input)
-    pieces = [cut(content) for content in array.reshape(-1).tolist()]
-    flat = _as_array([piece for row in pieces for piece in row], dtype)
+    flat, counts = cut_all(array.reshape(-1))
     if not array.ndim:
         return wrap(flat)
-    rows = ragged(wrap(flat), splits_of_lengths(np.array([len(row) for row in pieces], np.int64)))
+    rows = ragged(wrap(flat), splits_of_lengths(counts))
     if array.ndim == 1:
         return rows
     return RaggedTensor.from_tensor(wrap(array), ragged_rank=array.ndim - 1).with_flat_values(rows)
 
 
+def _cut_each(cut: Callable[[bytes], list[Any]], dtype: Any = object) -> _CutAll:
+    """A function that cuts one string after the other."""
+
+    def cut_all(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        pieces = [cut(content) for content in array.tolist()]
+        flat = [piece for row in pieces for piece in row]
+        return _as_array(flat, dtype), np.array([len(row) for row in pieces], np.int64)
+
+    return cut_all
+
+
 def _as_array(values: list[Any], dtype: Any) -> np.ndarray:
-    out = np.empty(len(values), dtype)
-    for i, value in enumerate(values):  # NumPy's own way ends strings where zeros begin
-        out[i] = value
-    return out
+    return np.fromiter(values, dtype, len(values))  # np.array ends strings where zeros begin
 
 
 def split(input: Any, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
@@ -55,7 +66,8 @@ def split(input: Any, sep: TensorLike | None = None, maxsplit: int = -1, name: s
     """
     between = b"" if sep is None else one_string("split", "sep", sep)
     most = integer("strings.split", "maxsplit", maxsplit)
-    return _cut_up("split", input, lambda content: content.split(between or None, most if most > 0 else -1))
+    cut = _cut_each(lambda content: content.split(between or None, most if most > 0 else -1))
+    return _cut_up("split", input, cut)
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
@@ -64,7 +76,12 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     >>> bytes_split(["ab", "c"])
     <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
     """
-    return _cut_up("bytes_split", input, lambda content: [content[i : i + 1] for i in range(len(content))])
+
+    def cut(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        _, content, lengths = laid_out(array)
+        return SINGLE[content], lengths
+
+    return _cut_up("bytes_split", input, cut)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,14 +149,22 @@ def _decoded(
     """The characters of strings, as strings or as codes, and the place of each in bytes, in the same rows."""
     characters_of = _characters(operation, encoding, errors, replacement, replace_control)
     codec = ENCODINGS.get(encoding, encoding)
-    places: list[int] = []
+    places: Any = []
 
     def cut(content: bytes) -> list[Any]:
         found = characters_of(content)
         places.extend([at for _, at in found])
         return [ord(c) if codes else c.encode(codec) for c, _ in found]
 
-    pieces = _cut_up(operation, input, cut, np.int32 if codes else object)
+    def cut_all(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal places
+        found = utf8_characters(array) if codec == "utf-8" else None
+        if found is None or (replace_control and (found.codes < ord(" ")).any()):
+            return _cut_each(cut, np.int32 if codes else object)(array)
+        places = found.places
+        return found.codes if codes else as_strings(found.codes), found.counts
+
+    pieces = _cut_up(operation, input, cut_all)
     offsets = wrap(np.array(places, np.int64))
     return pieces, pieces.with_flat_values(offsets) if isinstance(pieces, RaggedTensor) else offsets
 

@@ -526,11 +526,20 @@ class Optimizer:
         hot = local.here.hot
         if hot is None:
             return False
-        if all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] is not None for pair in pairs):
-            hot.update(self, [(gradient, original(variable)) for gradient, variable in pairs], aggregates)
-            return True
-        hot.interrupt("an optimizer is given None for a gradient")
-        return False
+        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+            hot.interrupt("an optimizer is given something else than pairs")
+            return False
+        given = [(gradient, original(variable)) for gradient, variable in pairs]
+        known = self._trained.index if self.built else {}
+        missing = [variable for gradient, variable in given if gradient is None]
+        if len(missing) == len(given) or any(getattr(v, "_key", None) not in known for v in missing):
+            hot.interrupt("an optimizer is given None for all gradients, or for a variable it does not know")
+            return False
+        replica = local.here.replica
+        if missing and (replica is None or replica.is_first_here):
+            _warn_of_none(missing, stacklevel=5)
+        hot.update(self, [pair for pair in given if pair[0] is not None], aggregates)
+        return True
 
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:
         if self._is_left_to_pass(pairs):
@@ -544,19 +553,13 @@ class Optimizer:
                 return
             raise wrong or error from None
         variables = [variable for _, variable in pairs]
-        missing = [v.name for gradient, v in zip(gradients, variables) if gradient is None]
+        missing = [v for gradient, v in zip(gradients, variables) if gradient is None]
         if len(missing) == len(pairs):
-            reason = (
-                f": those of {', '.join(missing)} are None. Did the loss use them, inside the tape's block?"
-            )
+            reason = f": those of {_names(missing)} are None. Did the loss use them, inside the tape's block?"
             raise ValueError("no gradients were given for any variable" + (reason if missing else ""))
         self._build_new(variables)
         if missing:
-            warnings.warn(
-                f"the gradients of {', '.join(missing)} are None, so they were not updated. If the loss should depend "
-                "on them, see that it is computed from them inside the tape's block",
-                stacklevel=3,
-            )
+            _warn_of_none(missing, stacklevel=4)
             present = [i for i, gradient in enumerate(gradients) if gradient is not None]
             gradients, variables = [gradients[i] for i in present], [variables[i] for i in present]
         with no_recording(), np.errstate(all="ignore"):
@@ -824,3 +827,15 @@ def _only_if(due: Any, cells: list[Variable]) -> Iterator[bool]:
     yield True
     for cell, old in zip(cells, before):
         cell._put(xp(due).where(due, cell._read()._array, old))
+
+
+def _names(variables: list[Variable]) -> str:
+    return ", ".join(variable.name for variable in variables)
+
+
+def _warn_of_none(variables: list[Variable], stacklevel: int) -> None:
+    warnings.warn(
+        f"the gradients of {_names(variables)} are None, so they were not updated. If the loss should depend on them, "
+        "see that it is computed from them inside the tape's block",
+        stacklevel=stacklevel,
+    )

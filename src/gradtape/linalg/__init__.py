@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from .names.missing import closed
-from .ops.array.creation import eye
-from .ops.linalg.banded import banded_triangular_solve, eigh_tridiagonal
-from .ops.linalg.determinants import det, logdet, slogdet
-from .ops.linalg.einsum import einsum, tensordot
-from .ops.linalg.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
-from .ops.linalg.least_squares import lstsq, matrix_rank, pinv
-from .ops.linalg.matrix import (
+from ..names.missing import closed
+from ..ops.array.creation import eye
+from ..ops.linalg.banded import banded_triangular_solve, eigh_tridiagonal
+from ..ops.linalg.determinants import det, logdet, slogdet
+from ..ops.linalg.einsum import einsum, tensordot
+from ..ops.linalg.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
+from ..ops.linalg.least_squares import lstsq, matrix_rank, pinv
+from ..ops.linalg.matrix import (
     adjoint,
     band_part,
     cross,
@@ -21,10 +21,10 @@ from .ops.linalg.matrix import (
     tensor_diag_part,
     trace,
 )
-from .ops.linalg.matrix_functions import expm, logm, sqrtm
-from .ops.linalg.norms import l2_normalize, norm, normalize
-from .ops.linalg.products import matmul, matvec
-from .ops.linalg.solving import (
+from ..ops.linalg.matrix_functions import expm, logm, sqrtm
+from ..ops.linalg.norms import l2_normalize, norm, normalize
+from ..ops.linalg.products import matmul, matvec
+from ..ops.linalg.solving import (
     cholesky_solve,
     inv,
     lu_matrix_inverse,
@@ -33,20 +33,20 @@ from .ops.linalg.solving import (
     solve,
     triangular_solve,
 )
-from .ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
-from .ops.math.clip import global_norm
+from ..ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+from ..ops.math.clip import global_norm
 
 if TYPE_CHECKING:
-    from .ops.linalg.block_operators import LinearOperatorBlockLowerTriangular
-    from .ops.linalg.combined_operators import (
+    from ..ops.linalg.block_operators import LinearOperatorBlockLowerTriangular
+    from ..ops.linalg.combined_operators import (
         LinearOperatorAdjoint,
         LinearOperatorBlockDiag,
         LinearOperatorComposition,
         LinearOperatorInversion,
         LinearOperatorKronecker,
     )
-    from .ops.linalg.linear_operator import LinearOperator
-    from .ops.linalg.linear_operators import (
+    from ..ops.linalg.linear_operator import LinearOperator
+    from ..ops.linalg.linear_operators import (
         LinearOperatorDiag,
         LinearOperatorFullMatrix,
         LinearOperatorIdentity,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         LinearOperatorScaledIdentity,
         LinearOperatorZeros,
     )
-    from .ops.linalg.structured_operators import (
+    from ..ops.linalg.structured_operators import (
         LinearOperatorCirculant,
         LinearOperatorCirculant2D,
         LinearOperatorCirculant3D,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         LinearOperatorToeplitz,
         LinearOperatorTridiag,
     )
+    from . import experimental
 
 __all__ = [
     "LinearOperator",
@@ -102,6 +103,7 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "einsum",
+    "experimental",
     "expm",
     "eye",
     "global_norm",
@@ -139,6 +141,7 @@ __all__ = [
 closed(
     __name__,
     later={
+        "experimental": ".experimental",
         "LinearOperatorAdjoint": "..ops.linalg.linear_operators",
         "LinearOperatorBlockDiag": "..ops.linalg.linear_operators",
         "LinearOperatorBlockLowerTriangular": "..ops.linalg.block_operators",

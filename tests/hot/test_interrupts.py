@@ -1,0 +1,93 @@
+"""An interrupt may come at any line: no tape stays open, and variables have their values of before or after a step."""
+
+import linecache
+import os
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.core.primitive import local
+from gradtape.hot import places
+
+SOURCE = os.path.dirname(tf.__file__)
+
+
+class Interrupt(BaseException):
+    pass
+
+
+def run_to_line(number, step):
+    """Run a step until so many lines of gradtape's have run; returns where it stopped, or None."""
+    count = 0
+
+    def line(frame, event, _):
+        nonlocal count
+        if event == "line" and can_stop(frame):
+            count += 1
+            if count == number:
+                raise Interrupt(f"{frame.f_code.co_filename[len(SOURCE) :]}:{frame.f_lineno}")
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, *_: line if frame.f_code.co_filename.startswith(SOURCE) else None)
+    try:
+        step()
+    except Interrupt as interrupt:
+        return str(interrupt)
+    finally:
+        sys.settrace(before)
+    return None
+
+
+def can_stop(frame):
+    """Python itself lets none come as a `with` block ends; as `__exit__` begins, nobody can help it."""
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return not text.startswith("with ") and not (frame.f_code.co_name == "__exit__" and text == "try:")
+
+
+def training():
+    """A step of gradient descent on a function whose second derivatives it uses; its rate is 0."""
+    w, count = tf.Variable([0.5, -0.25, 1.0]), tf.Variable(0.0)
+    target, optimizer = tf.constant([1.0, 2.0, 3.0]), tf.optimizers.SGD(0.0)
+
+    def step(looks=False):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                loss = tf.reduce_sum(tf.sin(w) * w * target)
+            slope = inner.gradient(loss, w)
+            norm = tf.reduce_sum(slope * slope)
+        gradient = outer.gradient(norm, w)
+        w.assign_sub(0.0 * gradient)
+        optimizer.apply_gradients([(gradient, w)])
+        count.assign_add(1.0)
+        if looks:
+            float(norm)
+
+    return step, w, count
+
+
+@pytest.mark.parametrize("is_hot", [False, True], ids=["cold", "hot"])
+def test_an_interrupt_at_any_line_leaves_all_as_before_or_after_a_step(hot, is_hot):
+    hot(is_hot)
+    step, w, count = training()
+    for i in range(12):
+        step(looks=i % 4 > 1)
+    number, where = 1, ""
+    while where is not None:
+        for place in places.places.values():  # else it would be left alone
+            place.left, place.failures, place.is_cold = 0, 0, False
+        before = float(count)
+        where = run_to_line(number, partial(step, looks=number % 2 == 0))
+        assert local.here.hot is not None or local.here.tapes == [], where
+        assert float(count) in (before, before + 1), where
+        np.testing.assert_array_equal(w, [0.5, -0.25, 1.0], where)
+        before = float(count)
+        step()
+        step(looks=True)
+        assert float(count) == before + 2, where
+        number += 7
+    assert number > 300
+    assert (hot.counts["followed"] > 50) is is_hot
