@@ -854,3 +854,31 @@ def test_a_concrete_function_may_run_operation_by_operation():
         equal(concrete(tf.constant([1.0, -1.0, 2.0])), [1.0, 2.0])
         assert [op.type for op in concrete.graph.get_operations()] == ["PyFunc"]
         assert concrete.structured_outputs is None
+
+
+def test_no_garbage_is_collected_during_a_trace():
+    seen = []
+
+    def note(x):
+        seen.append(gc.isenabled())
+        return x
+
+    @tf.function
+    def step(x):
+        return note(tf.cond(x > 0, lambda: note(x), lambda: note(-x)))
+
+    step(tf.constant(1.0))
+    assert seen == [False, False, False]
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError):
+        tf.function(lambda x: x / (1 // 0))(tf.constant(1.0))
+    assert gc.isenabled()
+
+
+def test_a_garbage_collector_that_is_off_stays_off():
+    gc.disable()
+    try:
+        assert float(tf.function(lambda x: x + 1)(tf.constant(1.0))) == 2
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

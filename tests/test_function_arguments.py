@@ -443,3 +443,25 @@ def test_strings_are_printed_when_the_function_runs(capsys):
     for s in ("a", "b", "b"):
         show(text(s), text(1.0))
     assert capsys.readouterr().out == "a 1\nb 1\nb 1\n"
+
+
+@pytest.mark.parametrize("reduce_retracing", [False, True])
+def test_tuples_of_tensors_are_told_apart_by_where_the_tensors_stand(reduce_retracing):
+    calls = {
+        (2, 0): lambda x, y: ((x, y), x),
+        (1, 2): lambda x, y: ((x,), (y, x)),
+        (0, 3): lambda x, y: (x, (y, x, y)),
+        (0, 0): lambda x, y: (x, y),
+    }
+
+    @tf.function(reduce_retracing=reduce_retracing)
+    def described(*args):
+        first = args[0][0] if isinstance(args[0], tuple) else args[0]
+        return first + sum(10.0**i * (len(a) if isinstance(a, tuple) else 0) for i, a in enumerate(args))
+
+    for _ in range(4):  # from the second time on by the shortcut
+        for counts, make in calls.items():
+            x, y = tf.constant(1.0), tf.constant(2.0)
+            assert float(described(*make(x, y))) == 1.0 + counts[0] + 10.0 * counts[1]
+    # With open lengths, what comes after the first call is rare, and runs as Python.
+    assert described.experimental_get_tracing_count() == (1 if reduce_retracing else len(calls))

@@ -290,6 +290,7 @@ class Function(Generic[P, R]):
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
+        arguments = None
         if self._has_open_lengths and self._programs:
             rare = self._rare_shapes
             if rare.count_again(args, kwargs, self._programs):
@@ -297,7 +298,7 @@ class Function(Generic[P, R]):
             arguments = self._arguments(args, kwargs)
             if rare.count(args, arguments, self._programs):
                 return rare.run(self._run_python, *arguments.as_tensors())
-        program, leaves = self._find(args, kwargs)
+        program, leaves = self._find(args, kwargs, arguments)
         if settings.called_programs is not None:
             settings.called_programs.append((self.__name__, program))
         if shortcut is not None and not program.unshaped and list(map(id, tensors)) == list(map(id, leaves)):
@@ -330,9 +331,11 @@ class Function(Generic[P, R]):
             self._specialized |= {asked.kind}
             return self._run(*self._find(args, kwargs), args, kwargs)
 
-    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+    def _find(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Arguments | None = None
+    ) -> tuple[Program, list[Any]]:
         """The program for these arguments, and the tensors and variables among them."""
-        arguments = self._arguments(args, kwargs)
+        arguments = arguments or self._arguments(args, kwargs)
         leaves = arguments.leaves
         try:
             return self._cached(arguments), leaves
@@ -558,10 +561,10 @@ class Function(Generic[P, R]):
 
 
 def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
-    """A key for positional tensors and plain values, and the tensors; None for other calls.
+    """A key for positional tensors, plain values and tuples of them, and the tensors; None for other calls.
 
     It takes 0.5 us for each argument, and the cache key ten times that. If `moves`, tensors that were not in compiled
-    code before are moved there; else, as their shapes may be rare, there is no key for them.
+    code before are moved there; else they stay where they are, as their shapes may be rare.
     """
     key: list[Any] = []
     tensors = []
@@ -571,16 +574,26 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
             try:
                 key.append(device_of(a).aval)
             except AttributeError:  # not in compiled code before
-                if not moves or is_on_host(a._array):
+                array = a._array
+                if is_on_host(array):
                     return None, []
-                from .buffers import on_device
+                if moves:
+                    from .buffers import on_device
 
-                key.append(on_device(a).aval)
+                    key.append(on_device(a).aval)
+                else:
+                    key.append((array.shape, array.dtype))
             tensors.append(a)
         elif kind in PLAIN:
             key += (kind, a)
         elif kind is float:
             key += (kind, a.hex())
+        elif kind is tuple:  # a batch of Keras: inputs and targets
+            inner, found = _shortcut(a, moves)
+            if inner is None:
+                return None, []
+            key += (kind, inner)
+            tensors += found
         else:
             return None, []
     return tuple(key), tensors

@@ -24,6 +24,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_compilable
 from ..core.user_code import keras_folders
 from ..engine.arrays import is_traced
+from ..engine.memory import collection_paused
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
@@ -141,7 +142,8 @@ class FunctionGraph:
 
         `jaxpr` is the graph's own, or one that computes the same.
         """
-        out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+        with collection_paused():
+            out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:

@@ -19,6 +19,7 @@ from ..core.primitive import Listener, local
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.trace_errors import where, without_footer
 from ..engine.arrays import is_traced
+from ..engine.memory import collection_paused
 
 if TYPE_CHECKING:
     from ..core.variable import Variable
@@ -104,7 +105,8 @@ class Trace:
         run.__name__ = self.name  # JAX's name for it
         here.tapes, here.trace = tapes, self
         try:
-            return jax.make_jaxpr(run, return_shape=True, axis_env=axes)(*map(like, inputs))
+            with collection_paused():
+                return jax.make_jaxpr(run, return_shape=True, axis_env=axes)(*map(like, inputs))
         except BaseException as error:
             without_footer(error)
             raise

@@ -1,7 +1,12 @@
-"""The memory that is available. Linux grants more than it has, and kills the process that uses it: so look first."""
+"""The memory that is available, and pauses of Python's garbage collector.
+
+Linux grants more memory than it has, and kills the process that uses it: so look first.
+"""
 
 from __future__ import annotations
 
+import gc
+import threading
 from pathlib import Path
 
 # The files for a container's limit, its usage, and what it could free: control groups of version 2, and of version 1.
@@ -39,3 +44,31 @@ def _table(path: str) -> dict[str, int]:
     except OSError:
         return {}
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}
+
+
+class collection_paused:
+    """A block in which Python's garbage collector does not run, in any thread; blocks may nest.
+
+    For a trace: it creates objects by the hundred thousand and drops few, and each time there are a quarter more the
+    collector looks at all objects of the process, those of Keras and JAX among them. It took a fifth of the trace of
+    ResNet50. Reference counts free memory all the same.
+    """
+
+    _lock = threading.Lock()
+    _open = 0  # blocks that are being run
+    _was_enabled = False
+
+    def __enter__(self) -> None:
+        kind = collection_paused
+        with kind._lock:
+            if not kind._open:
+                kind._was_enabled = gc.isenabled()
+                gc.disable()
+            kind._open += 1
+
+    def __exit__(self, *exception: object) -> None:
+        kind = collection_paused
+        with kind._lock:
+            kind._open -= 1
+            if not kind._open and kind._was_enabled:
+                gc.enable()
