@@ -45,7 +45,7 @@ class InSegments(programs.Run):
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_a_random_program_in_segments(always, seed):
+def test_a_random_program_in_segments(always, cold, seed):
     statements = programs.draw(seed)
     wanted = programs.run(statements, 5)
     program = InSegments(statements)

@@ -56,9 +56,9 @@ _OPTIMIZATION_LEVEL = 2
 
 def planned(jaxpr: Any) -> tuple[Any, dict[str, Any] | None]:
     """Return the code with barriers where they pay, and the options to compile it with; None for XLA's own."""
-    if not _is_cpu():
+    options = common_options()
+    if not options:
         return jaxpr, None
-    options: dict[str, Any] = {"xla_backend_optimization_level": _OPTIMIZATION_LEVEL}
     if _is_elementwise(jaxpr):
         options["xla_cpu_use_fusion_emitters"] = False
     with_barriers = _with_barriers(_without_equal_barriers(jaxpr))
@@ -66,6 +66,11 @@ def planned(jaxpr: Any) -> tuple[Any, dict[str, Any] | None]:
         # The pass that removes barriers comes before the one that makes kernels.
         options["xla_disable_hlo_passes"] = "cse_barrier_expander"
     return with_barriers, options
+
+
+def common_options() -> dict[str, Any]:
+    """The options that every program is compiled with."""
+    return {"xla_backend_optimization_level": _OPTIMIZATION_LEVEL} if _is_cpu() else {}
 
 
 @functools.cache

@@ -136,6 +136,8 @@ class Segments:
 class _Collector:
     """Takes the operations of one call of a function in this thread, as a pass of a hot tape does: see `hot`."""
 
+    notes_custom = False
+
     def __init__(self, owner: Segments, weight: int) -> None:
         self._owner = owner
         self._weight = weight
@@ -299,6 +301,9 @@ class _Collector:
         if self._here.trace is None:
             self._own(tape)
         return False
+
+    def not_entered(self, tape: GradientTape) -> None:
+        """The block of a tape does not begin, because an interrupt came."""
 
     def exit(self, tape: GradientTape, kind: Any) -> bool:
         """Compute what the tape records."""

@@ -81,7 +81,9 @@ class LoadedProgram:
     def _compiled(self) -> Any:
         import jax
 
-        return jax.jit(self.exported.call)
+        from ..compiled.fusion import common_options
+
+        return jax.jit(self.exported.call, compiler_options=common_options() or None)
 
     def run(self, tensors: list[Tensor], values: dict[int, Tensor], seed: Any) -> list[Tensor]:
         """The results for these tensors, values of variables by key, and the seed."""
