@@ -80,6 +80,7 @@ def test_masks_dropout_and_other_cells_are_left_to_keras(monkeypatch):
     layers.GRU(3, recurrent_dropout=0.5)(x, training=True)
     layers.GRU(3, reset_after=False)(x)
     layers.LSTM(3, unroll=True)(x)
+    layers.LSTM(3)(x.astype("int64"))
     with pytest.raises(AssertionError, match="was taken"):
         layers.LSTM(3, dropout=0.5)(x, training=False)
 

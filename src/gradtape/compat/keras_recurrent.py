@@ -84,6 +84,7 @@ def use_steps(module: ModuleType, name: str, steps: _Steps, can_use: Callable[[A
             or cell.compute_dtype != self.compute_dtype
             or not sequences.shape[1]
             or not can_use(cell)
+            or convert_to_tensor(sequences).dtype != convert_to_tensor(cell.kernel).dtype
         ):
             return by_keras(self, sequences, initial_state, mask, training)
         rows = transpose(convert_to_tensor(sequences), [1, 0, 2])
