@@ -144,6 +144,13 @@ def test_plain_functions(folder):
     assert "a value is looked at" in second["runs"]["looked_at"]["reasons"]
     shares = [table[i : i + (2 if i < 112 else 1), 0].sum() for i in range(0, len(table), 8)]
     np.testing.assert_allclose(first["rows"], sum(shares), rtol=1e-4)  # the first replica's
+    counts = np.zeros(4)
+    for _ in range(15):
+        counts = counts * 1.5 + np.arange(4)
+    for found, own in ((first, counts[:2]), (second, counts[2:])):
+        np.testing.assert_allclose(found["shares"], [own, own, [4.0, 4.0]], rtol=1e-5)
+        assert found["runs"]["counted"]["one program"] == 5, found["runs"]
+    np.testing.assert_allclose(first["total"], counts.sum(), rtol=1e-5)
     kept = np.array(first["kept"]).reshape(15, 2).sum(1) + np.array(second["kept"]).reshape(15, 2).sum(1)
     np.testing.assert_allclose(kept, losses, rtol=1e-5)
     assert second["errors"] == ['KeyError: "a replica\'s own error"']

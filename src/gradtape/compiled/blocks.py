@@ -164,6 +164,11 @@ class Block:
         self._recomputation, self.host_results = recomputation(jaxpr, jaxpr.outvars[count:])
         self.code = replaced(jaxpr, outvars=[*jaxpr.outvars[:count], *self.host_results])
 
+    def let_read(self, values: dict[int, Tensor]) -> None:
+        """Pass the code other values of variables from around, by their keys."""
+        self._outer_values |= values
+        self.set_state({})
+
     @property
     def constants(self) -> list[Any]:
         """The arrays from around, as they are bound now."""
@@ -230,9 +235,9 @@ def or_zeros(g: Any, like: Any, lead: tuple[int, ...]) -> Tensor:
 
 
 def write(variables: dict[int, Variable], arrays: list[Any]) -> None:
-    """Assign arrays to variables."""
+    """Let variables hold arrays that a part of the program has computed."""
     for variable, array in zip(variables.values(), arrays, strict=True):
-        variable._put(array)
+        variable._put_computed(array)
 
 
 # Calls a function that pulls gradients back, given also its name, these gradients, and what its results are like.

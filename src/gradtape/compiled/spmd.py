@@ -65,6 +65,8 @@ def run_on_mesh(
     numbers = wrap(np.arange(count, dtype=np.int32))
     rows = [wrap(np.zeros((), np.int32)), *[_row_like(t, lead) for t in inputs]]
     block = Block(on_one, rows, iteration=0, ranges={0: (0, count - 1)}, axes=[(AXIS, count)])
+    block.let_read({key: wrap(own._array) for key, own in _own_values(block.outer_variables).items()})
+    apart = _own_values(block.written)
     whole = [False] * len(block.specs) if summed is None else summed()
     constants = block.constants
     traced = [i for i, c in enumerate(constants) if is_traced(c)]
@@ -85,8 +87,9 @@ def run_on_mesh(
             jax.lax.psum(r, AXIS) if together else jax.numpy.expand_dims(r, lead)
             for r, together in zip(results, whole, strict=True)
         ]
-        state = [_aggregated(v, own[0], a) for v, a in zip(block.written.values(), state, strict=True)]
-        return [*results, *state, *[jax.numpy.expand_dims(a, lead) for a in host_results]]
+        own_state = [a for key, a in zip(block.written, state, strict=True) if key in apart]
+        state = [_aggregated(v, a) for v, a in zip(block.written.values(), state, strict=True)]
+        return [*results, *state, *own_state, *[jax.numpy.expand_dims(a, lead) for a in host_results]]
 
     stacked, same = PartitionSpec(*[None] * lead, AXIS), PartitionSpec()
     out = jax.shard_map(
@@ -95,14 +98,17 @@ def run_on_mesh(
         in_specs=(*[PartitionSpec(*[None] * at, AXIS) for at in axis], *[same] * len(traced)),
         out_specs=[
             *[same if together else stacked for together in whole],
-            *[same] * len(block.written),
+            *[same] * (len(block.written) + len(apart)),
             *[stacked] * len(block.host_results),
         ],
         check_vma=False,
     )(*[t._array for t in given], *[constants[i] for i in traced])
-    results, state, host_results = split(out, _counts(block))
+    results, state, own_state, host_results = split(
+        out, [len(block.specs), len(block.written), len(apart), len(block.host_results)]
+    )
     outputs = [wrap(a) for a in results]
     write(block.written, state)
+    write(apart, own_state)
     _Run(name, mesh, block, inputs, [wrap(a) for a in host_results], whole, lead, inside).record(outputs)
     return OnMesh(outputs, block.pack)
 
@@ -117,18 +123,25 @@ def _row_like(tensor: Tensor, lead: int) -> Tensor:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Variables that are aggregated when they are read: between runs they hold the aggregate
+# Variables that are aggregated when they are read: between runs they hold the aggregate. Those of a strategy's scope
+# have another variable, whose copies are the devices' own values
 
 
 def _is_local(variable: Variable) -> bool:
     return variable._synchronization is VariableSynchronization.ON_READ
 
 
+def _own_values(variables: dict[int, Variable]) -> dict[int, Variable]:
+    """The variables with the devices' own values of those that have one, by the keys of the latter."""
+    return {key: own for key, v in variables.items() if (own := getattr(v, "own_values", None)) is not None}
+
+
 def _read_by(block: Block) -> dict[int, Variable]:
     """The variables with a share on each device whose values are among the block's constants, by position."""
     read = block.outer_variables
     found = {i: read[key] for i, key in block.constant_keys.items() if key in read}
-    return {i: v for i, v in found.items() if _is_local(v) and v._aggregation is _SUM}
+    shared = {i: v for i, v in found.items() if _is_local(v) and v._aggregation is _SUM}
+    return {i: v for i, v in shared.items() if not hasattr(v, "own_values")}
 
 
 def _own_share(variable: Variable, number: Any, array: Any) -> Any:
@@ -136,7 +149,7 @@ def _own_share(variable: Variable, number: Any, array: Any) -> Any:
     return jax.numpy.where(number == 0, array, jax.numpy.zeros_like(array))
 
 
-def _aggregated(variable: Variable, number: Any, array: Any) -> Any:
+def _aggregated(variable: Variable, array: Any) -> Any:
     """The value of a variable after the run: the aggregate of what the devices have."""
     if not _is_local(variable):
         return array

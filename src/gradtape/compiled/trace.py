@@ -240,6 +240,10 @@ class Trace:
         self.values[variable._key] = tensor
         self.written[variable._key] = variable
 
+    def writes(self, variable: Variable) -> bool:
+        """Return whether the program has written a variable up to here."""
+        return any(variable._key in level.written for level in self._levels())
+
     def create(self, variable: Variable, tensor: Tensor) -> Tensor:
         """Note a variable created in the function. Returns the value for it to hold until the function has run."""
         if not self.root.may_create:

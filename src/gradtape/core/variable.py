@@ -64,6 +64,7 @@ class Variable(Operators):
         "_constraint",
         "_key",
         "_name",
+        "_own",
         "_shape",
         "_synchronization",
         "_tensor",
@@ -137,6 +138,10 @@ class Variable(Operators):
             self._tensor = tensor
         else:
             here.trace.write(self, tensor)
+
+    def _put_computed(self, array: Any) -> None:
+        """Replace the array by one that a part of the program has computed."""
+        self._put(array)
 
     def _put_written(self, method: str, array: Any) -> None:
         """Replace the array by one that a method wrote into; with several replicas, by that of all of them."""

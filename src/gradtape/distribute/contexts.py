@@ -64,6 +64,15 @@ def _is_across(place: Place) -> bool:
     return place.replica is None and not place.strategy.is_default
 
 
+def in_replica() -> bool:
+    """Return whether one of several replicas runs here, or is traced."""
+    place = here()
+    if place is None:
+        return False
+    replica = place.merging if place.replica is None else place.replica
+    return replica is not None and replica.is_one_of_several
+
+
 def enter_for_good(strategy: Any) -> None:
     """Make the scope of a strategy the outermost of this thread; None leaves it.
 

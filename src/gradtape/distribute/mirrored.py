@@ -20,17 +20,18 @@ from ..data.checks import stage
 from ..data.dataset import Dataset
 from ..ops.array.movement import cast, concat, reshape, transpose
 from ..ops.math.reduction import reduce_sum
-from .contexts import check_across_replicas, here
+from .contexts import check_across_replicas, entered, here, in_replica
 from .distributed_input import InputContext, InputOptions, InputReplicationMode, ValueContext
 from .divided_input import DividedDataset, GroupedDataset, shares, starts
 from .exchanges import objects_of_each
-from .mirrored_variables import mirror
+from .mirrored_variables import SyncOnReadVariable, mirror
 from .own_values import OwnValues
 from .parties import AllHere
 from .per_replica import DistributedValues, PerReplica, is_elsewhere, own_part, regroup
 from .reductions import ReduceOp
 from .replica import check_call
 from .replica_threads import ReplicaInThread, run_in_threads
+from .several import OfCopies, SeveralReplicas
 from .strategy import StrategyExtended
 
 
@@ -88,12 +89,16 @@ class MirroredExtended(StrategyExtended):
         """Note that replicas have other values of a variable: without an aggregation, or by `update`."""
         self._apart[variable._key] = variable
 
-    def spread_own(self, variable: Any, arrays: Sequence[Any]) -> None:
-        """Give each device its own copy of a variable: those of this process get these arrays."""
+    def spread_own(self, variable: Any, arrays: Sequence[Any], is_known: bool) -> None:
+        """Give each device its own copy of a variable: those of this process get these arrays.
+
+        `is_known` is False for the own values of a variable, which replicas do not know.
+        """
         from ..compiled.buffers import from_device
         from .replicas_in_program import copies_on
 
-        self.keep_apart(variable)
+        if is_known:
+            self.keep_apart(variable)
         variable._tensor = from_device(copies_on(self._mesh, arrays), variable._key)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -216,7 +221,9 @@ class MirroredExtended(StrategyExtended):
         check_call("update", "fn", fn, args, kwargs)
         given = tuple(args), dict(kwargs or {})
         replica = local.here.replica
-        if replica is None and any(isinstance(leaf, PerReplica) for leaf in nest.flatten(given)):
+        differs = any(isinstance(leaf, PerReplica) for leaf in nest.flatten(given))
+        is_apart = isinstance(var, SyncOnReadVariable) and local.here.trace is None
+        if replica is None and (differs or is_apart):
             return self._update_copies(var, fn, given, group)
         own_args, own_kwargs = given
 
@@ -235,10 +242,10 @@ class MirroredExtended(StrategyExtended):
             return result if group else nest.map_structure(lambda one: (one,), result)
         party = self._party()
         own, results = OwnValues([], party, self.spread_own), []
-        own.add(var, copied=True)
+        own.add(var, copied=not isinstance(var, SyncOnReadVariable))
         for index, number in enumerate(party.numbers):
             args, kwargs = own_part(given, number, index)
-            with own.of(index):
+            with own.of(index), entered(self._strategy, OfCopies(SeveralReplicas())):
                 results.append(fn(var, *args, **kwargs))
         own.aggregate()
         return regroup(results, self.returned) if group else tuple(results)
@@ -250,6 +257,8 @@ class MirroredExtended(StrategyExtended):
 
     def _reduced(self, op: ReduceOp, value: Any) -> Any:
         place = here()
+        if isinstance(value, SyncOnReadVariable) and not in_replica():
+            value = self._own_values(value)
         if not isinstance(value, PerReplica):
             if op is ReduceOp.MEAN or isinstance(value, IndexedSlices):
                 return value
@@ -336,7 +345,15 @@ class MirroredExtended(StrategyExtended):
     def _as_gathered(self, value: Any) -> Any:
         return value if isinstance(value, PerReplica) else convert_to_tensor(value)
 
+    def _own_values(self, variable: SyncOnReadVariable) -> PerReplica:
+        """The values that replicas have of a variable."""
+        if local.here.trace is not None:
+            return self._run_in_program(variable.read_value, (), {})
+        return self.per_replica(variable.values)
+
     def _local_results(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, SyncOnReadVariable) and not in_replica():
+            value = self._own_values(value)
         if isinstance(value, DistributedValues):
             return tuple(value.values)
         if nest.is_nested(value) and any(isinstance(leaf, PerReplica) for leaf in nest.flatten(value)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ class OwnValues:
     """The values that each replica has of variables of its own, while threads take turns.
 
     These are variables that are aggregated when they are read, and those of which replicas write copies of their own:
-    because they have no aggregation, or by `extended.update`. As in a compiled program, the former hold the aggregate
-    before and after: of a sum, the first replica has all of it and the others zeros. The latter have another value on
-    each device, unless all copies are equal.
+    because they have no aggregation, or by `extended.update`. The latter have another value on each device, unless all
+    copies are equal. As in a compiled program, the former hold the aggregate before and after, and the copies of their
+    `own_values` are the replicas'. One that was not made in the scope has none: of a sum, the first replica then has
+    all of it and the others zeros.
 
     Args:
         variables: those that are known.
@@ -36,6 +37,7 @@ class OwnValues:
         self._own: list[list[Tensor]] = []  # and have now
         self._known: set[int] = set()  # the keys of the variables, and of those that replicas have copies of
         self._copied: set[int] = set()
+        self._index: int | None = None  # of the replica whose values the variables hold
         self.add_known(variables)
 
     def add(self, variable: Variable, copied: bool = False) -> None:
@@ -49,6 +51,8 @@ class OwnValues:
             self._whole.append(variable._tensor)
             self._given.append(shares)
             self._own.append(list(shares))
+            if self._index is not None:
+                variable._tensor = shares[self._index]
 
     def add_known(self, variables: Sequence[Variable]) -> None:
         """Add variables that are aggregated when they are read, or that devices have different copies of."""
@@ -59,10 +63,13 @@ class OwnValues:
         """Return whether each replica has its own value of a variable."""
         return variable._key in self._known
 
-    def _shares(self, variable: Variable) -> list[Tensor]:
-        if self._is_aggregated(variable):
+    def _shares(self, variable: Any) -> list[Tensor]:
+        if not self._is_aggregated(variable):
+            return [copy_of(variable, i) for i in range(len(self._party.numbers))]
+        if not hasattr(variable, "own_values"):
             return [_share(variable, number) for number in self._party.numbers]
-        return [_copy(variable, i) for i in range(len(self._party.numbers))]
+        arrays = self._party.of_all([value._array for value in variable.own_copies()])
+        return [_value(variable, array) for array in arrays]
 
     def _is_aggregated(self, variable: Variable) -> bool:
         """Return whether the values of replicas become one after a run."""
@@ -73,9 +80,11 @@ class OwnValues:
         """Let the variables hold the values of one replica of this process."""
         for variable, own in zip(self._variables, self._own, strict=True):
             variable._tensor = own[index]
+        self._index = index
         try:
             yield
         finally:
+            self._index = None
             for variable, own in zip(self._variables, self._own, strict=True):
                 own[index] = variable._tensor
 
@@ -98,17 +107,24 @@ class OwnValues:
         )
         for i, arrays in zip(shared, found, strict=True):
             if arrays is not None:
-                self._variables[i]._put(_aggregated(self._variables[i], arrays))
+                self._put_aggregate(self._variables[i], arrays, self._arrays(i))
         for i, variable in enumerate(self._variables):
             if apart[i] and written[i]:
                 self._put_copies(variable, self._arrays(i))
 
-    def _put_copies(self, variable: Variable, arrays: list[Any]) -> None:
+    def _put_aggregate(self, variable: Variable, arrays: list[Any], here: list[Any]) -> None:
+        """Let a variable hold the aggregate of arrays, and its own values those of the replicas that are threads."""
+        variable._put_computed(_aggregated(variable, arrays))
+        own: Variable | None = getattr(variable, "own_values", None)
+        if own is not None:
+            self._put_copies(own, self._party.of_process(here), is_known=False)
+
+    def _put_copies(self, variable: Variable, arrays: list[Any], is_known: bool = True) -> None:
         first, *others = arrays
         if all(first is a or np.array_equal(first, a, equal_nan=first.dtype.kind in "fc") for a in others):
             variable._put(first)
         else:
-            self._spread(variable, arrays)
+            self._spread(variable, arrays, is_known)
 
     def _arrays(self, i: int) -> list[Any]:
         return [tensor._array for tensor in self._own[i]]
@@ -146,7 +162,7 @@ def _share(variable: Variable, number: int) -> Tensor:
     return tensor
 
 
-def _copy(variable: Variable, index: int) -> Tensor:
+def copy_of(variable: Variable, index: int) -> Tensor:
     """The copy that a device of this process has of a variable."""
     tensor = variable._tensor
     try:
@@ -154,6 +170,31 @@ def _copy(variable: Variable, index: int) -> Tensor:
     except AttributeError:  # it was never on several devices
         return tensor
     return tensor if len(shards) == 1 else _value(variable, np.asarray(shards[index].data))
+
+
+def own_value(variable: Variable, index: int) -> Tensor:
+    """The value that a replica of this process has of a variable, outside of it."""
+    return copy_of(getattr(variable, "own_values", variable), index)
+
+
+def on_each_copy(variable: Variable, function: Callable[[Any], Any]) -> Tensor:
+    """The value of a variable with a function applied to each copy that this process has."""
+    import jax
+
+    tensor = variable._tensor
+    try:
+        array = device_of(tensor)
+    except AttributeError:
+        return _value(variable, np.asarray(function(tensor._array)))
+    with jax.enable_x64(True):
+        parts = [
+            jax.device_put(np.asarray(function(np.asarray(shard.data))), shard.device)
+            for shard in array.addressable_shards
+        ]
+        whole = jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
+    tensor = Tensor.__new__(Tensor)
+    tensor._device, tensor._key = whole, variable._key
+    return tensor
 
 
 def _value(variable: Variable, array: Any) -> Tensor:

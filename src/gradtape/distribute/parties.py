@@ -36,6 +36,20 @@ class AllHere:
         """Those of this process's replicas, of the answers for all."""
         return answers
 
+    def of_all(self, arrays: list[Any]) -> list[Any]:
+        """The arrays of all replicas that are threads here, for those of this process's devices."""
+        if len(arrays) == len(self.numbers):
+            return arrays
+        return [array for own in objects_of_each(arrays) for array in own]
+
+    def of_process(self, arrays: list[Any]) -> list[Any]:
+        """The arrays of this process's devices, of those of all replicas that are threads here."""
+        count = len(self._extended.worker_devices)
+        if len(arrays) == count:
+            return arrays
+        first = self._extended._first_replica()
+        return arrays[first : first + count]
+
     def arrays_of_variables(self, written: list[bool], arrays: Callable[[int], list[Any]]) -> list[Any]:
         """For each variable the arrays of all replicas, for those of this process's; None if no replica wrote it."""
         return [arrays(i) if changed else None for i, changed in enumerate(written)]

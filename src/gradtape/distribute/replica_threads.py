@@ -11,6 +11,7 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from ..core import nest
 from ..core.custom import record_custom
 from ..core.primitive import leave_hot, local
 from ..core.replicas import VariableAggregation
+from ..core.tensor import Tensor
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from .collectives import spread_rows
 from .contexts import entered
-from .own_values import OwnValues, total
+from .own_values import OwnValues, own_value, total
 from .per_replica import PerReplica, own_part, regroup
 from .replica import ReplicaContext
 from .several import OfCopies, SeveralReplicas
@@ -321,10 +323,15 @@ def run_in_threads(
         thread.start()
     is_complete = False
     try:
-        if not _follow(threads, own, run, party):
+        if _follow(threads, own, run, party):
+            results = [_values(thread.result, partial(own_value, index=thread.index)) for thread in threads]
+        else:
             _take_turns(threads, own, party, extended)
+            results = []
+            for thread in threads:
+                with own.of(thread.index):
+                    results.append(_values(thread.result, Variable._read))
             own.aggregate()
-        results = [_values(thread.result) for thread in threads]
         returned = party.returned(results, run.from_program)
         is_complete = True
         return returned
@@ -381,10 +388,10 @@ def _follow(threads: list[_Thread], own: OwnValues, run: Any, party: Any) -> boo
     return False
 
 
-def _values(result: Any) -> Any:
-    """What a replica returned, with the values of variables."""
+def _values(result: Any, read: Callable[[Variable], Tensor]) -> Any:
+    """What a replica returned, with the values that it has of variables."""
     return nest.map_structure(
-        lambda leaf: convert(leaf._read()._array) if isinstance(leaf, Variable) else leaf, result
+        lambda leaf: convert(read(leaf)._array) if isinstance(leaf, Variable) else leaf, result
     )
 
 

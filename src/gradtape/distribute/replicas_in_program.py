@@ -11,6 +11,7 @@ import numpy as np
 from ..compiled.spmd import AXIS, first_of_all, run_on_mesh
 from ..core import nest
 from ..core.primitive import local
+from ..core.replicas import VariableAggregation
 from ..core.tensor import Tensor, wrap
 from .collectives import gathered, reduced, spread_rows
 from .contexts import entered
@@ -102,6 +103,11 @@ class ReplicaInProgram(SeveralReplicas, ReplicaContext):
     def _merged_alike(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that updates variables alike in every replica, whose arguments are the same."""
         return merge_fn(self._strategy, *args, **kwargs)
+
+    def aggregate(self, policy: VariableAggregation, own: Tensor) -> Tensor:
+        """The aggregate of the values that replicas have of a variable, in a merge_call."""
+        with entered(self._strategy, self):
+            return wrap(self._together(policy, own._array))
 
     def across(self, op: ReduceOp | None, value: Any, axis: Any = None) -> Any:
         """`Strategy.reduce`, or for no operation `gather`, of a value in a merge_call."""

@@ -87,7 +87,7 @@ class SeveralReplicas:
     def _together(self, policy: VariableAggregation, array: Any) -> Any:
         from .collectives import all_reduce
 
-        if policy is _FIRST:
+        if policy in (_FIRST, VariableAggregation.NONE):
             return self._exchange.first(array)
         return all_reduce(array, mean=policy is VariableAggregation.MEAN)
 

@@ -31,7 +31,7 @@ from ..ops.math.reduction import reduce_max, reduce_mean, reduce_sum
 from ..ops.math.segment import unsorted_segment_sum
 from ..ops.math.sorting import top_k
 from ..ops.scalars import choice, integer, number
-from .metric import Metric
+from .metric import Metric, accumulate
 
 # One threshold, several, or None for the default.
 Thresholds: TypeAlias = float | Sequence[float] | None
@@ -58,7 +58,7 @@ class _Counts(Metric):
         """Add the counts of a batch, over all axes."""
         counts = _counted(true, predicted, weight, self._limits, self._even)
         for name in self._counts:
-            getattr(self, name).assign_add(counts[name])
+            accumulate(getattr(self, name), counts[name])
 
     def _prepared(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None
@@ -322,7 +322,7 @@ class FBetaScore(Metric):
         for name, part in zip(
             self._counts, (chosen * true, chosen * (1.0 - true), (1.0 - chosen) * true, true), strict=True
         ):
-            getattr(self, name).assign_add(reduce_sum(part * weight, axis))
+            accumulate(getattr(self, name), reduce_sum(part * weight, axis))
 
     def result(self) -> Tensor:
         """The score so far."""
@@ -447,7 +447,7 @@ class AUC(_Counts):
             own = None if weight is None else broadcast_to(weight, predicted.shape)[:, i]
             each.append(_counted(true[:, i], predicted[:, i], own, self._limits, self._even))
         for name in self._counts:
-            getattr(self, name).assign_add(stack([counts[name] for counts in each], 1))
+            accumulate(getattr(self, name), stack([counts[name] for counts in each], 1))
 
     def result(self) -> Tensor:
         """The area so far."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from ..core import dtypes
+from ..core.primitive import local
 from ..core.replicas import VariableAggregation, VariableSynchronization
 from ..core.scopes import snake_case
 from ..core.tensor import Tensor
@@ -136,6 +137,14 @@ class Metric:
         return f"<{type(self).__name__} name={self.name}>"
 
 
+def accumulate(variable: Variable, value: Tensor) -> None:
+    """Add a value to the state of a metric; outside of replicas to that of all together."""
+    if hasattr(type(variable), "own_values") and local.here.replica is None:
+        variable.assign(variable + value)
+    else:
+        variable.assign_add(value)
+
+
 class Sum(Metric):
     """The sum of all values, each times its weight where weights are given.
 
@@ -151,7 +160,7 @@ class Sum(Metric):
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add a batch of values."""
         values, _ = _by_sample(values, sample_weight, reduce_sum, self.dtype)
-        self.total.assign_add(reduce_sum(values))
+        accumulate(self.total, reduce_sum(values))
 
     def result(self) -> Tensor:
         """The sum so far."""
@@ -174,9 +183,9 @@ class Mean(Metric):
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add a batch of values."""
         values, weight = _by_sample(values, sample_weight, reduce_mean, self.dtype)
-        self.total.assign_add(reduce_sum(values))
+        accumulate(self.total, reduce_sum(values))
         size = values._array.shape[0] if values.ndim else 1
-        self.count.assign_add(cast(size, self.dtype) if weight is None else reduce_sum(weight))
+        accumulate(self.count, cast(size, self.dtype) if weight is None else reduce_sum(weight))
 
     def result(self) -> Tensor:
         """The mean so far; 0 if there was nothing."""

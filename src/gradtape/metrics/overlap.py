@@ -15,7 +15,7 @@ from ..ops.math.counting import confusion_matrix
 from ..ops.math.functions import greater, logical_and, not_equal, where
 from ..ops.math.reduction import argmax, reduce_sum
 from ..ops.scalars import integer
-from .metric import Metric
+from .metric import Metric, accumulate
 
 
 class IoU(Metric):
@@ -82,7 +82,7 @@ class IoU(Metric):
         weight = cast(1 if sample_weight is None else sample_weight, self.dtype)
         weight = broadcast_to(reshape(weight, [-1]), true.shape) * cast(counts, self.dtype)
         true, predicted = (where(counts, x, zeros_like(x)) for x in (true, predicted))
-        self.total_cm.assign_add(confusion_matrix(true, predicted, self.num_classes, weight, self.dtype))
+        accumulate(self.total_cm, confusion_matrix(true, predicted, self.num_classes, weight, self.dtype))
 
     def _exists(self, classes: Tensor) -> Tensor:
         return logical_and(classes >= 0, classes < self.num_classes)

@@ -26,6 +26,8 @@ with strategy.scope():
     seen = tf.metrics.Mean()
     own = tf.Variable(1.0)
     rows = tf.Variable(0.0)  # each replica's copy has its own
+    on_read = tf.VariableSynchronization.ON_READ
+    counts = tf.Variable(0.0, synchronization=on_read, aggregation=tf.VariableAggregation.SUM)
 calls, kept = [], []
 
 
@@ -74,6 +76,14 @@ def in_parts(x, y):
     return added_up(tf.reduce_sum(tape.gradient(total, x) * x))
 
 
+def counted(x, y):
+    """Each replica has its own count, which it reads in the next call."""
+    counts.assign_add(
+        counts * 0.5 + tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, "float32")
+    )
+    return counts.read_value()
+
+
 def merged(x, y):
     def add(strategy, value):
         return strategy.reduce("SUM", value, axis=None)
@@ -93,9 +103,15 @@ losses, totals, columns = [], [], []
 for batch in strategy.experimental_distribute_dataset(dataset):
     losses.append(float(strategy.reduce("SUM", strategy.run(step, args=batch), axis=None)))
     columns += [float(v) for v in strategy.experimental_local_results(strategy.run(in_parts, args=batch))[:1]]
+    last = strategy.run(counted, args=batch)
     found, number = strategy.run(looked_at, args=batch)
     totals.append(float(strategy.reduce("SUM", found, axis=None)))
     totals += [float(v) for v in strategy.experimental_local_results(strategy.run(merged, args=batch))[:1]]
+shares = [[float(v) for v in strategy.experimental_local_results(of)] for of in (last, counts)]
+total = float(counts) if RANK == 0 else 0.0  # no process waits for another
+counts.assign(8.0)
+program = tf.function(lambda: strategy.run(lambda: counts.assign_add(counts)))
+shares.append([float(v) for v in strategy.experimental_local_results(program())])
 errors = []
 try:
     strategy.run(failing, args=batch)
@@ -110,6 +126,8 @@ result = {
     "totals": totals,
     "columns": columns,
     "rows": float(rows),
+    "shares": shares,
+    "total": total,
     "kept": [float(loss) for loss in kept],
     "calls": calls,
     "errors": errors,
