@@ -48,14 +48,16 @@ _IN_PLACE = (
 def _on_mesh(compiled: Callable[..., Any], mesh: Any) -> Callable[..., Any]:
     """A compiled function that puts arguments from elsewhere on the devices of its mesh.
 
-    With processes that exchange values between CPUs it waits for the results: a failure is then one of the call.
+    On CPUs it waits for the results. They share threads, which exchanges of values occupy while they wait: with calls
+    that have begun on some devices only, all threads may wait, for ever. And between processes, a failure is then one
+    of the call.
     """
     devices = frozenset(mesh.devices.flat)
 
     def run(*arguments: Any) -> Any:
         return compiled(*jax.tree.map(lambda a: placed(a, mesh, devices), arguments))
 
-    if len({d.process_index for d in devices}) == 1 or mesh.devices.flat[0].platform != "cpu":
+    if len(devices) == 1 or mesh.devices.flat[0].platform != "cpu":
         return run
 
     def wait(*arguments: Any) -> Any:

@@ -213,3 +213,13 @@ def test_gradients_are_of_each_replicas_value(strategy):
         return tape.gradient(y, x)
 
     assert float(gradient()) == float(tf.function(gradient)()) == 52.0
+
+
+def test_many_calls_that_nobody_waits_for():
+    """CPUs share threads: with calls begun on some of them only, all would wait for others."""
+    strategy = D.MirroredStrategy([f"/cpu:{i}" for i in range(4)])
+    v = new(strategy, "SUM")
+    step = tf.function(lambda: strategy.run(lambda: v.assign_add(1.0)))
+    for _ in range(300):
+        step()
+    assert float(v) == 1200.0
