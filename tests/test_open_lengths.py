@@ -9,7 +9,7 @@ pytest.importorskip("jax")
 
 LENGTHS = range(1, 13)
 OPEN = [tf.TensorSpec([None])]
-OFTEN = 512  # calls until a few small operations are compiled
+OFTEN = 128  # calls until a few small operations are compiled
 
 
 def counted(**options):

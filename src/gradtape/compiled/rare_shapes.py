@@ -24,7 +24,8 @@ COMPILE = 6000  # us to compile an operation;
 _CALL = 5  # us that it loses in a call of its own,
 _ELEMENT = 5e-4  # and for each element of the result, which compiled code does not store
 _ITERATIONS = 32  # of a loop whose length is not known
-_LEAST, _MOST = 8, 512  # calls
+# Calls. A small step of Keras's takes 2 to 3 ms of its own Python, which the code does not show.
+_LEAST, _MOST = 8, 128
 _SHAPES = (
     16  # after so many shapes it takes twice as many calls, and so on: no program compiles hundreds of them
 )
