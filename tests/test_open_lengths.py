@@ -39,6 +39,20 @@ def test_other_lengths_are_not_compiled_until_they_come_often(options):
     assert total.experimental_get_tracing_count() == 2
 
 
+def test_other_arguments_than_lengths_are_compiled_at_once():
+    @tf.function(reduce_retracing=True)
+    def total(batch):
+        x, weights = (*batch, None)[:2]
+        return tf.reduce_sum(x if weights is None else x * weights)
+
+    assert float(total((tf.ones(3), tf.ones(3)))) == 3
+    for n in 3, 4, 5:
+        assert float(total((tf.ones(n), None))) == n
+    assert total.experimental_get_tracing_count() == 2
+    assert float(total((tf.ones(3),))) == 3
+    assert total.experimental_get_tracing_count() == 3
+
+
 def test_the_more_shapes_are_compiled_the_more_often_another_one_must_come():
     total, _ = counted(reduce_retracing=True)
     for n in range(1, 18):

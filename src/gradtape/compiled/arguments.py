@@ -208,6 +208,14 @@ def differs_in_batch(key: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return len(rows) == 1 and all(a[1:] == b[1:] for a, b in changed) and any(len(a) > 1 for a, _ in changed)
 
 
+def differs_in_lengths(key: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Return whether two cache keys are those of tensors that differ in their lengths, and in nothing else."""
+    changed = [(a, b) for a, b in zip(key, other) if a != b]
+    return len(key) == len(other) and all(
+        type(a) is type(b) is tuple and len(a) == len(b) for a, b in changed
+    )
+
+
 def with_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments with tensors for NumPy's arrays; lists and dicts that hold none are the caller's own."""
 

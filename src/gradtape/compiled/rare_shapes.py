@@ -14,7 +14,7 @@ from jax.extend.core import jaxprs_in_params
 
 from ..core.tensor import Tensor, array_of
 from ..engine.blas import in_numpy
-from .arguments import Arguments, differs_in_batch
+from .arguments import Arguments, differs_in_batch, differs_in_lengths
 from .jaxprs import inner_code, largest_product
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class RareShapes:
         """Count a call if its shapes are among none of the programs; return whether they are still rare."""
         if arguments.key in programs:
             return False
+        if not any(differs_in_lengths(arguments.key, known) for known in [*programs]):
+            return False  # other arguments, such as a batch without weights
         if len(programs) == 1 and differs_in_batch(arguments.key, *programs):
             return False  # the smaller last batch of an epoch
         if self._often is None:
