@@ -463,5 +463,4 @@ def test_tuples_of_tensors_are_told_apart_by_where_the_tensors_stand(reduce_retr
         for counts, make in calls.items():
             x, y = tf.constant(1.0), tf.constant(2.0)
             assert float(described(*make(x, y))) == 1.0 + counts[0] + 10.0 * counts[1]
-    # With open lengths, what comes after the first call is rare, and runs as Python.
-    assert described.experimental_get_tracing_count() == (1 if reduce_retracing else len(calls))
+    assert described.experimental_get_tracing_count() == len(calls)
