@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test test-hot page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
+.PHONY: help demo examples test test-hot test-first-calls page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -39,6 +39,13 @@ HOT := test_tape.py test_variable.py test_optimizers.py test_jacobian.py test_cu
 
 test-hot: $(VENV)/.installed-dev ## tests of tapes, functions, optimizers and documents with hot tapes from the second pass on
 	GRADTAPE_HOT=always $(VENV)/bin/pytest $(HOT:%=tests/%)
+
+FIRST_CALLS := test_function.py test_function_gradients.py test_function_variables.py test_function_arguments.py \
+    test_control.py test_flow.py test_random.py test_autograph.py test_conv.py test_pool.py test_scatter.py test_sorting.py \
+    test_indexed_slices.py test_custom_gradient.py reference fuzz keras
+
+test-first-calls: $(VENV)/.installed-dev ## tests of functions and Keras with every call computed by NumPy, as the first ones are
+	GRADTAPE_COMPILE=never $(VENV)/bin/pytest $(FIRST_CALLS:%=tests/%)
 
 page: page/node_modules/.installed ## build the page of tape.show from page/ (needs node and npm)
 	cd page && npm run --silent check && npm run --silent build

@@ -23,6 +23,11 @@ os.environ.setdefault(
 )
 
 
+# Functions are compiled in their first call, so that tests are of compiled code. `make test-first-calls` runs them on
+# NumPy, which computes the first calls of users.
+os.environ.setdefault("GRADTAPE_COMPILE", "at_once")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def older_objects_set_aside():
     """What other tests have left, up to two million objects, is not searched at each garbage collection."""

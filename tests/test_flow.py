@@ -925,7 +925,7 @@ def bytes_between(function):
     (program,) = function._programs.values()
     code = program.executable.graph.code.jaxpr
     inputs = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in (*code.constvars, *code.invars)]
-    compiled = jax.jit(program.executable._compute).lower(*inputs).compile()
+    compiled = program.executable._jit().lower(*inputs).compile()
     return compiled.memory_analysis().temp_size_in_bytes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import cached_property, partial
 from itertools import starmap
 from sys import getrefcount
 from typing import Any
@@ -16,6 +17,7 @@ from ..core.errors import ResourceExhaustedError
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from ..engine.host import python_errors
+from ..engine.memory import collection_paused
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .buffers import (
     consume,
@@ -31,12 +33,14 @@ from .buffers import (
     writing,
     x64,
 )
+from .first_calls import FirstCalls, is_possible
 from .function_graph import Code, FunctionGraph
 from .fusion import planned
 from .jaxprs import calls_python, is_large, split, without_aliases
 from .placeholders import Destination
 from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
+Plan = tuple[Any, dict[str, Any] | None]  # code, and the options to compile it with: see `planned`
 # Runs the program on arrays. A snapshot has arrays of variables, by key, to use instead of what they hold now.
 Execute = Callable[..., Any]
 
@@ -84,14 +88,15 @@ def _shardings(mesh: Any, written: Sequence[Any], results: list[bool]) -> Any:
 def jit(
     code: Code,
     function: Callable[..., Any],
+    plan: Callable[[], Plan],
     written: Sequence[Any] = (),
     results: list[bool] | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
     """Compile a function; where it calls Python, it raises what that raises, and says so if memory is lacking.
 
-    Where it runs on a mesh, `results` says of each result whether it is divided among the devices; before them it
-    returns the values of the variables in `written`.
+    The function is given a way to evaluate its jaxpr before its arguments. Where it runs on a mesh, `results` says of
+    each result whether it is divided among the devices; before them it returns the values of variables in `written`.
 
     (JAX gives an array at once, before XLA has computed it; reading one for which there was no memory ends the
     process.)
@@ -99,7 +104,15 @@ def jit(
     mesh = mesh_of(code.jaxpr) or next((s.mesh for s in map(sharding_of, code.read) if s is not None), None)
     if mesh is not None and results is not None:
         options["out_shardings"] = _shardings(mesh, written, results)
-    compiled: Callable[..., Any] = jax.jit(function, **options)
+    jaxpr, compiler_options = plan()
+
+    def evaluate(_: Any, constants: Any, *inputs: Any) -> Any:
+        with collection_paused():
+            return jax.core.eval_jaxpr(jaxpr, constants, *inputs)
+
+    compiled: Callable[..., Any] = jax.jit(
+        partial(function, evaluate), compiler_options=compiler_options, **options
+    )
     if mesh is not None:
         compiled = _on_mesh(compiled, mesh)
     if not calls_python(code.jaxpr) and not is_large(code.jaxpr):
@@ -124,34 +137,62 @@ def new_seed() -> Any:
     return seed_of_a_call()
 
 
+def first_calls(
+    code: Code,
+    function: Callable[..., Any],
+    compile: Callable[[], Any],
+    replace: Any = None,
+    jaxpr: Any = None,
+) -> Callable[..., Any]:
+    """A function that NumPy computes until it is worth compiling; the compiled one if NumPy cannot."""
+    jaxpr = jaxpr or code.jaxpr
+    on_mesh = mesh_of(code.jaxpr) or any(sharding_of(v) is not None for v in code.read)
+    return compile() if on_mesh or not is_possible(jaxpr) else FirstCalls(jaxpr, function, compile, replace)
+
+
 class Executable:
     """A compiled graph. A pure one leaves variables as they are, whatever the function does to them.
 
     `execute(arrays, snapshot, seed)` runs it on the arrays of its inputs; `execute_fast(arrays)` does the same in less
     time where the graph is simple.
+
+    Args:
+        graph: what to compute.
+        pure: leaves variables as they are, whatever the function does to them.
+        at_once: whether to compile for the first call. If not, NumPy computes calls until that is worth it.
     """
 
-    def __init__(self, graph: FunctionGraph, pure: bool) -> None:
+    def __init__(self, graph: FunctionGraph, pure: bool, at_once: bool = True) -> None:
         self.graph = graph
         self._set_buffers(pure)
         self.aliases = self._aliases()
         self.pack = self._packer()
         code = graph.code
         self.constants, self.precision = code.constants, code.precision
-        self.code, options = planned(code.jaxpr)
-        donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
-        self.compiled = jit(
-            code,
-            self._compute,
-            self.written,
-            [divided for i, divided in enumerate(graph.divided) if i not in self.aliases],
-            donate_argnums=donated,
-            compiler_options=options,
-        )
         self.takes_no_context = self.precision is nullcontext and not graph.random
         self.is_plain = self.takes_no_context and not self.constants
+        self._use(self._jit() if at_once else first_calls(code, self._compute, self._jit, self._use))
+
+    def _use(self, compiled: Callable[..., Any]) -> None:
+        """Run the program by a function from now on."""
+        self.compiled = compiled
         self.execute = self._executor(self.donated, self.written[len(self.donated) :])
         self.execute_fast = self._specialized()
+
+    def _jit(self) -> Callable[..., Any]:
+        divided = [divided for i, divided in enumerate(self.graph.divided) if i not in self.aliases]
+        donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
+        plan = lambda: (self.code, self._plan[1])
+        return jit(self.graph.code, self._compute, plan, self.written, divided, donate_argnums=donated)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return planned(self.graph.code.jaxpr)
+
+    @property
+    def code(self) -> Any:
+        """The code as it is compiled."""
+        return self._plan[0]
 
     def _set_buffers(self, pure: bool) -> None:
         """Decide which variables are donated: their memory is the program's, for what they hold afterwards."""
@@ -182,7 +223,7 @@ class Executable:
         used = any(v is old for eqn in jaxpr.eqns for v in eqn.invars)
         return used and destination.has_one_shape and math.prod(old.aval.shape) >= least
 
-    def _compute(self, *arrays: Any) -> Any:
+    def _compute(self, evaluate: Any, *arrays: Any) -> Any:
         """The values of written variables, and the results; the results alone if none is written (0.1 us less)."""
         variables = (*self.donated, *self.read_only)
         counts = [len(self.donated), len(self.donated_arguments), len(self.read_only), len(self.constants)]
@@ -193,7 +234,7 @@ class Executable:
             inputs.insert(destination.position, array)
         state = {v._key: a for v, a in zip(variables, donated + read_only, strict=True)}
         seed = seeds[0] if seeds else None
-        results, written, _ = self.graph.evaluate(self.code, state, constants, seed, inputs)
+        results, written, _ = self.graph.evaluate(evaluate, state, constants, seed, inputs)
         written = without_aliases([written[i] for i in self.order], arrays)
         results = [result for i, result in enumerate(results) if i not in self.aliases]
         results = without_aliases(results, [*arrays, *written])
@@ -320,7 +361,7 @@ class Executable:
         return execute
 
 
-def initialize(graph: FunctionGraph, leaves: list[Tensor]) -> None:
+def initialize(graph: FunctionGraph, leaves: list[Tensor], at_once: bool) -> None:
     """Compute the initial values of the variables that a function creates, and store those still missing."""
     computed = [new for new in graph.created if new.zeros is not None]
     pending = [new.is_pending for new in computed]
@@ -328,15 +369,17 @@ def initialize(graph: FunctionGraph, leaves: list[Tensor]) -> None:
         return
     keys = graph.code.variables
 
-    def initial(state: Any, constants: Any, seed: Any, inputs: Any) -> list[Any]:
-        return graph.evaluate(graph.code.jaxpr, dict(zip(keys, state, strict=True)), constants, seed, inputs)[
-            2
-        ]
+    def initial(evaluate: Any, state: Any, constants: Any, seed: Any, inputs: Any) -> list[Any]:
+        return graph.evaluate(evaluate, dict(zip(keys, state, strict=True)), constants, seed, inputs)[2]
+
+    def compiled() -> Callable[..., Any]:
+        return jit(graph.code, initial, lambda: (graph.code.jaxpr, None))
 
     with x64(True):
         state = values_of([graph.reads[k] for k in keys])
         seed = new_seed() if graph.random else None
-        values = jit(graph.code, initial)(state, graph.code.constants, seed, [on_device(t) for t in leaves])
+        compute = compiled() if at_once else first_calls(graph.code, initial, compiled)
+        values = compute(state, graph.code.constants, seed, [on_device(t) for t in leaves])
     for new, is_pending, value in zip(computed, pending, values, strict=True):
         if is_pending:
             new.variable._tensor = from_device(value, new.variable._key)

@@ -360,7 +360,13 @@ class Function(Generic[P, R]):
             args, kwargs = arguments.with_placeholders(inputs)
             return self._traced(args, kwargs)
 
-        program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
+        program = Program(
+            self.__name__,
+            run,
+            arguments,
+            may_create=not self._created_variables,
+            at_once=bool(self._jit_compile),
+        )
         program.prepare(program.read(arguments.leaves))
         _check_names(program, arguments)
         self._traces += 1
@@ -384,7 +390,13 @@ class Function(Generic[P, R]):
             args, kwargs = arguments.with_placeholders(inputs)
             return self._traced(args, kwargs)
 
-        program = Program(self.__name__, run, arguments, may_create=not self._created_variables)
+        program = Program(
+            self.__name__,
+            run,
+            arguments,
+            may_create=not self._created_variables,
+            at_once=bool(self._jit_compile),
+        )
         program.prepare(program.read(arguments.leaves))
         self._created_variables |= program.created_variables
         return program

@@ -24,7 +24,6 @@ from ..core.tensor import Tensor, wrap
 from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_compilable
 from ..core.user_code import keras_folders
 from ..engine.arrays import is_traced
-from ..engine.memory import collection_paused
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
@@ -136,14 +135,13 @@ class FunctionGraph:
         return part
 
     def evaluate(
-        self, jaxpr: Any, state: dict[int, Any], constants: Any, seed: Any, inputs: Any
+        self, evaluate: Any, state: dict[int, Any], constants: Any, seed: Any, inputs: Any
     ) -> list[list[Any]]:
         """The results, the values of written variables, and the initial values of new ones, as JAX's arrays.
 
-        `jaxpr` is the graph's own, or one that computes the same.
+        `evaluate` takes a jaxpr, the values of its constants and its inputs.
         """
-        with collection_paused():
-            out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+        out = evaluate(self.code.jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:

@@ -70,11 +70,12 @@ def planned(jaxpr: Any) -> tuple[Any, dict[str, Any] | None]:
 
 def common_options() -> dict[str, Any]:
     """The options that every program is compiled with."""
-    return {"xla_backend_optimization_level": _OPTIMIZATION_LEVEL} if _is_cpu() else {}
+    return {"xla_backend_optimization_level": _OPTIMIZATION_LEVEL} if is_cpu() else {}
 
 
 @functools.cache
-def _is_cpu() -> bool:
+def is_cpu() -> bool:
+    """Return whether programs run on CPUs."""
     return jax.default_backend() == "cpu"
 
 

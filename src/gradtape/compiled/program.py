@@ -32,6 +32,7 @@ class Program:
         pure: leaves variables as they are, whatever the function does to them.
         exact_paths: whether a gradient is None where no path leads from the results that have one to the source, as
             operation by operation, and not zeros, as of a function that a tape outside records.
+        at_once: whether to compile for the first call. If not, NumPy computes calls until that is worth it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Program:
         may_create: bool = False,
         pure: bool = False,
         exact_paths: bool = False,
+        at_once: bool = True,
     ) -> None:
         self.name = name
         self.function = function
@@ -51,6 +53,7 @@ class Program:
         self.may_create = may_create
         self.pure = pure
         self.exact_paths = exact_paths
+        self.at_once = at_once
         self.executable: Executable | None = None  # traced when first needed
         self.gradients: dict[Any, Gradient] = {}  # by what the tapes listen to
         self.created_variables = False
@@ -64,7 +67,7 @@ class Program:
 
     def derived(self, function: Callable[[list[Tensor]], Any]) -> Program:
         """A pure program of another function, for the gradient of this one."""
-        return Program(self.name, function, pure=True)
+        return Program(self.name, function, pure=True, at_once=self.at_once)
 
     @property
     def is_dead(self) -> bool:
@@ -93,7 +96,7 @@ class Program:
         if graph.created:
             for look in when_made:
                 look()
-            initialize(graph, leaves)
+            initialize(graph, leaves, self.at_once)
             self.created_variables, self.may_create = True, False
             graph = FunctionGraph(self.name, function, leaves, may_create=False)
         written = {v._key: v for v in graph.written if type(v) is not Destination}
@@ -110,7 +113,9 @@ class Program:
         """The program for the current shapes of variables whose shape is not fully defined."""
         shapes = self._shapes()
         if shapes not in self._for_shapes:
-            self._for_shapes[shapes] = program = Program(self.name, self.function, self.arguments)
+            self._for_shapes[shapes] = program = Program(
+                self.name, self.function, self.arguments, at_once=self.at_once
+            )
             program._for_shapes = self._for_shapes
         return self._for_shapes[shapes]
 
@@ -160,7 +165,7 @@ class Program:
         return self.executable or self._compile(leaves)
 
     def _compile(self, leaves: list[Tensor]) -> Executable:
-        self.executable = Executable(self.trace(self.function, leaves), self.pure)
+        self.executable = Executable(self.trace(self.function, leaves), self.pure, self.at_once)
         return self.executable
 
     # -- tapes --------------------------------------------------------------------------------------------------------

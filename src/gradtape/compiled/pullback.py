@@ -8,6 +8,8 @@ part, which depends on them. The forward part also returns the residuals: what t
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,7 +24,7 @@ from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .buffers import from_device, on_device, store, values_of
-from .executable import Executable, jit, new_seed
+from .executable import Executable, first_calls, jit, new_seed
 from .fusion import planned
 from .graph_view import GraphView
 from .jaxprs import independent_of, needed_for, recomputation, replaced, split, without_aliases
@@ -88,6 +90,9 @@ class Gradient:
 
     It is for one choice of sources: inputs by position, variables, and captured tensors.
     """
+
+    forward: Callable[..., Any]
+    backward: Callable[..., Any]
 
     def __init__(self, program: Program, leaves: list[Tensor], listening: Listening) -> None:
         self.program = program
@@ -160,36 +165,49 @@ class Gradient:
         self.residuals = [v for v in self.needed if v not in inputs]
         self.recomputation, self.host_results = recomputation(jaxpr, kept)
         outvars = [*values, *state, *self.residuals, *self.host_results]
-        self.forward_code, options = planned(replaced(jaxpr, outvars=outvars, eqns=forward))
-        self.forward = jit(code, self._forward, compiler_options=options)
+        self.forward_code = replaced(jaxpr, outvars=outvars, eqns=forward)
+        self._run_by("forward", self._forward, self.forward_code)
         self.slots_used = [i for i in range(len(self.like)) if i in slots]
         invars = [*self.needed, *[slots[i] for i in self.slots_used]]
-        pull_back = replaced(jaxpr, constvars=[], invars=invars, outvars=gradients, eqns=backward)
-        self.backward_code, options = planned(pull_back)
-        self.backward = jit(code, self._backward, compiler_options=options)
-        stacked = jax.vmap(self._backward_dense, in_axes=(None, 0))
-        self.backward_stacked = jit(code, stacked, compiler_options=options)
+        self.backward_code = replaced(jaxpr, constvars=[], invars=invars, outvars=gradients, eqns=backward)
+        self._run_by("backward", self._backward, self.backward_code)
         if self.program.executable is None:
             alone = replaced(jaxpr, outvars=[*values, *state], eqns=forward)
             graph = self.graph.first_of_pair(self.widths[0], alone)
-            self.program.executable = Executable(graph, self.program.pure)
+            self.program.executable = Executable(graph, self.program.pure, self.program.at_once)
 
-    def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
+    def _run_by(self, name: str, function: Any, jaxpr: Any) -> None:
+        """Set an attribute to a function that evaluates some code, as it is called."""
+        code, use = self.graph.code, partial(setattr, self, name)
+        compile = lambda: jit(code, function, lambda: planned(jaxpr))
+        use(compile() if self.program.at_once else first_calls(code, function, compile, use, jaxpr))
+
+    @cached_property
+    def backward_stacked(self) -> Any:
+        """The gradients for several gradients of the results at once, along a first axis."""
+
+        def stacked(evaluate: Any, needed: Any, gradients: Any) -> Any:
+            return jax.vmap(partial(self._backward_dense, evaluate), in_axes=(None, 0))(needed, gradients)
+
+        return jit(self.graph.code, stacked, lambda: planned(self.backward_code))
+
+    def _forward(self, evaluate: Any, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.graph.code
         bound = code.bound_constants(dict(zip(code.variables, state, strict=True)), constants, seed)
-        out = jax.core.eval_jaxpr(self.forward_code, bound, *inputs)
+        out = evaluate(self.forward_code, bound, *inputs)
         counts = [self.widths[0], self.graph.counts[1], len(self.residuals), len(self.host_results)]
         values, written, residuals, host_results = split(out, counts)
         given = [*state, *constants, *inputs]
         distinct = without_aliases(written, [*given, *values, *residuals, *host_results])
         return [without_aliases(values, given), distinct, residuals, host_results]
 
-    def _backward(self, needed: Any, gradients: Any) -> list[Any]:
-        return jax.core.eval_jaxpr(self.backward_code, [], *needed, *[gradients[i] for i in self.slots_used])
+    def _backward(self, evaluate: Any, needed: Any, gradients: Any) -> list[Any]:
+        found: list[Any] = evaluate(self.backward_code, [], *needed, *[gradients[i] for i in self.slots_used])
+        return found
 
-    def _backward_dense(self, needed: Any, gradients: Any) -> list[Any]:
+    def _backward_dense(self, evaluate: Any, needed: Any, gradients: Any) -> list[Any]:
         """The gradients without slices: stacked slices would be at different places."""
-        arrays = iter(self._backward(needed, gradients))
+        arrays = iter(self._backward(evaluate, needed, gradients))
         return [None if g is None else _dense(g) for g in (build(arrays) for build in self.builders[1])]
 
     def run(self, leaves: list[Tensor], snapshot: dict[int, Any] | None = None, seed: Any = None) -> Any:
