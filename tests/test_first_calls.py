@@ -127,7 +127,10 @@ SAMPLES = {
     "cummax": [(lambda x: lax.cummax(x, 1, reverse=True), X)],
     "cummin": [(lambda x: lax.cummin(x, 1), X)],
     "cumlogsumexp": [(lambda x: lax.cumlogsumexp(x, 1), X)],
-    "reduce_window_sum": [(lambda x: lax.reduce_window(x, 0.0, lax.add, *WINDOWS.values()), X)],
+    "reduce_window_sum": [
+        (lambda x: lax.reduce_window(x, 0.0, lax.add, *WINDOWS.values()), X),
+        (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2), (1, 1), ((0, 0), (-1, 2)), (1, 2), (2, 2)), X),
+    ],
     "reduce_window_max": [(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, *WINDOWS.values()), X)],
     "reduce_window_min": [(lambda x: lax.reduce_window(x, jnp.inf, lax.min, *WINDOWS.values()), X)],
     "sort": [
@@ -170,7 +173,7 @@ SAMPLES = {
             (
                 np.resize(X, (4, 5, 6, 3)),
                 np.resize(Y, (2, 2, 3, 6)),
-                {"window_strides": (1, 1), "padding": "VALID", "batch_group_count": 2},
+                {"window_strides": (1, 1), "padding": ((-1, 1), (0, -2)), "batch_group_count": 2},
             ),
         )
     ],

@@ -19,16 +19,26 @@ from jax._src.lib import xla_client  # type: ignore[attr-defined]
 from ..core.settings import settings
 from ..engine.blas import in_numpy
 from .fusion import is_cpu
-from .jaxprs import calls_python, inner_code, is_large, largest_product
+from .jaxprs import calls_python, inner_code, is_large
 from .numpy_code.call_costs import loss
 from .numpy_code.equation_rules import NoRule
 from .numpy_code.numpy_program import NumpyProgram, TooLong, meter
 
-_COMPILE = 2500.0  # us to compile a program, for each of its operations
+# us to compile a program, an operation of it, and one that XLA makes a kernel of its own for: at least.
+_COMPILE, _EQUATION, _KERNEL = 20_000.0, 400.0, 8000.0
+_KERNELS = (
+    "dot_general",
+    "conv_general_dilated",
+    "reduce_",
+    "scan",
+    "while",
+    "cond",
+    "gather",
+    "scatter",
+    "sort",
+)
 _RESULT = 5.0  # us to hand a result over to JAX
 _MOST = 64  # calls: estimates are rough
-# Multiplications: larger products use all threads, which wait for each other and for XLA's.
-_PRODUCT = 1 << 27
 _ITERATION = 3.0  # us that an operation in a loop takes
 
 
@@ -79,12 +89,11 @@ class FirstCalls:
     def _measure(self) -> None:
         """Estimate how many calls NumPy should compute."""
         jaxpr = self._jaxpr
-        compiling = _COMPILE * sum(len(code.eqns) for code in inner_code(jaxpr))
+        compiling = _compiling(jaxpr)
         self._left = min(int(compiling / (loss(jaxpr) + _RESULT * len(jaxpr.outvars) + 1)), _MOST)
         self._operations = int(compiling / _ITERATION)
         if setting.never:
             self._left, self._operations = 1 << 60, 1 << 60
-        self._one_thread = largest_product(jaxpr) <= _PRODUCT
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the function."""
@@ -113,11 +122,16 @@ class FirstCalls:
         before, meter.left = meter.left, self._operations
         evaluation = Evaluation(program, self._jaxpr)
         try:
-            if self._one_thread:
-                return in_numpy(self._function, evaluation, *arguments)
-            return self._function(evaluation, *arguments)
+            # By one thread: BLAS's threads wait for each other and for XLA's, which takes longer if others are busy.
+            return in_numpy(self._function, evaluation, *arguments)
         finally:
             meter.left = before
+
+
+def _compiling(jaxpr: Any) -> float:
+    """An estimate of the microseconds to compile some code."""
+    names = [eqn.primitive.name for code in inner_code(jaxpr) for eqn in code.eqns]
+    return _COMPILE + _EQUATION * len(names) + _KERNEL * sum(name.startswith(_KERNELS) for name in names)
 
 
 class Evaluation:

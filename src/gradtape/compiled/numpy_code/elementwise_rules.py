@@ -83,7 +83,7 @@ def _reduced(eqn: Any) -> Compute:
     dtype = dtype_of(eqn)
     kinds: dict[Any, Any] = {(8, 7): ml_dtypes.bfloat16, (5, 10): np.float16, (8, 23): np.float32}
     if bits not in kinds:
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     return lambda x: np.asarray(x).astype(kinds[bits]).astype(dtype)
 
 
@@ -120,7 +120,7 @@ def _(eqn: Any) -> Compute:
 def _(eqn: Any) -> Compute:
     x, y = (v.aval.dtype for v in eqn.invars)
     if y.kind in "iu" and x.kind in "iu":
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     return np.power if x == y else lambda a, b: np.power(a, b.astype(x))
 
 
@@ -128,7 +128,7 @@ def _(eqn: Any) -> Compute:
 def _(eqn: Any) -> Compute:
     y, dtype = eqn.params["y"], dtype_of(eqn)
     if dtype.kind in "iu" and y < 0:
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     if y == 2:
         return np.square
     if y == 3:

@@ -19,7 +19,7 @@ class _Places:
         self.batching = dict(zip(batching, batch_axes, strict=True))
         name = mode.name if mode is not None else "FILL_OR_DROP"
         if name not in ("CLIP", "FILL_OR_DROP", "PROMISE_IN_BOUNDS", "ONE_HOT"):
-            raise NoRule
+            raise NoRule(name)
         self.drops = name == "FILL_OR_DROP"
 
     def find(self, indices: Any, clamps: bool = True) -> tuple[list[Any], Any]:
@@ -51,7 +51,7 @@ def _(eqn: Any) -> Compute:
     d, sizes, mode = eqn.params["dimension_numbers"], eqn.params["slice_sizes"], eqn.params["mode"]
     operand, out = eqn.invars[0].aval, eqn.outvars[0].aval
     if operand.size == 0:
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     batch_axes = d.start_indices_batching_dims
     places = _Places(operand.shape, sizes, d.start_index_map, d.operand_batching_dims, batch_axes, mode)
     missing = {*d.collapsed_slice_dims, *d.operand_batching_dims}
@@ -99,7 +99,7 @@ def _scatter(ufunc: np.ufunc | None) -> Any:
         d, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
         operand, updates = eqn.invars[0].aval, eqn.invars[2].aval
         if operand.size == 0 or (ufunc is not None and operand.dtype.kind == "V"):
-            raise NoRule
+            raise NoRule(eqn.primitive.name)
         gone = {*d.inserted_window_dims, *d.operand_batching_dims}
         lengths = iter(updates.shape[i] for i in d.update_window_dims)
         sizes = [1 if i in gone else next(lengths) for i in range(operand.ndim)]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .equation_rules import RULES, Compute, NoRule, dtype_of, is_half, rule
+from .sliding_windows import spread, windows
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -97,28 +98,17 @@ RULES["cumlogsumexp"] = _cumulative(np.logaddexp)
 
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 def _(eqn: Any) -> Compute:
-    size, strides = eqn.params["window_dimensions"], eqn.params["window_strides"]
-    padding = eqn.params["padding"]
-    if any(n != 1 for n in (*eqn.params["base_dilation"], *eqn.params["window_dilation"])):
-        raise NoRule
-    dtype = dtype_of(eqn)
+    p, dtype = eqn.params, dtype_of(eqn)
     kind = eqn.primitive.name.removeprefix("reduce_window_")
     ufunc = {"sum": np.add, "max": np.maximum, "min": np.minimum}[kind]
     empty = {"sum": lambda d: d.type(0), "max": _least, "min": _most}[kind](dtype)
-    if any(low < 0 or high < 0 for low, high in padding):
-        raise NoRule
-    step = tuple(slice(None, None, s) for s in strides)
-    last = tuple(range(len(size), 2 * len(size)))
-    wide = _wide(dtype)
-    padded = any(low or high for low, high in padding)
+    rank = len(p["window_dimensions"])
+    last, wide = tuple(range(rank, 2 * rank)), _wide(dtype) if kind == "sum" else dtype
 
     def compute(x: Any) -> Any:
-        if padded:
-            x = np.pad(x, padding, constant_values=empty)
-        windows = np.lib.stride_tricks.sliding_window_view(x, size)[step]
-        if kind == "sum":
-            return ufunc.reduce(windows, axis=last, dtype=wide).astype(dtype, copy=False)
-        return ufunc.reduce(windows, axis=last)
+        x = spread(x, p["base_dilation"], p["padding"], empty)
+        view = windows(x, p["window_dimensions"], p["window_strides"], p["window_dilation"])
+        return ufunc.reduce(view, axis=last, dtype=wide).astype(dtype, copy=False)
 
     return compute
 
@@ -131,7 +121,7 @@ def _(eqn: Any) -> Compute:
 def _(eqn: Any) -> Compute:
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
     if any(v.aval.dtype.kind in "cV" for v in eqn.invars[:keys]):
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     if len(eqn.invars) == 1:
         return lambda x: [np.sort(x, axis, kind="stable")]
 
@@ -149,7 +139,7 @@ def _(eqn: Any) -> Compute:
 def _(eqn: Any) -> Compute:
     axis, k = eqn.params["axis"], eqn.params["k"]
     if eqn.invars[0].aval.dtype.kind == "V":
-        raise NoRule
+        raise NoRule(eqn.primitive.name)
     dtype = eqn.outvars[1].aval.dtype
 
     def compute(x: Any) -> list[Any]:
