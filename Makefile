@@ -70,8 +70,8 @@ bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure ag
 bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
 	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
-bench-keras: $(VENV)/.installed-keras $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) .venv-bench/.installed-keras ## Keras on gradtape, and on its other backends
-	$(VENV)/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+bench-keras: .venv-bench-keras/.installed-keras $(PEERS:%=.venv-bench/.installed-%) .venv-bench/.installed-keras ## Keras on gradtape, and on its other backends
+	.venv-bench-keras/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 # The folders below keras/src to test, such as ONLY=ops,layers/rnn; all of them take an hour or more.
 test-keras: keras-source .venv-keras/.installed-tests ## Keras's own tests: KERAS_SOURCE=checkout [KERAS_PEER=Python with TensorFlow] [ONLY=folders]
@@ -100,6 +100,11 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	.venv-docs/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
+# Without the packages of the tests: Keras imports what it finds of them.
+.venv-bench-keras/.installed-keras: pyproject.toml constraints.txt | .venv-bench-keras/.made
+	.venv-bench-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,keras]'
+	@touch $@
+
 # torch goes in by itself, so that no other package has a say in which of its builds is chosen.
 .venv-bench/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
 	$*/bin/python $(PIP_INSTALL) torch==2.13.0
@@ -122,7 +127,7 @@ KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplot
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)
 	@touch $@
 
-$(VENV)/.made .venv-bench/.made .venv-docs/.made .venv-keras/.made:
+$(VENV)/.made .venv-bench/.made .venv-bench-keras/.made .venv-docs/.made .venv-keras/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }

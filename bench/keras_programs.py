@@ -41,6 +41,7 @@ class Program:
     first: Callable[[Model], object] | None = None
     until: str = "the first step"
     models: int = 3
+    warm_up: int = 80  # steps, after which every backend has compiled what it compiles
 
 
 def compiled(layers: list[Any], optimizer: str, loss: str, metric: str, x: Any, y: Any) -> Model:
@@ -292,6 +293,7 @@ PROGRAMS = {
         fit_all_lengths,
         until="the end of an epoch",
         models=1,
+        warm_up=140 * 12,  # gradtape compiles a length that has come 128 times at the latest
     ),
     "resnet": Program(
         10,
@@ -300,6 +302,7 @@ PROGRAMS = {
         train_on_batch,
         fit_one_batch,
         models=1,
+        warm_up=30,
     ),
     "mobilenet": Program(
         11,
@@ -308,5 +311,6 @@ PROGRAMS = {
         train_on_batch,
         fit_one_batch,
         models=1,
+        warm_up=30,
     ),
 }

@@ -46,8 +46,9 @@ class KerasWorker:
         if first := program.first:
             # What Keras and the backend load once, they have loaded by now.
             answer["first"] = min(self.seconds(lambda: first(program.make())) for _ in range(program.models))
-        self.ready[name] = ready
-        ready[0]()
+        self.ready[name] = run, steps = ready
+        for _ in range(-(-program.warm_up // steps)):
+            run()
         return answer
 
     def results(self, made: Any) -> list[dict[str, Any]]:

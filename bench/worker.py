@@ -25,6 +25,7 @@ SECONDS = 0.04  # what a batch takes, unless a single run takes longer
 FIRST_CALLS = (
     3  # of programs made anew, each compiled by itself; the best counts. A workload may have its own
 )
+WARM_UP = 80, 5.0  # runs, unless they take so many seconds: after them all is compiled that is worth it
 SAMPLES = 200  # elements of each result that are compared between the libraries
 
 
@@ -35,8 +36,15 @@ def clock(run: Callable[[], object], count: int) -> float:
     return perf_counter() - start
 
 
+def warm_up(run: Callable[[], object]) -> None:
+    count, seconds = WARM_UP
+    while count > 0 and seconds > 0:
+        seconds -= clock(run, 1)
+        count -= 1
+
+
 def repeats(run: Callable[[], object]) -> int:
-    """How many runs fill SECONDS; finding out is the warm-up."""
+    """How many runs fill SECONDS."""
     count = 1
     while (elapsed := clock(run, count)) < SECONDS:
         count *= 2
@@ -100,6 +108,7 @@ class Worker:
         count = getattr(self.workloads[workload], "FIRST_CALLS", FIRST_CALLS)
         runs = [self.build(workload) for _ in range(count)]
         first = min(clock(run, 1) for run in runs)
+        warm_up(runs[-1])
         self.ready[workload] = runs[-1], repeats(runs[-1])
         return {"results": results, "first": first}
 
