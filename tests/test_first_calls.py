@@ -369,6 +369,21 @@ def test_a_long_loop_is_compiled_in_its_first_call(on_numpy):
     assert len(on_numpy) == 1
 
 
+def test_loops_of_several_calls_count_together(on_numpy):
+    @tf.function
+    def count(n):
+        i = tf.constant(0)
+        while i < n:
+            i += 1
+        return i
+
+    for calls in range(1, first_calls._MOST):
+        assert int(count(tf.constant(500))) == 500
+        if on_numpy:
+            break
+    assert 1 < calls < 20
+
+
 def test_costly_calls_are_compiled_sooner(on_numpy):
     f = tf.function(lambda x: tf.tanh(x * x + x) * tf.exp(-x))
     x = tf.zeros(1_000_000)

@@ -82,7 +82,7 @@ class FirstCalls:
         self._compiled: Callable[..., Any] | None = None
         self._program: NumpyProgram | None = None
         self._left = 0  # calls on NumPy
-        self._operations = 0  # that the loops of a call may compute
+        self._operations = 0  # that loops may still compute, in all calls
         self._lock = threading.Lock()
         self._measure()
 
@@ -125,7 +125,7 @@ class FirstCalls:
             # By one thread: BLAS's threads wait for each other and for XLA's, which takes longer if others are busy.
             return in_numpy(self._function, evaluation, *arguments)
         finally:
-            meter.left = before
+            self._operations, meter.left = meter.left, before
 
 
 def _compiling(jaxpr: Any) -> float:
