@@ -20,6 +20,7 @@ from ..core.tensor import Tensor, array_of, wrap
 from ..core.trace_errors import where, without_footer
 from ..engine.arrays import is_traced
 from ..engine.memory import collection_paused
+from ..engine.tracers import quicken
 
 if TYPE_CHECKING:
     from ..core.variable import Variable
@@ -100,6 +101,7 @@ class Trace:
 
         def run(*arrays: Any) -> Any:
             self._level = checkpoint_name(np.zeros((), bool), NAMED + "level")._trace
+            quicken(self._level, arrays)
             return function([wrap(a) for a in arrays])
 
         run.__name__ = self.name  # JAX's name for it
