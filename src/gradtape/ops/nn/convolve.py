@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...core import dtypes
 from ...core.primitive import local, primitive
 from ...core.structural import reshape_, transpose_
+from ...core.traced_once import traced_once
 from .windows import Windows, taps
 
 # Elements copied before they are multiplied: copies that stay in the cache save a third of the time.
@@ -37,6 +38,7 @@ def convolve(x, filters, *, windows, groups):
 
 
 @convolve.compiled
+@traced_once
 def _(x, filters, *, windows, groups):
     return _convolved_by_jax(x, filters, windows, groups)
 
@@ -51,6 +53,7 @@ def deconvolve(y, filters, *, windows, groups, space):
 
 
 @deconvolve.compiled
+@traced_once
 def _(y, filters, *, windows, groups, space):
     shape = (*y.shape[: -len(space) - 1], *space, filters.shape[-2] * groups)
     if y.size and _is_quick_as_sum(filters.shape, windows, groups):
@@ -78,6 +81,7 @@ def correlate(x, y, *, windows, groups):
 
 
 @correlate.compiled
+@traced_once
 def _(x, y, *, windows, groups):
     shape = _kernel_shape(x, y, windows, groups)
     if x.size and math.prod(shape) and _is_quick_as_sum(shape, windows, groups):
@@ -208,10 +212,12 @@ def _correlated_by_sum(x: Any, y: Any, windows: Windows) -> Any:
 
 def _padded_by_jax(x: Any, windows: Windows) -> tuple[Any, Windows]:
     """x with its zeros around it, and the windows that need no more."""
-    import jax.numpy as m
+    from jax import lax
 
     rank = len(windows.size)
-    x = m.pad(x, [(0, 0)] * (x.ndim - rank - 1) + [*windows.pads, (0, 0)])
+    if any(map(any, windows.pads)):
+        pads = [(0, 0)] * (x.ndim - rank - 1) + [*windows.pads, (0, 0)]
+        x = lax.pad(x, np.zeros((), x.dtype), [(*ends, 0) for ends in pads])
     return x, windows._replace(pads=((0, 0),) * rank)
 
 
