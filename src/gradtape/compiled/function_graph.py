@@ -42,7 +42,8 @@ class Code:
     """A jaxpr, and what its constants stand for: inputs that were found while tracing, and constants proper."""
 
     def __init__(self, closed: Any, trace: FunctionTrace) -> None:
-        jaxpr, consts = without_copies(closed.jaxpr, closed.consts)
+        is_input = lambda constant: trace.meaning(constant) is not None
+        jaxpr, consts = without_copies(closed.jaxpr, closed.consts, is_input)
         meanings = [trace.meaning(constant) for constant in consts]
         jaxpr, used = without_dead_code(jaxpr, [meaning is not None for meaning in meanings])
         self.jaxpr, added = rolled(without_names(jaxpr, NAMED))

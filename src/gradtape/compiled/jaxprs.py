@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -131,8 +131,8 @@ def without_dead_code(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
     return jaxpr, used
 
 
-def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
-    """Keep one of NumPy's arrays that have the same memory, or that are small and equal.
+def without_copies(jaxpr: Any, constants: list[Any], stays: Callable[[Any], bool]) -> tuple[Any, list[Any]]:
+    """Keep one of NumPy's arrays that have the same memory, or that are small and equal, unless it `stays`.
 
     Each use of a constant's transpose makes another view of it, and each use of a list another array.
     """
@@ -140,7 +140,7 @@ def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
     renamed: dict[Any, Any] = {}
     kept = []
     for v, constant in zip(jaxpr.constvars, constants, strict=True):
-        if not isinstance(constant, (jax.Array, jax.core.Tracer)):
+        if not isinstance(constant, (jax.Array, jax.core.Tracer)) and not stays(constant):
             array = np.asarray(constant)
             content = array.tobytes() if array.nbytes <= _SMALL else (array.ctypes.data, array.strides)
             name = array.shape, array.dtype, content

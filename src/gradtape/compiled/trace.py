@@ -124,13 +124,10 @@ class Trace:
         JAX takes arrays that a traced function closes over for constants. This one is used nowhere else, so
         `function_graph` recognizes it among the constants, and the program is passed something else in its place.
         """
-        with jax.ensure_compile_time_eval():
-            array = jax.device_put(
-                np.zeros(array.shape, array.dtype)
-            )  # JAX compiles its own zeros for each shape
-        self.root._meanings[id(array)] = meaning
-        self.root._inputs.append(array)
-        return checkpoint_name(array, NAMED + meaning[0])  # names a value, and computes nothing
+        tracer, constant = self.root._level.new_input(array.shape, array.dtype)
+        self.root._meanings[id(constant)] = meaning
+        self.root._inputs.append(constant)
+        return tracer
 
     def constant(self, array: Any) -> Any:
         """A traced array that is the same in every run."""

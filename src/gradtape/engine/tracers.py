@@ -109,6 +109,34 @@ class QuickTrace(DynamicJaxprTrace):
         self.frame.tracing_eqns.append(eqn)
         return QuickTracer(self, aval, var, source, eqn)
 
+    def new_input(self, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+        """A tracer for an array that is not known yet, and the constant of the jaxpr that stands for the array."""
+        zeros = np.broadcast_to(np.zeros((), dtype), shape)  # takes no memory
+        aval = ShapedArray(shape, zeros.dtype)
+        var, constant = Var(aval), TypedNdArray(zeros, aval)
+        self.frame.constvar_to_val[var] = constant
+        return QuickTracer(self, aval, var, current()), constant
+
+    def copy_code(self, closed: Any, tracers: Any) -> list[Any]:
+        """Write all equations of a closed jaxpr without effects, for these inputs; return its results."""
+        source = current()
+        jaxpr = closed.jaxpr
+        env = dict(zip(jaxpr.invars, tracers, strict=True))
+        env.update(zip(jaxpr.constvars, [self.new_const(c, source) for c in closed.consts], strict=True))
+
+        def read(v: Any) -> Any:
+            return QuickTracer(self, v.aval, v, source) if type(v) is Literal else env[v]
+
+        eqns = self.frame.tracing_eqns
+        for eqn in jaxpr.eqns:
+            outvars = [Var(v.aval) for v in eqn.outvars]
+            operands = [read(v) for v in eqn.invars]
+            copy = TracingEqn(operands, outvars, eqn.primitive, eqn.params, eqn.effects, source, eqn.ctx)
+            eqns.append(copy)
+            for old, new in zip(eqn.outvars, outvars, strict=True):
+                env[old] = QuickTracer(self, new.aval, new, source, copy)
+        return [read(v) for v in jaxpr.outvars]
+
     def literal(self, value: Any, dtype: Any) -> Any:
         """The tracer of a number."""
         aval = _scalar_type(dtype)
