@@ -25,6 +25,7 @@ from ..core.trace_errors import escape, is_escape, needs_values, no_value, not_c
 from ..core.user_code import keras_folders
 from ..engine.arrays import is_traced
 from ..engine.memory import collection_paused
+from ..engine.tracers import evaluated
 from ..ops.known import afford
 from .buffers import blank, from_device, tensors, x64
 from .function_trace import FunctionTrace
@@ -144,7 +145,7 @@ class FunctionGraph:
         `jaxpr` is the graph's own, or one that computes the same.
         """
         with collection_paused():
-            out = jax.core.eval_jaxpr(jaxpr, self.code.bound_constants(state, constants, seed), *inputs)
+            out = evaluated(jaxpr, self.code.bound_constants(state, constants, seed), inputs)
         return split(out, self.counts)
 
     def packer(self) -> Callable[[list[Any]], Any]:

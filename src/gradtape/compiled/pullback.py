@@ -21,6 +21,7 @@ from ..core.pullback_plan import PullbackPlan, as_arrays
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.tracers import evaluated
 from .buffers import from_device, on_device, store, values_of
 from .executable import Executable, jit, new_seed
 from .fusion import planned
@@ -177,7 +178,7 @@ class Gradient:
     def _forward(self, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.graph.code
         bound = code.bound_constants(dict(zip(code.variables, state, strict=True)), constants, seed)
-        out = jax.core.eval_jaxpr(self.forward_code, bound, *inputs)
+        out = evaluated(self.forward_code, bound, inputs)
         counts = [self.widths[0], self.graph.counts[1], len(self.residuals), len(self.host_results)]
         values, written, residuals, host_results = split(out, counts)
         given = [*state, *constants, *inputs]
@@ -185,7 +186,7 @@ class Gradient:
         return [without_aliases(values, given), distinct, residuals, host_results]
 
     def _backward(self, needed: Any, gradients: Any) -> list[Any]:
-        return jax.core.eval_jaxpr(self.backward_code, [], *needed, *[gradients[i] for i in self.slots_used])
+        return evaluated(self.backward_code, [], [*needed, *[gradients[i] for i in self.slots_used]])
 
     def _backward_dense(self, needed: Any, gradients: Any) -> list[Any]:
         """The gradients without slices: stacked slices would be at different places."""

@@ -124,7 +124,7 @@ class Trace:
         JAX takes arrays that a traced function closes over for constants. This one is used nowhere else, so
         `function_graph` recognizes it among the constants, and the program is passed something else in its place.
         """
-        tracer, constant = self.root._level.new_input(array.shape, array.dtype)
+        tracer, constant = self.root._level.new_input(array.shape, array.dtype, NAMED + meaning[0])
         self.root._meanings[id(constant)] = meaning
         self.root._inputs.append(constant)
         return tracer

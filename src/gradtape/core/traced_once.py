@@ -38,9 +38,9 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
         trace = current_trace(arrays[0])
         if trace is None or any(current_trace(array) is not trace for array in arrays[1:]):
             return function(*arrays, **attributes)
-        context = local.here.any_length, config.jax_enable_x64
+        context = local.here.any_length, config.read("jax_enable_x64")
         closed = code(tuple([array.aval for array in arrays]), tuple(attributes.items()), context)
-        (out,) = trace.copy_code(closed, arrays)
+        (out,) = trace.copy_code(closed.jaxpr, closed.consts, arrays, trace.line())
         return out
 
     return copied
