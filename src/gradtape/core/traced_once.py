@@ -11,6 +11,19 @@ from .primitive import local
 _MOST = 500  # jaxprs of a function that are kept
 
 
+def traced(function: Callable[..., Any], *types: Any) -> Any:
+    """The closed jaxpr of a function of arrays; each of `types` has a shape and a dtype."""
+    import jax
+
+    from ..engine.tracers import quicken
+
+    def run(*tracers: Any) -> Any:
+        quicken(tracers[0]._trace, tracers)
+        return function(*tracers)
+
+    return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types])
+
+
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator, for `Primitive.compiled`: keep the equations that a function of JAX's arrays writes.
 
@@ -20,15 +33,7 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.lru_cache(_MOST)
     def code(types: tuple[Any, ...], attributes: tuple[Any, ...], context: Any) -> Any:
-        import jax
-
-        from ..engine.tracers import quicken
-
-        def run(*tracers: Any) -> Any:
-            quicken(tracers[0]._trace, tracers)
-            return function(*tracers, **dict(attributes))
-
-        return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types])
+        return traced(functools.partial(function, **dict(attributes)), *types)
 
     def copied(*arrays: Any, **attributes: Any) -> Any:
         from jax import config
