@@ -90,6 +90,54 @@ def test_a_sum_writes_the_equations_of_jax(dtype):
             assert_same(partial(traced_numpy.sum, **case), partial(jnp.sum, **case), x)
 
 
+METHODS = {
+    "astype": [
+        (d,) for d in ("float32", "float64", "int32", "uint8", "bool", "complex64", ml_dtypes.bfloat16)
+    ],
+    "reshape": [(-1,), (3, 2), ((3, -1),), ((2, 3),), (-1, 4), (6, -1, 1), (-1, -1), ([6],), (0, 2), ((),)],
+    "transpose": [(), ((1, 0),), ((0, 1),), (1, 0), ((0, 0),), ((-1, 0),), ([1, 0],)],
+    "swapaxes": [(0, 1), (-1, -2), (1, 1), (0, 2)],
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_writes_the_equations_of_jax(name):
+    for dtype in ("float32", "int32", "bool", "complex64"):
+        for arguments in METHODS[name]:
+
+            def call(x, arguments=arguments):
+                return getattr(x, name)(*arguments)
+
+            assert_same(call, call, np.ones((2, 3), dtype))
+            assert_same(call, call, np.ones((), dtype))
+            assert_same(call, call, np.ones((0, 3), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", ml_dtypes.bfloat16, "int32", "bool"])
+def test_a_product_writes_the_equations_of_jax(dtype):
+    for a, b in [
+        ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (1, 3, 4)), ((2, 3), (5, 3, 4)),
+        ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (2, 3)), ((6, 5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (5, 6, 3, 4)),
+    ]:  # fmt: skip
+        assert_same(operator.matmul, operator.matmul, np.ones(a, dtype), np.ones(b, dtype))
+    assert_same(operator.matmul, operator.matmul, np.ones((2, 3), dtype), np.ones((3, 2), "float64"))
+
+
+def test_a_broadcast_writes_the_equations_of_jax():
+    for old, new in [
+        ((), (2,)),
+        ((3,), (2, 3)),
+        ((2, 1), (2, 3)),
+        ((2, 3), (2, 3)),
+        ((2,), (3,)),
+        ((2, 3), (3,)),
+    ]:
+        x = np.ones(old, "float32")
+        assert_same(
+            partial(swapped, traced_numpy.broadcast_to, new), partial(swapped, jnp.broadcast_to, new), x
+        )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64"])
 def test_where_chooses_as_in_jax(dtype):
     rng = np.random.default_rng(0)

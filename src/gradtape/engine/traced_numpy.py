@@ -143,6 +143,24 @@ def _broadcast(trace: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(trace, x, shape, tuple(range(len(shape) - x.aval.ndim, len(shape))))
 
 
+def broadcast_to(x: Any, shape: Any, **options: Any) -> Any:
+    """`jax.numpy.broadcast_to`."""
+    trace = None if options or type(shape) is not tuple else current_trace(x)
+    if trace is not None and _fits(x.aval.shape, shape):
+        return _broadcast(trace, x, shape)
+    return jax.numpy.broadcast_to(x, shape, **options)
+
+
+def _fits(old: tuple[int, ...], new: tuple[Any, ...]) -> bool:
+    """Return whether an array of a shape broadcasts to another."""
+    ends = new[len(new) - len(old) :]
+    return (
+        len(old) <= len(new)
+        and all(type(n) is int for n in new)
+        and all(n in (1, m) for n, m in zip(old, ends, strict=True))
+    )
+
+
 def sum(x: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
     """`jax.numpy.sum`."""
     keepdims = options.get("keepdims", False)

@@ -9,6 +9,7 @@ This leans on JAX's internal classes of traces, as of JAX 0.10: `tests/test_trac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,36 @@ class QuickTracer(DynamicJaxprTracer):
     def __neg__(self) -> Any:
         out = written1(lax.neg_p, {}, NUMBERS, self)
         return jax.core.Tracer.__neg__(self) if out is None else out
+
+    def __matmul__(self, other: Any) -> Any:
+        out = _matmul(self, other)
+        return jax.core.Tracer.__matmul__(self, other) if out is None else out
+
+    def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:  # type: ignore[override]
+        """The array in another dtype."""
+        out = None if copy or device is not None else _cast(self, dtype)
+        return jax.core.Tracer.astype(self, dtype, copy, device) if out is None else out
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """The elements in another shape."""
+        out = None if options else _reshaped(self, shape)
+        return jax.core.Tracer.reshape(self, *shape, **options) if out is None else out
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes in another order."""
+        out = _transposed(self, axes[0] if len(axes) == 1 else axes)
+        return jax.core.Tracer.transpose(self, *axes) if out is None else out
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """The array with two axes exchanged."""
+        rank = len(self.aval.shape)
+        axes = list(range(rank))
+        if type(axis1) is type(axis2) is int and -rank <= axis1 < rank and -rank <= axis2 < rank:
+            axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+            out = _transposed(self, tuple(axes))
+            if out is not None:
+                return out
+        return jax.core.Tracer.swapaxes(self, axis1, axis2)
 
 
 class QuickTrace(DynamicJaxprTrace):
@@ -272,6 +303,61 @@ def broadcast_in_dim(trace: QuickTrace, x: Any, shape: tuple[int, ...], axes: tu
     """An array broadcast to a shape of which `axes` are its own."""
     params = {"shape": shape, "broadcast_dimensions": axes, "sharding": None}
     return trace.write(lax.broadcast_in_dim_p, [x], params)
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    """The product of matrices, of a batch of them with one, or of two batches of one shape; None: the way of JAX."""
+    trace = current_trace(x)
+    if trace is None or current_trace(y) is not trace or y.aval.dtype != x.aval.dtype:
+        return None
+    a, b, dtype = x.aval.shape, y.aval.shape, x.aval.dtype
+    if len(a) < 2 or len(b) < 2 or a[-1] != b[-2] or dtype not in NUMBERS:
+        return None
+    if len(b) > 2 and (a[:-2] != b[:-2] or 1 in a[:-2]):
+        return None
+    batch = tuple(range(len(b) - 2))
+    numbers = (((len(a) - 1,), (len(b) - 2,)), (batch, batch))
+    params = {"dimension_numbers": numbers, "precision": None, "preferred_element_type": dtype}
+    return trace.write(lax.dot_general_p, [x, y], {**params, "out_sharding": None})
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    trace = current_trace(x)
+    if trace is None or dtype is None:
+        return None
+    dtype, source = np.dtype(dtype), x.aval.dtype
+    if dtype == source:
+        return x
+    if dtype not in NUMBERS or source not in ALL or source.kind == "c" or trace.get_const(x) is not None:
+        return None
+    params = {"new_dtype": dtype, "weak_type": False, "sharding": None}
+    return trace.write(lax.convert_element_type_p, [x], params)
+
+
+def _reshaped(x: Any, shape: Any) -> Any:
+    trace = current_trace(x)
+    if len(shape) == 1 and type(shape[0]) is tuple:
+        shape = shape[0]
+    if trace is None or any(type(n) is not int for n in shape):
+        return None
+    size, known = math.prod(x.aval.shape), math.prod(shape)
+    if -1 in shape and known < 0 < size and size % known == 0:
+        shape, known = tuple([-size // known if n == -1 else n for n in shape]), size
+    if known != size or any(n < 0 for n in shape):
+        return None
+    if shape == x.aval.shape and shape:
+        return x
+    return trace.write(lax.reshape_p, [x], {"new_sizes": shape, "dimensions": None, "sharding": None})
+
+
+def _transposed(x: Any, axes: Any) -> Any:
+    trace = current_trace(x)
+    if trace is None or type(axes) is not tuple:
+        return None
+    rank = len(x.aval.shape)
+    if sorted(axes) != list(range(rank)) or axes == tuple(range(rank)):
+        return None
+    return trace.write(lax.transpose_p, [x], {"permutation": axes})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
