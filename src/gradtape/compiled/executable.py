@@ -19,6 +19,7 @@ from ..core.variable import Variable
 from ..engine.host import python_errors
 from ..engine.memory import collection_paused
 from ..engine.reference_counts import UNSHARED_ITEMS
+from ..engine.tracers import evaluated
 from .buffers import (
     consume,
     copy_shared,
@@ -108,7 +109,7 @@ def jit(
 
     def evaluate(_: Any, constants: Any, *inputs: Any) -> Any:
         with collection_paused():
-            return jax.core.eval_jaxpr(jaxpr, constants, *inputs)
+            return evaluated(jaxpr, constants, inputs)
 
     compiled: Callable[..., Any] = jax.jit(
         partial(function, evaluate), compiler_options=compiler_options, **options
@@ -199,14 +200,16 @@ class Executable:
         graph, jaxpr = self.graph, self.graph.code.jaxpr
         # Nothing is donated to a program that may fail half way, or that is given a snapshot.
         writes = [] if pure or calls_python(jaxpr) else [v._key for v in graph.written]
+        overwritten = set(writes)
         reads = [graph.reads[key] for key in graph.code.variables]
         least = _IN_PLACE if is_large(jaxpr) else 0
         self.donated = [
             v
             for v in reads
-            if v._key in writes and v.shape.is_fully_defined() and array_of(v._tensor).size >= least
+            if v._key in overwritten and v.shape.is_fully_defined() and array_of(v._tensor).size >= least
         ]
-        self.read_only = [v for v in reads if not any(v is d for d in self.donated)]
+        mine = set(map(id, self.donated))
+        self.read_only = [v for v in reads if id(v) not in mine]
         arguments = [d for d in graph.written if type(d) is Destination and d._key in writes]
         self.donated_arguments = [d for d in arguments if self._may_donate(d, least)]
         donated = [*[v._key for v in self.donated], *[d._key for d in self.donated_arguments]]

@@ -41,10 +41,15 @@ class Code:
     """A jaxpr, and what its constants stand for: inputs that were found while tracing, and constants proper."""
 
     def __init__(self, closed: Any, trace: FunctionTrace) -> None:
-        jaxpr, consts = without_copies(closed.jaxpr, closed.consts)
+        is_input = lambda constant: trace.meaning(constant) is not None
+        jaxpr, consts = without_copies(closed.jaxpr, closed.consts, is_input)
         meanings = [trace.meaning(constant) for constant in consts]
         jaxpr, used = without_dead_code(jaxpr, [meaning is not None for meaning in meanings])
-        self.jaxpr, added = rolled(without_names(jaxpr, NAMED))
+        self.jaxpr = without_names(jaxpr, NAMED)
+        added: list[Any] = []
+        # A function that creates variables is traced again; this code runs only if it computes their initial values.
+        if not trace.created or any(new.initial is not None for new in trace.created):
+            self.jaxpr, added = rolled(self.jaxpr)
         self.constants: list[Any] = []
         self.meanings: list[tuple[str, Any]] = []  # of the jaxpr's constants
         for constant, meaning in [

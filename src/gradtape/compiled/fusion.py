@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal, Var
 
-from .jaxprs import inner_code, replaced
+from .jaxprs import inner_code, replaced, with_names
 
 # Elementwise operations by their cost, in units of 0.1 ns an element: measured on one core, at 1e6 elements of float32.
 _OPERATIONS = {
@@ -106,7 +106,7 @@ def _with_barriers(jaxpr: Any) -> Any:
     behind: dict[Any, Any] = {}  # a value, and the same behind its barrier
     eqns = []
     for eqn in jaxpr.eqns:
-        eqns.append(eqn.replace(invars=[_get(behind, v) for v in eqn.invars]))
+        eqns.append(with_names(behind, eqn))
         for v in eqn.outvars:
             if v in stored:
                 behind[v] = Var(v.aval)
@@ -129,12 +129,12 @@ def _without_equal_barriers(jaxpr: Any) -> Any:
             first[behind] = numbers.setdefault((number.aval, np.asarray(number.val).item()), behind)
             if first[behind] is not behind:
                 continue
-        eqns.append(eqn.replace(invars=[_get(first, v) for v in eqn.invars]))
+        eqns.append(with_names(first, eqn) if first else eqn)
     return replaced(jaxpr, eqns=eqns, outvars=[_get(first, v) for v in jaxpr.outvars]) if first else jaxpr
 
 
 def _is_barrier(eqn: Any) -> bool:
-    return eqn.primitive is _barrier().primitive
+    return eqn.primitive is jax.lax.optimization_barrier_p
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -18,6 +18,50 @@ _LARGE = 1 << 26  # elements: arrays for which memory may be lacking
 _SMALL = 1 << 12  # bytes
 _WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _NARROW = np.dtype(np.float32)
+# The most frequent primitives: none has code among its parameters.
+_WITHOUT_CODE = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "neg",
+        "max",
+        "min",
+        "sqrt",
+        "rsqrt",
+        "square",
+        "pow",
+        "integer_pow",
+        "exp",
+        "log",
+        "tanh",
+        "logistic",
+        "select_n",
+        "convert_element_type",
+        "reshape",
+        "broadcast_in_dim",
+        "transpose",
+        "slice",
+        "pad",
+        "squeeze",
+        "concatenate",
+        "dynamic_slice",
+        "reduce_sum",
+        "dot_general",
+        "conv_general_dilated",
+        "optimization_barrier",
+        "gt",
+        "lt",
+        "ge",
+        "le",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+    ]
+)
 
 
 def split(values: Any, counts: list[int]) -> list[list[Any]]:
@@ -63,8 +107,9 @@ def inner_code(jaxpr: Any) -> Iterator[Any]:
     """Yield the code and all code inside it: branches, bodies of loops."""
     yield jaxpr
     for eqn in jaxpr.eqns:
-        for inner in jaxprs_in_params(eqn.params):
-            yield from inner_code(inner)
+        if eqn.primitive.name not in _WITHOUT_CODE:
+            for inner in jaxprs_in_params(eqn.params):
+                yield from inner_code(inner)
 
 
 def calls_python(jaxpr: Any) -> bool:
@@ -131,8 +176,8 @@ def without_dead_code(jaxpr: Any, needed: list[bool]) -> tuple[Any, list[bool]]:
     return jaxpr, used
 
 
-def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
-    """Keep one of NumPy's arrays that have the same memory, or that are small and equal.
+def without_copies(jaxpr: Any, constants: list[Any], stays: Callable[[Any], bool]) -> tuple[Any, list[Any]]:
+    """Keep one of NumPy's arrays that have the same memory, or that are small and equal, unless it `stays`.
 
     Each use of a constant's transpose makes another view of it, and each use of a list another array.
     """
@@ -140,7 +185,7 @@ def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
     renamed: dict[Any, Any] = {}
     kept = []
     for v, constant in zip(jaxpr.constvars, constants, strict=True):
-        if not isinstance(constant, (jax.Array, jax.core.Tracer)):
+        if not isinstance(constant, (jax.Array, jax.core.Tracer)) and not stays(constant):
             array = np.asarray(constant)
             content = array.tobytes() if array.nbytes <= _SMALL else (array.ctypes.data, array.strides)
             name = array.shape, array.dtype, content
@@ -151,7 +196,7 @@ def without_copies(jaxpr: Any, constants: list[Any]) -> tuple[Any, list[Any]]:
         kept.append((v, constant))
     if not renamed:
         return jaxpr, constants
-    eqns = [_with_names(renamed, eqn) for eqn in jaxpr.eqns]
+    eqns = [with_names(renamed, eqn) for eqn in jaxpr.eqns]
     constvars = [v for v, _ in kept]
     return replaced(jaxpr, constvars=constvars, outvars=_named(renamed, jaxpr.outvars), eqns=eqns), [
         c for _, c in kept
@@ -163,7 +208,7 @@ def _named(names: dict[Any, Any], variables: list[Any]) -> list[Any]:
     return [names.get(v, v) if isinstance(v, Var) else v for v in variables]
 
 
-def _with_names(names: dict[Any, Any], eqn: Any) -> Any:
+def with_names(names: dict[Any, Any], eqn: Any) -> Any:
     """An equation with its inputs by other names; itself if none has one, as most."""
     for v in eqn.invars:
         if type(v) is not Literal and v in names:
@@ -180,7 +225,7 @@ def without_names(jaxpr: Any, prefix: str) -> Any:
             named[eqn.outvars[0]] = named.get(value, value) if isinstance(value, Var) else value
 
     kept = [eqn for eqn in jaxpr.eqns if eqn.outvars[:1] == [] or eqn.outvars[0] not in named]
-    eqns = [_with_names(named, eqn) for eqn in kept]
+    eqns = [with_names(named, eqn) for eqn in kept]
     return replaced(jaxpr, eqns=eqns, outvars=_named(named, jaxpr.outvars))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.primitive import local
 from ..core.tensor import Tensor, array_of
 from ..core.variable import Variable, when_made
+from ..engine.memory import collection_paused
 from .arguments import Arguments
 from .buffers import on_device_tensor, writing
 from .executable import Executable, initialize
@@ -165,7 +166,8 @@ class Program:
         return self.executable or self._compile(leaves)
 
     def _compile(self, leaves: list[Tensor]) -> Executable:
-        self.executable = Executable(self.trace(self.function, leaves), self.pure, self.at_once)
+        with collection_paused():
+            self.executable = Executable(self.trace(self.function, leaves), self.pure, self.at_once)
         return self.executable
 
     # -- tapes --------------------------------------------------------------------------------------------------------
@@ -175,7 +177,8 @@ class Program:
         listening = Listening(leaves)
         sources = self._sources(listening)
         if sources is None or (any(sources) and sources not in self.gradients):
-            gradient = Gradient(self, leaves, listening)
+            with collection_paused():
+                gradient = Gradient(self, leaves, listening)
             sources = self._sources(listening)
             assert sources is not None
             self.gradients[sources] = gradient

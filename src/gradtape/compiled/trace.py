@@ -20,6 +20,7 @@ from ..core.tensor import Tensor, array_of, wrap
 from ..core.trace_errors import where, without_footer
 from ..engine.arrays import is_traced
 from ..engine.memory import collection_paused
+from ..engine.tracers import quicken
 
 if TYPE_CHECKING:
     from ..core.variable import Variable
@@ -100,6 +101,7 @@ class Trace:
 
         def run(*arrays: Any) -> Any:
             self._level = checkpoint_name(np.zeros((), bool), NAMED + "level")._trace
+            quicken(self._level, arrays)
             return function([wrap(a) for a in arrays])
 
         run.__name__ = self.name  # JAX's name for it
@@ -122,13 +124,10 @@ class Trace:
         JAX takes arrays that a traced function closes over for constants. This one is used nowhere else, so
         `function_graph` recognizes it among the constants, and the program is passed something else in its place.
         """
-        with jax.ensure_compile_time_eval():
-            array = jax.device_put(
-                np.zeros(array.shape, array.dtype)
-            )  # JAX compiles its own zeros for each shape
-        self.root._meanings[id(array)] = meaning
-        self.root._inputs.append(array)
-        return checkpoint_name(array, NAMED + meaning[0])  # names a value, and computes nothing
+        tracer, constant = self.root._level.new_input(array.shape, array.dtype, NAMED + meaning[0])
+        self.root._meanings[id(constant)] = meaning
+        self.root._inputs.append(constant)
+        return tracer
 
     def constant(self, array: Any) -> Any:
         """A traced array that is the same in every run."""

@@ -1,4 +1,4 @@
-"""The array module for an array, `xp(array)`: `numpy`, or `jax.numpy` for arrays of JAX's.
+"""The array module for an array, `xp(array)`: `numpy`, or for arrays of JAX's `jax.numpy`, as `traced_numpy` has it.
 
 Inside a `@function` arrays are traced: their shapes and dtypes are known, their values are not (`is_traced`).
 
@@ -35,9 +35,9 @@ def xp(x: Any, y: Any = None, z: Any = None, *more: Any) -> ModuleType:
         return np
     for array in (x, y, z, *more):
         if not isinstance(array, _NUMPY):
-            import jax.numpy
+            from . import traced_numpy
 
-            return jax.numpy
+            return traced_numpy
     return np
 
 

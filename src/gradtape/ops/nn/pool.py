@@ -19,6 +19,7 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply2, numbers, primitive, rounded
 from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert
+from ...core.traced_once import traced_once
 from ...core.types import DTypeLike, TensorLike
 from ...engine.arrays import xp
 from ..math.elementwise import constant_in, divide
@@ -80,6 +81,7 @@ def window_sum(x, *, windows):
 
 
 @window_sum.compiled
+@traced_once
 def _(x, *, windows):
     return _disjoint_sum(x, windows) if windows.disjoint else _pooled(x, windows, np.add, 0)
 
@@ -91,6 +93,7 @@ def window_spread(x, *, windows, shape):
 
 
 @window_spread.compiled
+@traced_once
 def _(x, *, windows, shape):
     import jax
 
@@ -154,6 +157,12 @@ def max_pool_(x, *, windows):
     return _pooled(x, windows, np.maximum, _lowest(x))
 
 
+@max_pool_.compiled
+@traced_once
+def _(x, *, windows):
+    return _pooled(x, windows, np.maximum, _lowest(x))
+
+
 def _first_maxima(
     x: Any, out: Any, windows: Windows
 ) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
@@ -189,6 +198,7 @@ def place_largest(x, values, largest, *, windows):
 
 
 @place_largest.compiled
+@traced_once
 def _(x, values, largest, *, windows):
     if windows.tiles:
         return _placed_in_tiles(x, values, largest, windows)
