@@ -166,6 +166,33 @@ def _open_batches(module: ModuleType) -> None:
     module.TFLayer._default_save_signature = property(default_save_signature)
 
 
+def _read_logs_on_demand(module: ModuleType) -> None:
+    """Keras reads the metrics of each step, and on TensorFlow waits for the step to do so, even if no callback looks.
+
+    Then the steps of a compiled function run one after the other without Python between them: 70 us less for each. (On
+    JAX, Keras reads them in threads.)
+    """
+    is_default = module.utils.is_default
+
+    def on_demand(deliver: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
+        @functools.wraps(deliver)
+        def on_batch_end(self: Any, batch: Any, logs: Any = None) -> None:
+            for callback in self.callbacks:
+                for name in names:
+                    if not is_default(getattr(callback, name)):
+                        return deliver(self, batch, logs)
+            return None
+
+        return on_batch_end
+
+    kind = module.CallbackList
+    kind._on_batch_end = on_demand(kind._on_batch_end, ("on_batch_end",))
+    # By default a callback's `on_train_batch_end` calls its `on_batch_end`.
+    kind._on_train_batch_end = on_demand(kind._on_train_batch_end, ("on_train_batch_end", "on_batch_end"))
+    kind._on_test_batch_end = on_demand(kind._on_test_batch_end, ("on_test_batch_end",))
+    kind._on_predict_batch_end = on_demand(kind._on_predict_batch_end, ("on_predict_batch_end",))
+
+
 def _add_names_of_tf_keras(module: ModuleType) -> None:
     """TensorFlow's `tf.keras` has more names than Keras, those of Keras 2: `losses.Reduction`, `backend.square`."""
     fuller = module.__name__.replace("keras.", "keras._tf_keras.keras.", 1)
@@ -199,6 +226,7 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.callbacks.callback_list": _read_logs_on_demand,
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
