@@ -27,6 +27,7 @@ _ADAPTED = {
     "keras.src.legacy.saving.json_utils",
     "keras.src.optimizers",
     "keras.src.trainers.data_adapters",
+    "keras.src.trainers.data_adapters.array_data_adapter",
     "keras.src.trainers.data_adapters.data_adapter_utils",
     "keras.src.utils.dataset_utils",
     "keras.src.utils.jax_layer",
