@@ -255,3 +255,11 @@ def test_only_large_batches_are_cut_out_by_a_thread():
         return threading.active_count() - before
 
     assert [threads(100), threads(100_000)] == [0, 1]
+
+
+def test_optionals_in_a_batch_become_none():
+    step = linear()._autoconvert_optionals(lambda data: data)
+    x, missing = tf.constant(1.0), tf.experimental.Optional.empty(tf.TensorSpec([]))
+    assert step((x, x)) == (x, x)
+    assert step((x, missing)) == (x, None)
+    assert step({"a": missing, "b": [x]}) == {"a": None, "b": [x]}

@@ -196,6 +196,25 @@ def _read_logs_on_demand(module: ModuleType) -> None:
     kind._on_predict_batch_end = on_demand(kind._on_predict_batch_end, ("on_predict_batch_end",))
 
 
+def _pass_tensors(module: ModuleType) -> None:
+    """Keras looks for optionals in each batch by mapping a function over it, 10 us; a tuple of tensors has none."""
+    by_keras = module.TensorFlowTrainer._autoconvert_optionals
+
+    @functools.wraps(by_keras)
+    def _autoconvert_optionals(self: Any, step_func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        with_optionals = by_keras(self, step_func)
+
+        @functools.wraps(step_func)
+        def step(data: Any) -> Any:
+            if type(data) is tuple and all(type(part) is Tensor for part in data):
+                return step_func(data)
+            return with_optionals(data)
+
+        return step
+
+    module.TensorFlowTrainer._autoconvert_optionals = _autoconvert_optionals
+
+
 def _batch_arrays(module: ModuleType) -> None:
     """Keras batches arrays by a pipeline of ten steps, for whose threads and operations TensorFlow has compiled code.
 
@@ -257,6 +276,7 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.backend.tensorflow.trainer": _pass_tensors,
     "keras.src.callbacks.callback_list": _read_logs_on_demand,
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),

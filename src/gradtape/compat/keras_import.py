@@ -21,6 +21,7 @@ _ADAPTED = {
     "keras.src.backend.tensorflow.core",
     "keras.src.backend.tensorflow.layer",
     "keras.src.backend.tensorflow.sparse",
+    "keras.src.backend.tensorflow.trainer",
     "keras.src.callbacks.callback_list",
     "keras.src.layers.rnn.gru",
     "keras.src.layers.rnn.lstm",
