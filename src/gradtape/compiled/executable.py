@@ -18,6 +18,7 @@ from ..core.variable import Variable
 from ..engine.host import python_errors
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .buffers import (
+    as_argument,
     consume,
     copy_shared,
     drop_device,
@@ -225,7 +226,7 @@ class Executable:
 
     def run(self, leaves: list[Tensor], snapshot: dict[int, Any] | None = None, seed: Any = None) -> Any:
         """Run the program on tensors."""
-        return self.execute([on_device(t) for t in leaves], snapshot, seed)
+        return self.execute([as_argument(t) for t in leaves], snapshot, seed)
 
     def run_with_variables(self, leaves: list[Any]) -> Any:
         """Run the program on tensors and variables."""
