@@ -1,6 +1,7 @@
 """Callbacks of `fit` that save, stop, log and change what is learnt."""
 
 import csv
+import re
 
 import keras
 import numpy as np
@@ -181,3 +182,41 @@ def test_no_step_is_waited_for_if_no_callback_looks(monkeypatch):
     callbacks_list.callbacks.append(Steps("on_batch_end"))
     callbacks_list.on_train_batch_end(0, {"loss": 1.0})
     assert len(read) == 1
+
+
+@pytest.mark.parametrize("way", ["fit", "evaluate", "predict"])
+def test_the_progress_bar_shows_the_same_metrics_unread(way, monkeypatch, capsys):
+    from keras.src.utils import progbar, python_utils
+
+    update, as_keras_does, read = progbar.Progbar.update, python_utils.pythonify_logs, []
+
+    def draw_always(self, *args, **options):
+        self.interval = -1.0
+        return update(self, *args, **options)
+
+    monkeypatch.setattr(progbar.Progbar, "update", draw_always)
+    monkeypatch.setattr(
+        python_utils, "pythonify_logs", lambda logs: (logs and read.append(logs), as_keras_does(logs))[1]
+    )
+
+    def shown(*calls):
+        read.clear()
+        model = network("mlp", run_eagerly=False)
+        given = (X,) if way == "predict" else (X, Y)
+        options = {"shuffle": False} if way == "fit" else {}
+        getattr(model, way)(*given, batch_size=8, verbose=1, callbacks=list(calls), **options)
+        return re.findall(r"\d+/\d+|- \w+: [-+.e\d]+", capsys.readouterr().out), len(read)
+
+    steps = -(-len(X) // 8)
+    (unread, few), (as_floats, many) = shown(), shown(Looking())
+    assert unread == as_floats
+    assert len(unread) >= steps + 1
+    assert many - few >= steps  # a step's metrics were read for the second alone
+
+
+class Looking(callbacks.Callback):
+    """Look at each batch."""
+
+    def on_train_batch_end(self, batch, logs=None): ...
+    def on_test_batch_end(self, batch, logs=None): ...
+    def on_predict_batch_end(self, batch, logs=None): ...
