@@ -464,3 +464,73 @@ def test_tuples_of_tensors_are_told_apart_by_where_the_tensors_stand(reduce_retr
             x, y = tf.constant(1.0), tf.constant(2.0)
             assert float(described(*make(x, y))) == 1.0 + counts[0] + 10.0 * counts[1]
     assert described.experimental_get_tracing_count() == len(calls)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors that come once, and those that stay
+
+
+@pytest.fixture
+def puts(monkeypatch):
+    """The arrays that are put on the device before a call."""
+    from gradtape.compiled import buffers
+
+    put, seen = buffers._put, []
+    monkeypatch.setattr(buffers, "_put", lambda array: (seen.append(array), put(array))[1])
+    return seen
+
+
+def test_a_tensor_is_put_on_the_device_when_it_comes_again(puts):
+    double = tf.function(lambda x: 2 * x)
+    for i in range(4):
+        assert double(tf.constant([1, i])).numpy().tolist() == [2, 2 * i]
+    assert not puts
+    x = tf.constant([5, 6])
+    for _ in range(4):
+        assert double(x).numpy().tolist() == [10, 12]
+    assert len(puts) == 1
+    with tf.GradientTape() as tape:
+        tape.watch(y := tf.constant(3.0))
+        z = double(y)
+    assert float(tape.gradient(z, y)) == 2
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.float64(1) / 3 * np.arange(4),
+        np.arange(2**40, 2**40 + 4),
+        np.arange(12.0, dtype="float32").reshape(3, 4).T[::2],
+        np.arange(4) > 1,
+        np.float16(1.5),
+        np.zeros((0, 3), "complex64"),
+        np.arange(4, dtype="uint8"),
+    ],
+    ids=lambda array: f"{array.dtype}{list(np.shape(array))}",
+)
+def test_arrays_of_every_kind_come_through_unchanged(array):
+    same = tf.function(lambda batch: batch[0] if array.dtype == bool else batch[0] + 0)
+    for _ in range(2):
+        x = tf.constant(array)
+        for _ in range(3):
+            result = same((x,))
+            assert result.dtype is x.dtype
+            assert np.array_equal(result.numpy(), array)
+
+
+def test_a_variable_changed_after_a_call_does_not_change_its_result():
+    v = tf.Variable(tf.zeros([1 << 20]))
+    total = tf.function(lambda x: tf.reduce_sum(tf.sin(x) + 1))
+    found = [total(v.value()), total(v.read_value()), total(tf.convert_to_tensor(v))]
+    for _ in range(3):
+        v.assign_add(tf.ones([1 << 20]))
+    assert [float(x) for x in found] == [1 << 20] * 3
+
+
+def test_each_call_returns_structures_of_its_own():
+    f = tf.function(lambda x: {"z": x, "a": [x + 1, (x + 2,)], "m": None})
+    first, second = f(tf.constant(1)), f(tf.constant(2))
+    assert list(first) == list(second) == ["z", "a", "m"]
+    assert first["a"] is not second["a"]
+    assert [int(second["z"]), int(second["a"][0]), int(second["a"][1][0])] == [2, 3, 4]
+    assert second["m"] is None

@@ -102,6 +102,18 @@ def test_the_smaller_last_batch_is_compiled_at_once():
         assert loss.experimental_get_tracing_count() == traces
 
 
+def test_the_smaller_last_batch_is_compiled_at_once_for_each_kind_of_batch():
+    @tf.function(reduce_retracing=True)
+    def total(batch):
+        return tf.reduce_sum(batch[0])
+
+    x = tf.ones((32, 2))
+    total((x, None))  # as `train_on_batch` of Keras gives one,
+    for rows, traces in [(32, 2), (8, 3), (8, 3), (5, 3)]:  # and then `fit`
+        assert float(total((x[:rows],))) == 2 * rows
+        assert total.experimental_get_tracing_count() == traces
+
+
 def test_large_tensors_are_compiled_at_once():
     total, _ = counted(reduce_retracing=True)
     total(tf.ones(1))

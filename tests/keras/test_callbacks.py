@@ -1,6 +1,7 @@
 """Callbacks of `fit` that save, stop, log and change what is learnt."""
 
 import csv
+import re
 
 import keras
 import numpy as np
@@ -133,3 +134,89 @@ def test_averaged_weights_are_swapped_in_for_validation():
         averaged = 0.5 * averaged + 0.5 * step
     np.testing.assert_allclose(validations[0], averaged, 1e-5, 1e-7)
     np.testing.assert_allclose(epochs[1], steps[2], 1e-5, 1e-7)
+
+
+class Steps(callbacks.Callback):
+    """Keep what one method is given."""
+
+    def __init__(self, method):
+        super().__init__()
+        self.seen = []
+        setattr(self, method, lambda batch, logs=None: self.seen.append(logs))
+
+
+@pytest.mark.parametrize("method", ["on_batch_end", "on_train_batch_end"])
+def test_metrics_of_each_step_are_floats(method):
+    steps = Steps(method)
+    loss = fit(network("mlp", run_eagerly=False), steps, epochs=1, batch_size=8)["loss"][-1]
+    assert len(steps.seen) == -(-len(X) // 8)
+    assert all(type(logs["loss"]) is float for logs in steps.seen)
+    assert steps.seen[-1]["loss"] == loss  # the mean over the epoch
+
+
+@pytest.mark.parametrize("method", ["on_test_batch_end", "on_predict_batch_end"])
+def test_batches_of_evaluate_and_predict_are_told(method):
+    steps, model = Steps(method), network("mlp", run_eagerly=False)
+    if method == "on_test_batch_end":
+        loss = model.evaluate(X, Y, batch_size=8, verbose=0, callbacks=[steps], return_dict=True)["loss"]
+        assert steps.seen[-1]["loss"] == loss
+    else:
+        expected = model.predict(X, batch_size=8, verbose=0, callbacks=[steps])
+        np.testing.assert_array_equal(np.concatenate([logs["outputs"] for logs in steps.seen]), expected)
+    assert len(steps.seen) == -(-len(X) // 8)
+
+
+def test_no_step_is_waited_for_if_no_callback_looks(monkeypatch):
+    """Reading a metric waits for the step that computes it."""
+    from keras.src.utils import python_utils
+
+    read = []
+    as_keras_does = python_utils.pythonify_logs
+    monkeypatch.setattr(
+        python_utils, "pythonify_logs", lambda logs: read.append(logs) if logs else as_keras_does(logs)
+    )
+    callbacks_list = callbacks.CallbackList([callbacks.EarlyStopping()], add_history=True, model=linear())
+    for kind in "train", "test", "predict":
+        getattr(callbacks_list, f"on_{kind}_batch_end")(0, {"loss": 1.0})
+    assert not read
+    callbacks_list.callbacks.append(Steps("on_batch_end"))
+    callbacks_list.on_train_batch_end(0, {"loss": 1.0})
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("way", ["fit", "evaluate", "predict"])
+def test_the_progress_bar_shows_the_same_metrics_unread(way, monkeypatch, capsys):
+    from keras.src.utils import progbar, python_utils
+
+    update, as_keras_does, read = progbar.Progbar.update, python_utils.pythonify_logs, []
+
+    def draw_always(self, *args, **options):
+        self.interval = -1.0
+        return update(self, *args, **options)
+
+    monkeypatch.setattr(progbar.Progbar, "update", draw_always)
+    monkeypatch.setattr(
+        python_utils, "pythonify_logs", lambda logs: (logs and read.append(logs), as_keras_does(logs))[1]
+    )
+
+    def shown(*calls):
+        read.clear()
+        model = network("mlp", run_eagerly=False)
+        given = (X,) if way == "predict" else (X, Y)
+        options = {"shuffle": False} if way == "fit" else {}
+        getattr(model, way)(*given, batch_size=8, verbose=1, callbacks=list(calls), **options)
+        return re.findall(r"\d+/\d+|- \w+: [-+.e\d]+", capsys.readouterr().out), len(read)
+
+    steps = -(-len(X) // 8)
+    (unread, few), (as_floats, many) = shown(), shown(Looking())
+    assert unread == as_floats
+    assert len(unread) >= steps + 1
+    assert many - few >= steps  # a step's metrics were read for the second alone
+
+
+class Looking(callbacks.Callback):
+    """Look at each batch."""
+
+    def on_train_batch_end(self, batch, logs=None): ...
+    def on_test_batch_end(self, batch, logs=None): ...
+    def on_predict_batch_end(self, batch, logs=None): ...

@@ -1,5 +1,7 @@
 """`fit`, `evaluate` and `predict` in all their ways, each against a loop of our own or against another way."""
 
+import threading
+
 import keras
 import numpy as np
 import pytest
@@ -209,3 +211,55 @@ def test_an_error_in_a_layer_keeps_its_text():
 def test_verbose_shows_the_loss(capfd):
     linear().fit(X, Y, epochs=1, verbose=2)
     assert "loss:" in capfd.readouterr().out
+
+
+def structures(rows):
+    x = np.arange(3.0 * rows).reshape(rows, 3)
+    n = np.arange(rows)
+    return {
+        "inputs": (x, None, None),
+        "targets": (x, n, None),
+        "weights": (x, None, n / 2.0),
+        "nested": ({"b": x, "a": [n, tf.constant(x)]}, (n, x), None),
+        "strings": (np.array([str(i) for i in n], object), n, None),
+    }
+
+
+@pytest.mark.parametrize("rows", [1, 6, 8, 10])
+@pytest.mark.parametrize("shuffle", [True, False, "batch"])
+@pytest.mark.parametrize("kind", structures(1))
+def test_arrays_come_in_the_batches_of_kerass_own_pipeline(kind, shuffle, rows):
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+    adapter = ArrayDataAdapter(*structures(rows)[kind], batch_size=4, shuffle=shuffle)
+    keras.utils.set_random_seed(7)
+    expected = [b for _ in range(2) for b in ArrayDataAdapter.get_tf_dataset.__wrapped__(adapter)]
+    keras.utils.set_random_seed(7)
+    own = adapter.get_tf_dataset()
+    found = [b for _ in range(2) for b in own]
+    assert len(found) == len(expected) == 2 * -(-rows // 4)
+    for a, b in zip(found, expected, strict=True):
+        tf.nest.assert_same_structure(a, b)
+        for one, other in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
+            assert (one is None and other is None) or one.dtype is other.dtype
+            assert one is None or np.array_equal(one.numpy(), other.numpy())
+
+
+def test_only_large_batches_are_cut_out_by_a_thread():
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+    def threads(width):
+        batches = iter(ArrayDataAdapter(np.zeros((64, width), "float32"), batch_size=32).get_tf_dataset())
+        before = threading.active_count()
+        next(batches)
+        return threading.active_count() - before
+
+    assert [threads(100), threads(100_000)] == [0, 1]
+
+
+def test_optionals_in_a_batch_become_none():
+    step = linear()._autoconvert_optionals(lambda data: data)
+    x, missing = tf.constant(1.0), tf.experimental.Optional.empty(tf.TensorSpec([]))
+    assert step((x, x)) == (x, x)
+    assert step((x, missing)) == (x, None)
+    assert step({"a": missing, "b": [x]}) == {"a": None, "b": [x]}

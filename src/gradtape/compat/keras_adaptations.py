@@ -9,6 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gradtape import (
     IndexedSlices,
     RaggedTensor,
@@ -29,6 +31,7 @@ from gradtape import (
 
 from ..compiled.output_specs import output_specs
 from ..core.stand_in import StandIn
+from ..data.array_batches import array_batches
 from .keras_recurrent import gru_steps, lstm_steps, use_steps
 
 
@@ -166,6 +169,100 @@ def _open_batches(module: ModuleType) -> None:
     module.TFLayer._default_save_signature = property(default_save_signature)
 
 
+def _read_logs_on_demand(module: ModuleType) -> None:
+    """Keras reads the metrics of each step, and on TensorFlow waits for the step to do so, even if no callback looks.
+
+    Then the steps of a compiled function run one after the other without Python between them: 70 us less for each. (On
+    JAX, Keras reads them in threads.) The progress bar is given tensors, which it reads when it draws, 20 times a
+    second at most.
+    """
+    is_default, bar = module.utils.is_default, module.ProgbarLogger
+
+    def on_demand(
+        method: str, others: tuple[str, ...] = (), for_bar: Callable[[Any], Any] = _unread_logs
+    ) -> None:
+        deliver = getattr(module.CallbackList, f"_{method}")
+
+        @functools.wraps(deliver)
+        def on_batch_end(self: Any, batch: Any, logs: Any = None) -> None:
+            looking = [
+                c for c in self.callbacks if not all(is_default(getattr(c, m)) for m in (method, *others))
+            ]
+            if not looking:
+                return
+            unread = for_bar(logs or {}) if all(type(c) is bar for c in looking) else None
+            if unread is None:
+                deliver(self, batch, logs)
+            else:
+                for callback in looking:
+                    getattr(callback, method)(batch, logs=unread)
+
+        setattr(module.CallbackList, f"_{method}", on_batch_end)
+
+    on_demand("on_batch_end")
+    on_demand("on_train_batch_end", ("on_batch_end",))  # which it calls by default
+    on_demand("on_test_batch_end")
+    on_demand("on_predict_batch_end", for_bar=lambda logs: {})  # the bar does not show outputs
+
+
+def _unread_logs(logs: dict[str, Any]) -> dict[str, Any] | None:
+    """Metrics as Keras flattens and orders them for callbacks, but unread; None unless all are scalar tensors."""
+    found: dict[str, Any] = {}
+    for name, value in sorted(logs.items()):
+        inner = _unread_logs(value) if isinstance(value, dict) else {name: value}
+        if inner is None or any(type(v) is not Tensor or v.ndim for v in inner.values()):
+            return None
+        found.update(inner)
+    return found
+
+
+def _pass_tensors(module: ModuleType) -> None:
+    """Keras looks for optionals in each batch by mapping a function over it, 10 us; a tuple of tensors has none."""
+    by_keras = module.TensorFlowTrainer._autoconvert_optionals
+
+    @functools.wraps(by_keras)
+    def _autoconvert_optionals(self: Any, step_func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        with_optionals = by_keras(self, step_func)
+
+        @functools.wraps(step_func)
+        def step(data: Any) -> Any:
+            if type(data) is tuple and all(type(part) is Tensor for part in data):
+                return step_func(data)
+            return with_optionals(data)
+
+        return step
+
+    module.TensorFlowTrainer._autoconvert_optionals = _autoconvert_optionals
+
+
+def _batch_arrays(module: ModuleType) -> None:
+    """Keras batches arrays by a pipeline of ten steps, for whose threads and operations TensorFlow has compiled code.
+
+    Here a batch is one `take` of each array: a step of a small model takes 45 us less, and `predict` on a row half the
+    time. The orders are the same. Sparse and ragged arrays go the way of Keras, as does shuffling within batches.
+    """
+    from keras.src import tree
+    from keras.src.trainers.data_adapters import array_slicing
+
+    by_keras = module.ArrayDataAdapter.get_tf_dataset
+    options = data.Options()
+    options.experimental_distribute.auto_shard_policy = data.experimental.AutoShardPolicy.DATA
+
+    @functools.wraps(by_keras)
+    def get_tf_dataset(self: Any) -> Any:
+        arrays = array_slicing.convert_to_sliceable(self._inputs, target_backend="tensorflow")
+        if self._shuffle == "batch" or not all(_is_dense(leaf) for leaf in tree.flatten(arrays)):
+            return by_keras(self)
+        batches = array_batches(tree.lists_to_tuples(arrays), self._batch_size, bool(self._shuffle))
+        return batches.with_options(options)
+
+    module.ArrayDataAdapter.get_tf_dataset = get_tf_dataset
+
+
+def _is_dense(leaf: Any) -> bool:
+    return leaf is None or isinstance(leaf, np.ndarray) or type(leaf) is Tensor
+
+
 def _add_names_of_tf_keras(module: ModuleType) -> None:
     """TensorFlow's `tf.keras` has more names than Keras, those of Keras 2: `losses.Reduction`, `backend.square`."""
     fuller = module.__name__.replace("keras.", "keras._tf_keras.keras.", 1)
@@ -199,11 +296,14 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.core": _trace_layers,
     "keras.src.backend.tensorflow.layer": _open_batches,
     "keras.src.backend.tensorflow.sparse": _divide_slices,
+    "keras.src.backend.tensorflow.trainer": _pass_tensors,
+    "keras.src.callbacks.callback_list": _read_logs_on_demand,
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
+    "keras.src.trainers.data_adapters.array_data_adapter": _batch_arrays,
     "keras.src.trainers.data_adapters.data_adapter_utils": _know_tensors,
     "keras.src.utils.dataset_utils": _know_datasets,
     "keras.src.utils.jax_layer": _convert_jax_functions,

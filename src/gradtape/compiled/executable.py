@@ -21,6 +21,7 @@ from ..engine.memory import collection_paused
 from ..engine.reference_counts import UNSHARED_ITEMS
 from ..engine.tracers import evaluated
 from .buffers import (
+    as_argument,
     consume,
     copy_shared,
     drop_device,
@@ -269,7 +270,7 @@ class Executable:
 
     def run(self, leaves: list[Tensor], snapshot: dict[int, Any] | None = None, seed: Any = None) -> Any:
         """Run the program on tensors."""
-        return self.execute([on_device(t) for t in leaves], snapshot, seed)
+        return self.execute([as_argument(t) for t in leaves], snapshot, seed)
 
     def run_with_variables(self, leaves: list[Any]) -> Any:
         """Run the program on tensors and variables."""

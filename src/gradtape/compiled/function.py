@@ -286,7 +286,7 @@ class Function(Generic[P, R]):
 
     def _call_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         is_plain = not kwargs and local.here.replica is None
-        shortcut, tensors = _shortcut(args, not self._has_open_lengths) if is_plain else (None, [])
+        shortcut, tensors = _shortcut(args) if is_plain else (None, [])
         program = self._shortcuts.get(shortcut)
         if program is not None:
             return program(tensors)
@@ -572,11 +572,10 @@ class Function(Generic[P, R]):
         return Function, (self._python_function, *self._options)
 
 
-def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
+def _shortcut(args: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Tensor]]:
     """A key for positional tensors, plain values and tuples of them, and the tensors; None for other calls.
 
-    It takes 0.5 us for each argument, and the cache key ten times that. If `moves`, tensors that were not in compiled
-    code before are moved there; else they stay where they are, as their shapes may be rare.
+    It takes 0.5 us for each argument, and the cache key ten times that.
     """
     key: list[Any] = []
     tensors = []
@@ -589,19 +588,14 @@ def _shortcut(args: tuple[Any, ...], moves: bool) -> tuple[tuple[Any, ...] | Non
                 array = a._array
                 if is_on_host(array):
                     return None, []
-                if moves:
-                    from .buffers import on_device
-
-                    key.append(on_device(a).aval)
-                else:
-                    key.append((array.shape, array.dtype))
+                key.append((array.shape, array.dtype))
             tensors.append(a)
         elif kind in PLAIN:
             key += (kind, a)
         elif kind is float:
             key += (kind, a.hex())
         elif kind is tuple:  # a batch of Keras: inputs and targets
-            inner, found = _shortcut(a, moves)
+            inner, found = _shortcut(a)
             if inner is None:
                 return None, []
             key += (kind, inner)

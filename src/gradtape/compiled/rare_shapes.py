@@ -64,9 +64,10 @@ class RareShapes:
         """Count a call if its shapes are among none of the programs; return whether they are still rare."""
         if arguments.key in programs:
             return False
-        if not any(differs_in_lengths(arguments.key, known) for known in [*programs]):
+        alike = [known for known in [*programs] if differs_in_lengths(arguments.key, known)]
+        if not alike:
             return False  # other arguments, such as a batch without weights
-        if len(programs) == 1 and differs_in_batch(arguments.key, *programs):
+        if len(alike) == 1 and differs_in_batch(arguments.key, *alike):
             return False  # the smaller last batch of an epoch
         if self._often is None:
             self._measure(next(iter(programs.values())))

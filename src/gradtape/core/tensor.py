@@ -106,7 +106,8 @@ class Tensor(Operators):
     # _origin: for a slice of a variable, the variable and the index, so that v[1:3].assign(...) works; else unset.
     # _device: the value as compiled code has it. A result of a @function has _device alone, and `_array`, a view of it,
     # is created on first access (see `create_missing_by`); an argument of one has both; all else has _array alone.
-    # _both: a second reference to _device where there is also _array, so that its reference count differs. Of a result
+    # _both: a second reference to _device where there is also _array, so that its reference count differs; None if
+    # _array alone was an argument of a compiled program, once (see `compiled.buffers.as_argument`). Of a result
     # that has no value yet, because the pass of a hot tape will compute it: the pass, which of its results it is, and
     # `_array` once somebody has asked for it.
     # __dict__: for attributes of others, as Keras keeps a mask on a tensor.
