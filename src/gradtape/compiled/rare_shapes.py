@@ -1,6 +1,6 @@
-"""Shapes that a function with open lengths is not compiled for, until they have come often.
+"""Shapes that a function with open lengths is not traced for, until they have come often.
 
-To compile is worth it once the calls operation by operation have lost as much time as it takes: then at most twice the
+To trace (and to compile, where NumPy does not compute the first calls) is worth it once the calls operation by operation have lost as much time as it takes: then at most twice the
 least time is spent. Both are estimated from the code of the first shape, so that two runs of a program are the same.
 """
 
@@ -15,12 +15,14 @@ from jax.extend.core import jaxprs_in_params
 from ..core.tensor import Tensor, array_of
 from ..engine.blas import in_numpy
 from .arguments import Arguments, differs_in_batch, differs_in_lengths
+from .first_calls import is_possible
 from .jaxprs import inner_code, largest_product
 
 if TYPE_CHECKING:
     from .program import Program
 
 COMPILE = 6000  # us to compile an operation;
+_TRACE = 300  # us to trace it, if NumPy computes what was traced (see `first_calls`);
 _CALL = 5  # us that it loses in a call of its own,
 _ELEMENT = 5e-4  # and for each element of the result, which compiled code does not store
 _ITERATIONS = 32  # of a loop whose length is not known
@@ -88,7 +90,8 @@ class RareShapes:
 
     def _measure(self, program: Program) -> None:
         code = program.codes
-        compiling = COMPILE * sum(len(inner.eqns) for jaxpr in code for inner in inner_code(jaxpr))
+        each = _TRACE if all(map(is_possible, code)) else COMPILE
+        compiling = each * sum(len(inner.eqns) for jaxpr in code for inner in inner_code(jaxpr))
         self._often = min(max(int(compiling / max(sum(map(_loss, code)), 1)), _LEAST), _MOST)
         self._is_small = all(largest_product(jaxpr) <= PRODUCT for jaxpr in code)
 
