@@ -1,7 +1,8 @@
 """Shapes that a function with open lengths is not traced for, until they have come often.
 
-To trace (and to compile, where NumPy does not compute the first calls) is worth it once the calls operation by operation have lost as much time as it takes: then at most twice the
-least time is spent. Both are estimated from the code of the first shape, so that two runs of a program are the same.
+To trace (and to compile, where NumPy does not compute the first calls) is worth it once the calls operation by
+operation have lost as much time as it takes: then at most twice the least time is spent. Both are estimated from the
+code of the first shape, so that two runs of a program are the same.
 """
 
 from __future__ import annotations
