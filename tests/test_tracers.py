@@ -15,7 +15,8 @@ import ml_dtypes  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
 from gradtape.engine import traced_numpy  # noqa: E402  (needs JAX)
-from gradtape.engine.tracers import QuickTrace, QuickTracer, quicken  # noqa: E402
+from gradtape.engine.tracers import QuickTrace, QuickTracer, eval_jaxpr, quicken  # noqa: E402
+from gradtape.ops.nn import convolve  # noqa: E402
 
 DTYPES = ["float32", ml_dtypes.bfloat16, "complex64", "int32", "uint8", "bool"]
 SHAPES = [((2, 3), (2, 3)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((2,), (3,))]
@@ -212,3 +213,42 @@ def test_a_training_step_is_traced_without_functions_of_jax():
     names = [eqn.primitive.name for eqn in program.codes[0].eqns]
     assert "select_n" in names
     assert "jit" not in names
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_equations_of_a_jaxpr_are_copied(dtype):
+    table = np.arange(6.0, dtype="float32").reshape(2, 3)
+
+    def function(x):
+        y = jax.lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x * table)
+        return y, x, jnp.float32(2.0), jax.lax.top_k(y, 2)
+
+    closed = jax.make_jaxpr(function)(table)
+    given = np.ones(
+        (2, 3), dtype
+    )  # float64 is another type than the jaxpr has: JAX finds the types of results
+    same = [partial(evaluate, closed.jaxpr, closed.consts) for evaluate in (eval_jaxpr, jax.core.eval_jaxpr)]
+    ours, theirs = (traced(evaluate, given, quick=False) for evaluate in same)
+    assert ours == theirs
+    for a, b in zip(jax.jit(same[0])(table), jax.jit(same[1])(table), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_layers_of_one_shape_are_traced_once(monkeypatch):
+    calls = []
+    by_jax = convolve._convolved_by_jax
+    monkeypatch.setattr(convolve, "_convolved_by_jax", lambda *a: calls.append(a) or by_jax(*a))
+    filters = tf.Variable(tf.ones((3, 3, 2, 2)) / 18.0)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            for _ in range(4):
+                x = tf.nn.conv2d(x, filters, 1, "SAME")
+            y = tf.reduce_sum(x)
+        return tape.gradient(y, filters)
+
+    x = tf.random.stateless_uniform((2, 11, 13, 2), (1, 2))
+    ours = step(x)
+    assert len(calls) == 3  # the convolution, and once more for each of its two gradients
+    np.testing.assert_allclose(ours, step.python_function(x), rtol=1e-4)

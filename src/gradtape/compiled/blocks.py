@@ -19,6 +19,7 @@ from ..core.tensor import Tensor, key_of, wrap
 from ..core.tensor_conversion import convert
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.tracers import eval_jaxpr
 from ..ops.control.tensor_array import TensorArray, must_be_used
 from .jaxprs import recomputation, replaced, split
 from .records import Recording, Records, Tensors, record
@@ -180,7 +181,7 @@ class Block:
 
     def evaluate(self, inputs: Any = (), state: Any = ()) -> list[list[Any]]:
         """The results, the values of the written variables, and the results of calls to the host, as arrays."""
-        out = jax.core.eval_jaxpr(self.code, self.constants, *self.code_inputs(inputs, state))
+        out = eval_jaxpr(self.code, self.constants, *self.code_inputs(inputs, state))
         return split(out, [len(self.specs), len(self.written), len(self.host_results)])
 
     def pack(self, tensors: Tensors) -> Any:
@@ -204,7 +205,7 @@ class Block:
         """
         arrays = [[t._array for t in part] for part in (inputs, state, host_results)]
         given = [*self.code_inputs(arrays[0], arrays[1]), *arrays[2]]
-        self._records.bind(jax.core.eval_jaxpr(self._recomputation, self.constants, *given))
+        self._records.bind(eval_jaxpr(self._recomputation, self.constants, *given))
         self._records.connect("block", [*inputs, *self.captures.values()])
 
     def pull_back(

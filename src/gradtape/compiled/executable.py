@@ -19,7 +19,7 @@ from ..core.variable import Variable
 from ..engine.host import python_errors
 from ..engine.memory import collection_paused
 from ..engine.reference_counts import UNSHARED_ITEMS
-from ..engine.tracers import evaluated
+from ..engine.tracers import eval_jaxpr
 from .buffers import (
     as_argument,
     consume,
@@ -110,7 +110,7 @@ def jit(
 
     def evaluate(_: Any, constants: Any, *inputs: Any) -> Any:
         with collection_paused():
-            return evaluated(jaxpr, constants, inputs)
+            return eval_jaxpr(jaxpr, constants, *inputs)
 
     compiled: Callable[..., Any] = jax.jit(
         partial(function, evaluate), compiler_options=compiler_options, **options

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 from jax.extend.core import Var, jaxprs_in_params
 
+from ..engine.tracers import eval_jaxpr
 from .jaxprs import replaced
 
 _SLOW = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort")  # for several steps at once
@@ -73,7 +74,7 @@ class SplitStep:
 
     def step(self, inputs: Any, hoisted: list[Any]) -> tuple[list[Any], list[Any]]:
         """Compute a step's results, the sums unchanged, and its factors."""
-        out = jax.core.eval_jaxpr(self.step_code, self.constants, *inputs, *hoisted)
+        out = eval_jaxpr(self.step_code, self.constants, *inputs, *hoisted)
         return out[: self.count], out[self.count :]
 
     def after(self, carry: list[Any], hoisted: list[Any], factors: list[Any]) -> list[Any]:

@@ -23,6 +23,7 @@ from ..core.pullback_plan import PullbackPlan, as_arrays
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
+from ..engine.tracers import eval_jaxpr
 from .buffers import from_device, on_device, store, values_of
 from .executable import Executable, first_calls, jit, new_seed
 from .fusion import planned
@@ -263,7 +264,7 @@ class Gradient:
         code, trace = self.graph.code, local.here.trace
         state = {key: trace.read(self.graph.reads[key])._array for key in code.variables}
         bound = code.bound_constants(state, code.constants, trace.seed() if code.random else None)
-        arrays = jax.core.eval_jaxpr(self.recomputation, bound, *[t._array for t in inputs])
+        arrays = eval_jaxpr(self.recomputation, bound, *[t._array for t in inputs])
         self.records.bind(arrays)
         for variable in self.variables:
             for tape in local.here.tapes:

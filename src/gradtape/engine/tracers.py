@@ -207,7 +207,7 @@ def quicken(trace: Any, tracers: Any) -> None:
             _quick(tracer)
 
 
-def evaluated(jaxpr: Any, constants: list[Any], inputs: Any) -> list[Any]:
+def eval_jaxpr(jaxpr: Any, constants: list[Any], *inputs: Any) -> list[Any]:
     """`jax.core.eval_jaxpr`; where JAX traces, the equations are copied, in a sixth of the time.
 
     None stands for a constant that nothing uses. Values of another type than the jaxpr was made for, such as those that
