@@ -69,6 +69,12 @@ def test_a_random_program_replayed(hot, monkeypatch, first):
     assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH
 
 
+@pytest.mark.parametrize("first", range(20_000, 20_000 + COUNT, BATCH))
+def test_a_random_program_by_numpy(hot, first):
+    hot.by_numpy()
+    assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH // 2
+
+
 @pytest.mark.parametrize("seed", range(10_000, 10_000 + COMPILED))
 def test_a_random_program_compiled(hot, seed):
     check(hot, seed)

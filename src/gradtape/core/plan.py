@@ -58,6 +58,21 @@ class Plan:
         """The values that the rules named."""
         return self.record(self, 0, inputs, attributes, out)[-1]
 
+    def rules(self) -> list[tuple[Callable[..., Any], list[str], bool]]:
+        """For each watched input its rule, the names of the rule's arguments, and whether a broadcast is undone.
+
+        Where it is, the last two names are of the input's shape and of the output's. See `value_names`.
+        """
+        parts = self._parts
+        return [
+            (parts.names[f"rule{i}"], parts.calls[i][1], parts.calls[i][0].startswith("unbroadcast("))
+            for i in self.watched
+        ]
+
+    def value_names(self) -> dict[str, bool]:
+        """The names of the values in a record, in order, and whether each is a tensor or a tuple of tensors."""
+        return {name: name in self._parts.held for name in self._parts.kept}
+
     def only(self, positions: tuple[int, ...]) -> Plan:
         """The plan that pulls back to these inputs only, from what this plan has kept."""
         if positions not in self._only:
@@ -73,7 +88,7 @@ class _Parts:
         self.kept: dict[str, str] = {}  # name -> expression over (inputs, attributes, out)
         self.held: dict[str, str] = {}  # name -> format of the expression for its arrays, if tensors are kept
         self.calls: dict[int, tuple[str, list[str]]] = {}  # a format and the names that go into it
-        self.names: dict[str, Any] = {"unbroadcast": unbroadcast, "fill_in": _fill_in}
+        self.names: dict[str, Any] = {"unbroadcast": unbroadcast, "fill_in": fill_in}
         for i in watched:
             self.calls[i] = self._call(i, broadcast)
         keys = "".join(f"inputs[{i}]._key, " for i in watched)
@@ -149,7 +164,7 @@ class _Parts:
         return eval(f"lambda g, kept: rounded_pull(pull, g, kept) if {half.format('g')} else ({body})", names)
 
 
-def _fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
+def fill_in(gradients: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     """Zeros for unused outputs, with the extra axes that the other gradients carry in front."""
     for g in gradients:
         if g is None:

@@ -20,7 +20,7 @@ from . import dtypes
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OpError, ResourceExhaustedError
 from .facts import NO_FACTS, Facts
 from .settings import settings
-from .tensor import Tensor, wrap
+from .tensor import Tensor, form_of, wrap
 from .tensor_conversion import convert, scalar
 from .trace_errors import escape, is_escape, needs_values, not_compilable
 
@@ -535,7 +535,7 @@ def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
 
 def ordered(primitive: Primitive, out: Tensor) -> Tensor:
     """Refuse complex numbers and strings, which have no order, in the result of an operation."""
-    if out._array.dtype.kind in "cO":
+    if form_of(out).dtype.kind in "cO":
         reals(primitive, [out._array], None)
     return out
 

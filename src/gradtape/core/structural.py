@@ -199,7 +199,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> A
     """Sum `g`, of shape `out_shape` after any extra axes, to `shape`, which had been broadcast to `out_shape`."""
     if shape == out_shape:
         return g
-    axis, squeezed = _broadcast_axes(shape, out_shape)
+    axis, squeezed = broadcast_axes(shape, out_shape)
     if not axis:
         summed = g
     elif type(g) is np.ndarray:
@@ -212,7 +212,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> A
 
 
 @functools.lru_cache(maxsize=10_000)
-def _broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+def broadcast_axes(shape: tuple[int, ...], out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
     """The axes along which `shape` was repeated, and whether any had length 1, which a sum would remove."""
     missing = len(out_shape) - len(shape)
     axis = [

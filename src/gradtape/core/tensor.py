@@ -398,6 +398,16 @@ def rank(tensor: Tensor) -> int:
     return ndim
 
 
+def form_of(tensor: Tensor) -> Any:
+    """Something that has a tensor's `shape` and `dtype`: an array, or what the pass of a hot tape knows of a result."""
+    try:
+        return _numpy_of(tensor)
+    except AttributeError:
+        both: Any = getattr(tensor, "_both", None)
+        is_known = type(both) is tuple and hasattr(both[1], "dtype")
+        return both[1] if is_known else array_of(tensor)
+
+
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:
     """Have `create(tensor, name)` give the attributes that a tensor lacks, as `__getattr__` would.
 

@@ -11,8 +11,8 @@ from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
 from .pass_events import NewNumber, NewVariable, Number
-from .pass_tensors import computed_copy, value_on_device
-from .pass_trace import SmallInput, Trace
+from .pass_tensors import computed_copy
+from .pass_trace import SmallInput
 from .pending_values import PendingValues
 
 _SMALL = 1 << 10  # elements
@@ -23,14 +23,7 @@ MISS: Any = object()  # in place of a result: the event was not the expected one
 class ExpectedInputs(PendingValues):
     """The objects of a pass, and what is known of those that come from outside."""
 
-    __slots__ = ("_counted", "_ids", "_keys", "_read")
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace)
-        self._read: dict[int, Variable] = {}  # by key
-        self._ids: set[int] = set()  # of the first `_counted` objects in `_seen`
-        self._keys: set[int] = set()  # of those among them that are tensors with values
-        self._counted = 0
+    __slots__ = ()
 
     def _all_fit(self, specs: tuple[Any, ...], inputs: Any) -> bool:
         """Return whether the inputs are the expected ones. New ones get their slots."""
@@ -70,7 +63,11 @@ class ExpectedInputs(PendingValues):
             return False
         computed_copy(x)
         array = array_of(x)
-        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype or (x._key and x._key in self._keys):
+        if (
+            tuple(array.shape) != spec.shape
+            or array.dtype != spec.dtype
+            or (x._key and self._counted and x._key in self._keys)
+        ):
             return False
         if is_traced(array):
             return False
@@ -103,6 +100,8 @@ class ExpectedInputs(PendingValues):
 
     def _is_seen(self, tensor: Tensor, count: int) -> bool:
         """Return whether a tensor has one of the first `count` slots."""
+        if not self._counted:
+            self._ids, self._keys = set(), set()
         if self._counted < count:
             new = self._seen[self._counted : count]
             self._ids.update(map(id, new))
@@ -118,7 +117,7 @@ class ExpectedInputs(PendingValues):
             x = variable
         if not isinstance(x, Variable) or x._key != spec.key:
             return False
-        value = value_on_device(x)
+        value = self._value_before(x)
         if not spec.is_fixed:
             array = array_of(value)
             if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
@@ -137,7 +136,7 @@ class ExpectedInputs(PendingValues):
         self._drop_ahead()
         start, end = self._trace.starts[self._position], self._trace.starts[-1]
         self._seen[start:end] = [None] * (end - start)
-        self._ids, self._keys, self._counted = set(), set(), 0
+        self._counted = 0
         for slot in [slot for slot in self._variables if slot >= start]:
             del self._variables[slot], self._before[slot]
         return MISS

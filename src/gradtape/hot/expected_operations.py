@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from ..compiled.deferrable import exactly
 from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
@@ -13,27 +15,16 @@ from ..core.variable import Variable
 from .expected_inputs import MISS, ExpectedInputs
 from .learning import PYTHON_NUMBERS
 from .pass_events import Operation, Out
-from .pass_trace import Trace
 from .quick_events import Use
 
 _new = object.__new__
+_numpy_of = Tensor.__dict__["_array"].__get__
 
 
 class ExpectedOperations(ExpectedInputs):
-    """A pass that goes through the events of a trace.
+    """A pass that goes through the events of a trace."""
 
-    Args:
-        trace: the expected events.
-        traces: all traces of the place in the code, for another path.
-    """
-
-    __slots__ = ("_is_complete", "_listening", "_traces")
-
-    def __init__(self, trace: Trace, traces: list[Trace]) -> None:
-        super().__init__(trace)
-        self._traces = traces
-        self._is_complete = False  # whether all has happened and is computed
-        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
+    __slots__ = ()
 
     def _leave(self, reason: str, learn: bool = False) -> None:
         """Compute all that was handed out as ever, tapes included; `learn` the rest of the pass."""
@@ -47,13 +38,14 @@ class ExpectedOperations(ExpectedInputs):
 
     def operation1(self, primitive: Primitive, x: Any, attributes: Any) -> Any:
         """The result of the expected operation on one input, without a value; of any other, the result as ever."""
-        expected, a, wanted, types, slot, out = self._singles[self._position]
+        expected, a, wanted, types, slot, out, first = self._singles[self._position]
         if (
             expected is primitive
-            and self._seen[a] is x
+            and ((known := self._seen[a]) is x or (type(known) is Variable and known._tensor is x))
             and self._here.tapes is self._listening
             and (attributes or None) == wanted
             and (types is None or [*map(type, attributes.values())] == types)
+            and (not first or self._are_read(first))
         ):
             tensor = _new(Tensor)
             tensor._key = 0
@@ -65,12 +57,22 @@ class ExpectedOperations(ExpectedInputs):
 
     def operation2(self, primitive: Primitive, x: Any, y: Any) -> Any:
         """The same for two inputs and no attributes."""
-        expected, a, b, slot, out = self._pairs[self._position]
+        expected, a, b, slot, out, first = self._pairs[self._position]
         if expected is primitive and self._here.tapes is self._listening:
             seen = self._seen
             u, v = seen[a], seen[b]
-            if (u is x or (a < 0 and type(u) is type(x) and u == x and x)) and (
-                v is y or (b < 0 and type(v) is type(y) and v == y and y)
+            if (
+                (
+                    u is x
+                    or (a < 0 and type(u) is type(x) and u == x and x)
+                    or (type(u) is Variable and u._tensor is x)
+                )
+                and (
+                    v is y
+                    or (b < 0 and type(v) is type(y) and v == y and y)
+                    or (type(v) is Variable and v._tensor is y)
+                )
+                and (not first or self._are_read(first))
             ):
                 tensor = _new(Tensor)
                 tensor._key = 0
@@ -79,6 +81,25 @@ class ExpectedOperations(ExpectedInputs):
                 self._position += 1
                 return tensor
         return self._general(primitive, (x, y), None)
+
+    def _are_read(self, slots: tuple[int, ...]) -> bool:
+        """Return whether variables that are used first have the values that were read early; or read them now."""
+        before = self._before
+        for slot in slots:
+            variable = self._seen[slot]
+            tensor = variable._tensor
+            known = before.get(slot)
+            if known is not tensor:
+                try:
+                    array = _numpy_of(tensor)
+                except AttributeError:  # on JAX's device alone, or without a value
+                    return False
+                if known is not None or not self._by_numpy or type(array) is not ndarray:
+                    return False
+                before[slot] = tensor
+                self._variables[slot] = variable
+            self._read[variable._key] = variable
+        return True
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """The same for any number of inputs."""
@@ -119,12 +140,10 @@ class ExpectedOperations(ExpectedInputs):
             if not use:
                 if known is not x and not (index < 0 and type(known) is type(x) and known == x and x):
                     return MISS
-            elif known is None or (known is not x and known._tensor is not x):
-                return MISS
-            elif use is Use.FIRST:
-                if self._before[index] is not known._tensor:
+            else:
+                is_known = known is not None and (known is x or known._tensor is x)
+                if not is_known or (use is Use.FIRST and not self._are_read((index,))):
                     return MISS
-                self._read[known._key] = known
         tensor = self._pending(out)
         self._advance()
         return tensor
@@ -166,7 +185,7 @@ class ExpectedOperations(ExpectedInputs):
         slot = known[0]
         tensor = _new(Tensor)
         tensor._key = 0
-        if slot in self._values:
+        if self._values and slot in self._values:
             give(tensor, self._values[slot])
         else:
             tensor._both = (self, known)

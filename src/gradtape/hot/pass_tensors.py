@@ -45,6 +45,14 @@ def value_on_device(variable: Variable) -> Tensor:
     return tensor
 
 
+def value_in_memory(variable: Variable) -> Tensor:
+    """A variable's tensor, with its value. While the pass holds the tensor, nothing writes into its array."""
+    tensor = variable._tensor
+    if type(array_of(tensor)) is PendingArray:
+        computed(tensor._array)
+    return tensor
+
+
 def _has_device(tensor: Tensor) -> bool:
     """Return whether a tensor has an array on JAX's device."""
     try:

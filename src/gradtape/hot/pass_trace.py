@@ -50,6 +50,16 @@ class SmallInput(NamedTuple):
     bits: bytes
 
 
+class UsualEnd(NamedTuple):
+    """What is left to do at the end of a pass, if the same is in use as at the end of the last one."""
+
+    take: Callable[[list[Any]], tuple[Any, ...]]  # the results among the objects of a pass,
+    counts: list[int]  # and their reference counts
+    slots: list[int]  # of the results that are in use,
+    at: list[int]  # and their positions among those that the program computes
+    program: Any
+
+
 class Trace:
     """The events of a pass, and the programs compiled from them.
 
@@ -67,6 +77,10 @@ class Trace:
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
         self.runs = 0  # of its programs
+        self.unfit: str | None = (
+            None  # why its programs cannot be NumPy's functions, if that was tried in vain
+        )
+        self.by_numpy = False  # whether its programs are code of NumPy's functions, and not compiled
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         # Tensors from outside that passes were given last, by slot; never one of them twice.
         self.outside: dict[int, weakref.ref[Tensor]] = {}
@@ -80,6 +94,9 @@ class Trace:
         self.with_end: list[Event] = [*events, END]
         self.specs = [specs_of(event) for event in self.with_end]
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
+        # How the last pass ended that went as passes go: with the next pass, or with its last event.
+        self.usual: UsualEnd | None = None
+        self.usual_at_once: UsualEnd | None = None
         self._held: dict[int, tuple[list[int], list[int]]] = {}
         self._results: dict[int, list[int]] = {}
         self._getters: dict[int, Callable[[list[Any]], tuple[Any, ...]]] = {}
@@ -102,6 +119,13 @@ class Trace:
         self.tensor_slots = [spec.slot for spec in self.inputs(len(events)) if isinstance(spec, NewTensor)]
         # Whether a program may be started for the tensors of the last pass: all else it takes are variables.
         self.can_guess = not any(_computes(event) for event in events)
+
+    def compute_by_numpy(self, by_numpy: bool) -> None:
+        """Choose how its programs compute: with NumPy's functions, or compiled by XLA."""
+        if by_numpy is not self.by_numpy:
+            self.by_numpy = by_numpy
+            self.programs, self.current = {}, {}
+            self.usual = self.usual_at_once = None
 
     def shared_with(self, other: Trace) -> int:
         """The number of events that two traces begin with in common."""
@@ -179,11 +203,30 @@ class Trace:
         self._held[position] = counts, found
         return found
 
+    def usual_end(self, position: int, held: list[int]) -> UsualEnd | None:
+        """What was in use at the end of a pass, as `held` has just found it; None if that cannot be told."""
+        program = self.current.get(position)
+        if position != len(self.events) or position not in self._getters or program is None or not RELIABLE:
+            return None
+        counts, found = self._held[position]
+        if found is not held or not self._has_one_tape or not program.covered.issuperset(held):
+            return None
+        at = [program.outputs.index(slot) for slot in held]
+        return UsualEnd(self._getters[position], counts, held, at, program)
+
+    @functools.cached_property
+    def _has_one_tape(self) -> bool:
+        """Whether passes have one tape, which is asked once and then keeps nothing."""
+        tapes = [event for event in self.events if isinstance(event, Enter)]
+        asked = [event for event in self.events if isinstance(event, Ask)]
+        return len(tapes) == len(asked) == 1 and not tapes[0].persistent
+
     def wants(self, slots: Iterable[int]) -> None:
         """Add results to those that passes like this one need."""
         if not self.outputs.issuperset(slots):
             self.outputs.update(slots)
             self.current = {}
+            self.usual = self.usual_at_once = None
 
     def read_in(self, number: int, end: int) -> list[int]:
         """The slots of the variables that were read while the block of a tape was open."""

@@ -5,8 +5,8 @@ By a compiled program if all goes as expected; if it does not, as ever: the tape
 
 from __future__ import annotations
 
-import threading
 import weakref
+from _thread import RLock
 from sys import getrefcount
 from typing import Any
 
@@ -19,9 +19,10 @@ from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
+from .array_code import ArrayProgram, Unfit
 from .pass_events import Event
 from .pass_replay import Replay
-from .pass_tensors import value_on_device
+from .pass_tensors import value_in_memory, value_on_device
 from .pass_trace import SmallInput, Trace
 from .programs import Program
 
@@ -29,18 +30,31 @@ _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one lis
 
 
 class PendingValues:
-    """The objects of one pass by slot, and the position in its trace."""
+    """The objects of one pass by slot, and the position in its trace.
+
+    Args:
+        trace: the expected events.
+        traces: all traces of the place in the code, for another path.
+    """
 
     __slots__ = (
         "__weakref__",
         "_arrays",
         "_before",
+        "_by_numpy",
+        "_counted",
+        "_end",
         "_events",
         "_here",
+        "_ids",
+        "_is_complete",
+        "_keys",
+        "_listening",
         "_lock",
         "_over",
         "_pairs",
         "_position",
+        "_read",
         "_reads",
         "_ready_at",
         "_seen",
@@ -48,22 +62,30 @@ class PendingValues:
         "_small",
         "_tapes",
         "_trace",
+        "_traces",
         "_values",
         "_variables",
     )
     notes_custom = False
 
-    def __init__(self, trace: Trace) -> None:
+    # All that a pass starts with is set here: each `__init__` of a class more takes 0.15 us of some 20.
+    def __init__(self, trace: Trace, traces: list[Trace]) -> None:
         self._trace = trace
+        self._traces = traces
         self._events: list[Event] = trace.with_end
+        self._end = len(trace.events)
+        self._by_numpy = trace.by_numpy
         quick = trace.quick
         self._singles, self._pairs = quick.singles, quick.pairs
         self._position = 0
         self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
         # By slot, with the tensors from outside of the last pass; after the last slot, the numbers: see `QuickEvents`.
-        self._seen: list[Any] = quick.blank[:]
+        self._seen = seen = quick.blank[:]
         for slot, reference in [*trace.outside.items()]:  # another thread may change them
-            self._seen[slot] = reference()
+            seen[slot] = reference()
+        if trace.by_numpy:  # these are read when they are used first: see `_are_read`
+            for slot, variable in trace.variables.items():
+                seen[slot] = variable()
         self._before: dict[int, Tensor] = {}  # the values of variables before the pass, by slot
         self._variables: dict[int, Variable] = {}  # by slot
         self._values: dict[int, Any] = {}  # arrays of results that a program has computed, by slot
@@ -72,7 +94,13 @@ class PendingValues:
         self._arrays: list[Any] = []  # without values, of results that somebody has asked for their shapes
         self._small: dict[int, SmallInput] = {}  # copies of small tensors that the pass was given, or may be
         self._over = False
-        self._lock = threading.RLock()
+        self._is_complete = False  # whether all has happened and is computed
+        self._read: dict[int, Variable] = {}  # by key
+        self._counted = 0  # of the objects in `_seen`, those that the next two are of: see `_is_seen`
+        self._ids: set[int]
+        self._keys: set[int]  # of tensors with values
+        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
+        self._lock = RLock()
         self._here = local.here
 
     def _use(self, trace: Trace) -> None:
@@ -81,6 +109,7 @@ class PendingValues:
         self._trace.straight = 0
         self._trace = trace
         self._events = trace.with_end
+        self._end = len(trace.events)
         self._singles, self._pairs = trace.quick.singles, trace.quick.pairs
         self._ready_at = trace.ready_at
         self._seen = self._seen[:count] + trace.quick.blank[count:]
@@ -127,6 +156,9 @@ class PendingValues:
                 if program is None or not program.covered.issuperset(wanted):
                     program = trace.current[end] = self._program(end)
                 self._run(program)
+        except Unfit as error:  # the next passes are compiled
+            trace.unfit = str(error)
+            return False
         except Exception as error:  # whatever JAX raises
             trace.is_broken = f"{type(error).__name__}: {error}"
             return False
@@ -136,11 +168,22 @@ class PendingValues:
         """Start a program. XLA may compute its results while Python goes on."""
         arrays = []
         before, seen = self._before, self._seen
-        for slot, is_variable in program.inputs:
-            if is_variable:
-                arrays.append(device_of(before[slot]))
-            else:
-                arrays.append(self._from_outside(slot, seen[slot]))
+        if self._by_numpy:
+            for slot, is_variable in program.inputs:
+                if is_variable:
+                    arrays.append(before[slot]._array)
+                else:
+                    tensor = seen[slot]
+                    arrays.append(tensor._array)
+                    last = self._trace.outside.get(slot)
+                    if last is None or last() is not tensor:
+                        self._trace.came_from_outside(slot, tensor)
+        else:
+            for slot, is_variable in program.inputs:
+                if is_variable:
+                    arrays.append(device_of(before[slot]))
+                else:
+                    arrays.append(self._from_outside(slot, seen[slot]))
         # Those that were handed out already stay as they are.
         self._values = dict(zip(program.outputs, program(arrays), strict=True)) | self._values
         self._trace.runs += 1
@@ -160,7 +203,7 @@ class PendingValues:
         """Start the program of the whole pass before its end, while Python goes on."""
         trace = self._trace
         program = trace.current.get(len(trace.events))
-        if program is None or trace.straight < trace.sure or trace.is_broken:
+        if self._by_numpy or program is None or trace.straight < trace.sure or trace.is_broken:
             return
         if not self._read_early(len(trace.events)):
             return
@@ -187,7 +230,8 @@ class PendingValues:
         if program is None:
             variables = {slot: v for slot, r in trace.variables.items() if (v := r()) is not None}
             inputs = [self._input(spec.slot) for spec in trace.inputs(end)]
-            program = trace.programs[end, outputs] = Program(trace, end, outputs, variables, inputs)
+            make: Any = ArrayProgram if self._by_numpy else Program
+            program = trace.programs[end, outputs] = make(trace, end, outputs, variables, inputs)
         return program
 
     def _read_early(self, end: int) -> bool:
@@ -199,12 +243,16 @@ class PendingValues:
                 variable = reference()
                 if variable is None:
                     return False
-                value = value_on_device(variable)
+                value = self._value_before(variable)
                 if not spec.is_fixed and tuple(array_of(value).shape) != spec.shape:
                     return False
                 self._seen[slot] = self._variables[slot] = variable
                 before[slot] = value
         return True
+
+    def _value_before(self, variable: Variable) -> Tensor:
+        """The value of a variable that the pass uses first, where its programs take it from."""
+        return value_in_memory(variable) if self._by_numpy else value_on_device(variable)
 
     def _input(self, slot: int) -> Tensor:
         if slot in self._trace.variables:

@@ -41,6 +41,9 @@ class Policy:
         self.sure = 3  # passes in a row that went as expected before a program is started ahead of the next
         self.least, self.most = 25, 100_000  # the first pass to follow
         self.least_saved = 10.0  # microseconds a pass: below, a place is left alone
+        self.by_numpy: bool | None = (
+            None  # whether programs are NumPy's functions where they can be; None: if that pays
+        )
 
     def follow_from(self, trace: Trace) -> int:
         """The first pass to follow: when following so far would have saved what it takes to compile."""
@@ -54,8 +57,18 @@ class Policy:
 
         return gains.saved(trace, runs) >= self.least_saved
 
-    def always(self) -> None:
-        """For tests: learn the first pass, follow the second."""
+    def uses_numpy(self, trace: Trace) -> bool:
+        """Return whether programs of a trace call NumPy's functions, and are not compiled."""
+        from . import gains
+        from .array_code import unfit
+
+        if self.by_numpy is False or unfit(trace) is not None:
+            return False
+        return self.by_numpy or gains.saved_by_numpy(trace) > gains.saved_by_xla(trace)
+
+    def always(self, by_numpy: bool = False) -> None:
+        """For tests: learn the first pass, follow the second; programs are compiled, or NumPy's where they can be."""
+        self.by_numpy = by_numpy
         self.learn_from = self.equal = self.patience = self.sure = 1
         self.least = self.most = 0
         self.least_saved = -float("inf")
@@ -81,6 +94,10 @@ class Place:
         self.relearn = False
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
+        # The thread whose passes are followed, for which operations ask passes until the place is left alone. (To count
+        # each pass took 1 us.) If there are several threads, operations ask from then on.
+        self._follows_in: Any = None
+        self._follows_in_many = False
 
     @property
     def rests(self) -> bool:
@@ -96,7 +113,7 @@ class Place:
             return False
         if settings.promote is not None:  # operations on two dtypes are made others inside the door
             return False
-        if not _has_jax():
+        if not self.traces and not _has_jax():
             self.is_cold = True
             return False
         if self.traces and not self.relearn:
@@ -112,8 +129,13 @@ class Place:
             self.reasons["JAX cannot be used"] += 1
             self.is_cold = True
             return False
-        _door.open()
-        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).open(
+        if self._follows_in is not local.here:
+            if self._follows_in is None:
+                _door.open()
+                self._follows_in = local.here
+            else:
+                self._follows_in_many = True
+        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).start(
             tape
         )
 
@@ -125,7 +147,13 @@ class Place:
 
     def _learned(self, result: Trace | str) -> None:
         self._take(result)
+        self._close_door_if_cold()
         _door.close(self)
+
+    def _close_door_if_cold(self) -> None:
+        if self.is_cold and self._follows_in is local.here and not self._follows_in_many:
+            self._follows_in = None
+            _door.close(self)
 
     def _take(self, result: Trace | str) -> None:
         """Use the trace of a pass that was learned, or count why there is none."""
@@ -154,6 +182,7 @@ class Place:
             else:
                 self.candidates = [result, *self.candidates][:MOST_TRACES]
                 return
+        result.compute_by_numpy(policy.uses_numpy(result))
         if not policy.pays(result):
             self.reasons["a pass is too short to gain"] += 1
             self.is_cold = not self.traces
@@ -164,8 +193,10 @@ class Place:
     def _set_traces(self, traces: list[Trace]) -> None:
         """Replace the traces; a pass that is followed now goes on with those it knows."""
         self.traces = traces
+        by_numpy = all(policy.uses_numpy(trace) for trace in traces)  # a pass may go from one to another
         for trace in traces:
             trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
+            trace.compute_by_numpy(by_numpy)
 
     def _check_runs(self) -> None:
         """Leave the place alone if looks in the middle of passes have programs run so often that nothing is gained."""
@@ -185,21 +216,25 @@ class Place:
 
     def _followed(self, left: tuple[str, bool] | None) -> None:
         """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
-        self._count(left)
-        _door.close(self)
-
-    def _count(self, left: tuple[str, bool] | None) -> None:
         if left is None:
             self.followed += 1
             if self.followed % SAMPLE == 0:
                 self._check_runs()
+                self._close_door_if_cold()
             return
-        reason, is_learned = left
+        self._count_left(*left)
+        self._close_door_if_cold()
+
+    def _count_left(self, reason: str, is_learned: bool) -> None:
         self.reasons[reason] += 1
         self.left += 1
         self.relearn = not is_learned
-        self._set_traces([trace for trace in self.traces if not trace.is_broken])
+        kept = [trace for trace in self.traces if not trace.is_broken]
+        self._set_traces(kept)
         self.is_cold = self.left > 8 + self.followed // 4
+        if any(trace.unfit for trace in kept) and not any(map(policy.pays, kept)):
+            self.reasons["a pass is too short to gain"] += 1
+            self.is_cold = True
 
 
 @functools.cache
@@ -249,27 +284,34 @@ profiles: list[
 ] = []  # of `explain`: what times operations, and pauses while a pass is learned or followed
 
 
-def entered(tape: GradientTape) -> bool:
-    """Begin a pass with an outermost tape."""
+def entered(tape: GradientTape, depth: int = 2) -> bool:
+    """Begin a pass with an outermost tape, whose `__enter__` was called so many frames up."""
     if local.here.is_inside:
         return False
-    frame: Any = sys._getframe(2)  # the caller of `__enter__`, or of what called it inside a pass
-    while frame.f_globals.get("__name__", "").startswith("gradtape."):
-        frame = frame.f_back
-    code = frame.f_code
-    key = id(code), frame.f_lasti  # a code object takes 1 us to hash
-    place = places.get(key)
+    frame: Any = sys._getframe(depth)
+    place = places.get((id(frame.f_code), frame.f_lasti))  # a code object takes 1 us to hash
     if place is None:
-        if len(places) >= MOST_PLACES:
-            _forget_places()
-        place = places[key] = Place(code, frame.f_lineno)
-    for profile in profiles:
-        profile.pause()
+        place = _place_of(frame)
+    if profiles:
+        for profile in profiles:
+            profile.pause()
     if place.begin(tape):
         return True
     for profile in profiles:
         profile.resume()
     return False
+
+
+def _place_of(frame: Any) -> Place:
+    """The place in the user's code from which a frame was called, if it is not one itself."""
+    while frame.f_globals.get("__name__", "").startswith("gradtape."):
+        frame = frame.f_back
+    key = id(frame.f_code), frame.f_lasti
+    if key not in places:
+        if len(places) >= MOST_PLACES:
+            _forget_places()
+        places[key] = Place(frame.f_code, frame.f_lineno)
+    return places[key]
 
 
 def _forget_places() -> None:
@@ -288,15 +330,17 @@ def switch(on: bool) -> None:
 
 
 def obey(variable: str) -> None:
-    """Do what the environment variable GRADTAPE_HOT says: "1" is on, "0" is off, "always" is on from the second pass.
+    """Do what the environment variable GRADTAPE_HOT says: "1" is on, "0" is off.
+
+    "always" and "numpy" are on from the second pass: compiled, or with NumPy's functions where that can be.
 
     Raises:
         ValueError: for any other value.
     """
-    if variable not in ("0", "1", "always"):
-        raise ValueError(f"GRADTAPE_HOT is 0, 1 or always, not {variable!r}")
-    if variable == "always":
-        policy.always()
+    if variable not in ("0", "1", "always", "numpy"):
+        raise ValueError(f"GRADTAPE_HOT is 0, 1, always or numpy, not {variable!r}")
+    if variable in ("always", "numpy"):
+        policy.always(variable == "numpy")
     switch(variable != "0")
 
 

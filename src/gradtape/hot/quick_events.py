@@ -6,12 +6,12 @@ from collections.abc import Container
 from enum import IntEnum
 from typing import Any
 
-from .pass_events import Ask, Assign, Event, NewNumber, NewVariable, Number, Operation
+from .pass_events import Ask, Assign, Event, NewNumber, NewVariable, Number, Operation, Update
 
 # Operations at which a replica waits for the others: see `distribute.replica_passes`.
 MEETINGS = frozenset(("all_reduce", "all_gather"))
-_NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None)
-_NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None)
+_NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None, ())
+_NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None, ())
 
 
 class Use(IntEnum):
@@ -27,13 +27,17 @@ class QuickEvents:
 
     Attributes:
         singles: operations of one result on one input: the primitive, the input, the attributes and their types, the
-            result's slot and `Out`. Of all other events, one that is never met.
-        pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`.
+            result's slot and `Out`, the input again if it is a variable that is used first. Of all other events, one
+            that is never met.
+        pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`, and
+            those inputs that are variables and are used first.
         mixed: operations of one result with variables among their inputs, whose value may be given in their place: the
             primitive, pairs of an input and its `Use`, the attributes and their types, the `Out`.
         assigns: updates of variables by known tensors: the method, the variable, the value and the `Out`.
         asks: gradients of a known tensor by known ones: the tape's number, the target, the sources, the option, the
             `Out`s.
+        updates: steps of optimizers for known gradients: the optimizer, its settings, the gradients, the variables, the
+            variables that are used first, pairs of a variable that is written and its `Out`.
         blank: the objects of a pass before it begins: None for each slot, and behind them the numbers.
     """
 
@@ -48,6 +52,7 @@ class QuickEvents:
         self.mixed = {i: found for i, event in enumerate(inner) if (found := self._mixed(event))}
         self.assigns = {i: found for i, event in enumerate(events) if (found := self._assign(event))}
         self.asks = {i: found for i, event in enumerate(events) if (found := self._ask(event))}
+        self.updates = {i: found for i, event in enumerate(events) if (found := self._update(event))}
         self.blank += [value for value, _ in self._numbers.values()][::-1]
 
     def _single(self, event: Any) -> tuple[Any, ...]:
@@ -61,16 +66,23 @@ class QuickEvents:
             event.exactly or None,
             out.slot,
             out,
+            self._first(event),
         )
 
     def _pair(self, event: Any) -> tuple[Any, ...]:
         if not _is_quick(event) or not self._are_known(event.specs, 2) or event.attributes:
             return _NO_PAIR
         out = event.outs[0]
-        return event.primitive, *map(self._index, event.specs), out.slot, out
+        return event.primitive, *map(self._index, event.specs), out.slot, out, self._first(event)
+
+    def _first(self, event: Operation) -> tuple[int, ...]:
+        """The variables that an operation uses before any other does."""
+        return tuple([spec.slot for spec in event.specs if isinstance(spec, NewVariable)])
 
     def _mixed(self, event: Any) -> tuple[Any, ...] | None:
         if not _is_quick(event) or not _is_plain(event) or any(isinstance(s, NewNumber) for s in event.specs):
+            return None
+        if any(isinstance(s, NewVariable) and not s.is_fixed for s in event.specs):
             return None
         uses = [self._use(spec) for spec in event.specs]
         if not any(uses):
@@ -95,14 +107,32 @@ class QuickEvents:
             return None
         return event.tape, event.targets[0], event.sources, event.options[0], event.outs
 
+    def _update(self, event: Any) -> tuple[Any, ...] | None:
+        if not isinstance(event, Update) or event.aggregates is not None:
+            return None
+        if any(shape is not None for shape in event.slices) or not all(
+            isinstance(s, int) for s in event.gradients
+        ):
+            return None
+        others: Any = (*event.variables, *event.touched)
+        new = [spec for spec in others if isinstance(spec, NewVariable)]
+        if not all(spec.is_fixed for spec in new):
+            return None
+        variables = tuple(map(self._index, event.variables))
+        written = [*zip(map(self._index, event.touched), event.outs, strict=True)]
+        first = tuple([spec.slot for spec in new])
+        return event.optimizer, event.settings, event.gradients, variables, first, written
+
     def _use(self, spec: Any) -> Use:
         if isinstance(spec, NewVariable):
             return Use.FIRST
         return Use.LATER if isinstance(spec, int) and spec in self._variables else Use.NONE
 
     def _are_known(self, specs: tuple[Any, ...], count: int) -> bool:
-        """Return whether there are so many inputs, and the pass will have all of them but new tensors."""
-        return len(specs) == count and not any(isinstance(s, (NewNumber, NewVariable)) for s in specs)
+        """Return whether there are so many inputs, and the pass may have all of them before the operation."""
+        return len(specs) == count and not any(
+            isinstance(s, NewNumber) or (isinstance(s, NewVariable) and not s.is_fixed) for s in specs
+        )
 
     def _index(self, spec: Any) -> int:
         """Where `seen` has an input: its slot, or for a number a place counted from the end."""

@@ -15,7 +15,18 @@ import numpy as np
 
 from ...core.dtypes import HALF, as_dtype
 from ...core.errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError
-from ...core.primitive import Primitive, apply1, apply2, cast_, floats, numbers, primitive, reals, rounded
+from ...core.primitive import (
+    Primitive,
+    apply1,
+    apply2,
+    cast_,
+    floats,
+    local,
+    numbers,
+    primitive,
+    reals,
+    rounded,
+)
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
 from ...core.tensor import Tensor, rank, wrap
 from ...core.tensor_conversion import convert, floating_tensor
@@ -317,7 +328,10 @@ logsumexp.rules(
 
 def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
     x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
-    return apply1(reduction, x, {"axis": axes(name, axis, rank(x)), "keepdims": bool(keepdims)})
+    # In a pass of a hot tape, `rank` would first look for an array in vain, which takes 0.7 us more.
+    both = None if local.here.hot is None else getattr(x, "_both", None)
+    ndim = len(both[1][1]) if type(both) is tuple else rank(x)
+    return apply1(reduction, x, {"axis": axes(name, axis, ndim), "keepdims": bool(keepdims)})
 
 
 def reduce_sum(

@@ -13,7 +13,7 @@ from ...core.errors import DTypeError, InvalidArgumentError
 from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
 from ...core.slicing import bounds
 from ...core.structural import reshape_, sum_, total
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, form_of
 from ...core.tensor_conversion import convert
 from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
@@ -232,10 +232,11 @@ def sparse_softmax_cross_entropy_with_logits(
     array([0.6931472], dtype=float32)
     """
     x = logits if type(logits) is Tensor else convert(logits)
-    if x._array.dtype.kind != "f":
+    form = form_of(x)
+    if form.dtype.kind != "f":
         real_floats(sparse_softmax_cross_entropy, [x._array], None)
     classes = labels if type(labels) is Tensor else convert(labels)
-    shape = x._array.shape
+    shape = form.shape
     if classes._array.dtype.kind not in "iu":
         raise DTypeError(
             f"sparse_softmax_cross_entropy_with_logits: labels must be integers, not {classes.dtype.name}"

@@ -10,6 +10,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 
@@ -131,6 +132,11 @@ class Optimizer:
     """
 
     _settings: ClassVar[tuple[str, ...]] = ()  # a subclass's own arguments, for get_config
+    _read_options: ClassVar[Any] = attrgetter(*_OPTIONS)  # gives all options, in one call
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._read_options = attrgetter(*_OPTIONS, *cls._settings)
 
     def __init__(
         self,
@@ -505,7 +511,7 @@ class Optimizer:
     def _pure_settings(self) -> Any:
         """All that an update depends on besides variables and gradients; None if it runs Python code of the user."""
         rate = self._learning_rate
-        options = [getattr(self, name) for name in (*_OPTIONS, *self._settings)]
+        options = list(self._read_options(self))
         if type(rate).__module__ == schedules.__name__:
             options.append(repr(vars(rate)))
         elif not isinstance(rate, Variable):
@@ -526,19 +532,26 @@ class Optimizer:
         hot = local.here.hot
         if hot is None:
             return False
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
-            hot.interrupt("an optimizer is given something else than pairs")
-            return False
-        given = [(gradient, original(variable)) for gradient, variable in pairs]
-        known = self._trained.index if self.built else {}
-        missing = [variable for gradient, variable in given if gradient is None]
-        if len(missing) == len(given) or any(getattr(v, "_key", None) not in known for v in missing):
+        given, missing = [], []
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                hot.interrupt("an optimizer is given something else than pairs")
+                return False
+            gradient, variable = pair
+            if type(variable) is not Variable:
+                variable = original(variable)
+            if gradient is None:
+                missing.append(variable)
+            else:
+                given.append((gradient, variable))
+        known = self._trained.index if missing and self.built else {}
+        if not given or any(getattr(v, "_key", None) not in known for v in missing):
             hot.interrupt("an optimizer is given None for all gradients, or for a variable it does not know")
             return False
         replica = local.here.replica
         if missing and (replica is None or replica.is_first_here):
             _warn_of_none(missing, stacklevel=5)
-        hot.update(self, [pair for pair in given if pair[0] is not None], aggregates)
+        hot.update(self, given, aggregates)
         return True
 
     def _apply(self, pairs: list[tuple[Any, Any]]) -> None:

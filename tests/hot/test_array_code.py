@@ -1,0 +1,190 @@
+"""Passes that are followed by generated code of NumPy's functions give the bits that they give without hot tapes."""
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.hot import gains, places
+from gradtape.hot.array_code import unfit
+
+
+def regression(steps):
+    w, b = tf.Variable(0.5), tf.Variable(0.0)
+    x, y = tf.constant([1.0, 2.0, 3.0, 4.0]), tf.constant([3.0, 5.0, 7.0, 9.0])
+    seen = []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(w * x + b - y))
+        dw, db = tape.gradient(loss, [w, b])
+        w.assign_sub(0.01 * dw)
+        b.assign_sub(0.01 * db)
+        seen += [float(loss), float(w), float(b)]
+    return seen
+
+
+def classifier(steps):
+    random = np.random.default_rng(0)
+    weights = [
+        tf.Variable(random.normal(size=s).astype("float32") * 0.3) for s in ((6, 5), (5,), (5, 3), (3,))
+    ]
+    optimizer = tf.optimizers.SGD(0.1)
+    seen = []
+    for _ in range(steps):
+        x = tf.constant(random.normal(size=(4, 6)).astype("float32"))
+        labels = tf.constant(random.integers(0, 3, 4))
+        with tf.GradientTape() as tape:
+            hidden = tf.nn.relu(x @ weights[0] + weights[1])
+            logits = hidden @ weights[2] + weights[3]
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        seen += [loss.numpy(), *[w.numpy() for w in weights], int(optimizer.iterations)]
+    return seen
+
+
+def shared_weights(steps):
+    """A variable that is used in three products of few rows, and in a broadcast sum; a tensor that is watched."""
+    random = np.random.default_rng(1)
+    w, bias = tf.Variable(random.normal(size=(8, 8)).astype("float32")), tf.Variable(0.25)
+    seen = []
+    for _ in range(steps):
+        x = tf.constant(random.normal(size=(1, 8)).astype("float32"))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            h = tf.tanh(x @ w + bias)
+            h = tf.tanh(h @ w + bias) * bias
+            first, second = tf.split(tf.tanh(h @ w), 2, axis=1)
+            loss = tf.reduce_sum(first * first) + tf.reduce_max(second) / 3.0
+        dx, dw, db = tape.gradient(loss, [x, w, bias])
+        w.assign(w - 0.1 * dw)
+        bias.assign_add(-0.1 * db)
+        seen += [dx.numpy(), w.numpy(), bias.numpy()]
+    return seen
+
+
+def unconnected(steps):
+    v, other = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    seen = []
+    for _ in range(steps):
+        with tf.GradientTape(persistent=True) as tape:
+            y, z = v * v, v * 3.0
+        dy, none = tape.gradient(y, [v, other])
+        assert none is None
+        v.assign_sub(0.1 * (dy + tape.gradient(z, v)))
+        seen.append(v.numpy())
+    return seen
+
+
+@pytest.mark.parametrize("loop", [regression, classifier, shared_weights, unconnected])
+def test_a_loop_gives_the_same_bits(hot, loop):
+    cold = loop(12)
+    hot.by_numpy()
+    hot()
+    warm = loop(12)
+    for got, wanted in zip(warm, cold, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    (place,) = places.places.values()
+    assert place.followed >= 8
+    assert not place.left
+    assert all(trace.by_numpy for trace in place.traces)
+
+
+def test_what_nobody_uses_is_not_computed(hot):
+    hot.by_numpy()
+    hot()
+    v = tf.Variable([1.0, 2.0])
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.exp(v * 2.0))
+        return tape.gradient(loss, v).numpy()
+
+    for _ in range(6):
+        step()
+    (place,) = places.places.values()
+    (program,) = place.traces[0].programs.values()
+    assert program.code.count(" = ") == 4  # the product, its exponential, and two products back
+
+
+def test_a_pass_that_the_code_cannot_have_is_compiled(hot):
+    hot.by_numpy()
+    hot()
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(6):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.reduce_sum(v * v * v)
+            slope = inner.gradient(y, v)
+        np.testing.assert_allclose(outer.gradient(slope, v), [6.0, 12.0])
+    (place,) = places.places.values()
+    assert place.followed == 4
+    assert "records the sweep" in unfit(place.traces[0])
+    assert not place.traces[0].by_numpy
+
+
+def test_a_trace_that_turns_out_to_be_unfit_is_compiled(hot):
+    hot.by_numpy()
+    hot()
+    v = tf.Variable([1.0 + 1.0j, 2.0])
+    found = []
+    for _ in range(8):
+        with tf.GradientTape() as tape:
+            y = tf.math.real(tf.reduce_sum(v * v))
+        found.append(tape.gradient(y, v).numpy())
+    np.testing.assert_allclose(found, [[2.0 - 2.0j, 4.0]] * 8)
+    (place,) = places.places.values()
+    assert place.left == 1
+    assert place.followed >= 4
+    assert "complex" in place.traces[0].unfit
+
+
+def test_a_variable_that_another_place_assigns_is_read_anew(hot):
+    hot.by_numpy()
+    hot()
+    v = tf.Variable(1.0)
+    for i in range(8):
+        v.assign(float(i))
+        with tf.GradientTape() as tape:
+            y = v * v * 0.5
+        before = v._tensor
+        assert float(tape.gradient(y, v)) == i
+        assert v._tensor is before
+
+
+def test_an_array_that_a_pass_may_still_need_is_not_written_into(hot):
+    hot.by_numpy()
+    hot()
+    v = tf.Variable([1.0, 2.0])
+    for i in range(8):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * v)
+        v.assign_add([1.0, 1.0])
+        np.testing.assert_array_equal(tape.gradient(y, v), [2.0 * i + 2, 2.0 * i + 4])
+
+
+@pytest.mark.parametrize(("loop", "by_numpy"), [(regression, True), (classifier, True)])
+def test_the_estimate_chooses_numpy_for_few_operations(hot, monkeypatch, loop, by_numpy):
+    monkeypatch.setattr(places, "policy", places.Policy())
+    places.policy.most = 25
+    hot()
+    loop(60)
+    hot(False)
+    (place,) = places.places.values()
+    assert place.followed > 30
+    assert place.traces[0].by_numpy is by_numpy
+
+
+def test_the_estimate_chooses_xla_for_many_operations(hot, monkeypatch):
+    monkeypatch.setattr(places, "policy", places.Policy())
+    monkeypatch.setattr(gains, "to_compile", lambda trace: 0.0)
+    hot()
+    v = tf.Variable([0.1, 0.2])
+    for _ in range(30):
+        with tf.GradientTape() as tape:
+            y = v
+            for _ in range(20):
+                y = tf.sin(y * 1.1)
+        tape.gradient(y, v).numpy()
+    hot(False)
+    (place,) = places.places.values()
+    assert place.followed
+    assert not place.traces[0].by_numpy
