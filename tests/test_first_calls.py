@@ -201,7 +201,13 @@ SAMPLES = {
     "scatter-min": [(lambda x, y, i: x.at[i].min(y), X, Y, np.array([0, 0, 2], "int32"))],
     "scatter-max": [(lambda x, y, i: x.at[i].max(y), X, Y, np.array([0, 0, 2], "int32"))],
     "cond": [(lambda x, i: lax.switch(i, [jnp.sin, jnp.cos, lambda x: x], x), X, np.int32(i)) for i in (0, 1, 5)],
-    "while": [(lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x), (0, x)), X)],
+    "while": [
+        (
+            jax.vmap(lambda x: lax.while_loop(lambda c: c[1] < 2, lambda c: (c[0] + 1, c[1] + x * x), (0, x))),
+            UNIT[0] + 0.1,
+        ),
+        (lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x), (0, x)), X),
+    ],
     "scan": [
         (lambda x, r=r: lax.scan(lambda c, row: (c + row, c * row), x[0], x, reverse=r), X) for r in (False, True)
     ],

@@ -7,6 +7,7 @@ time is spent. Both are estimated from operations and sizes, so that two runs of
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.config import default_device
 from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
 from ..core.settings import settings
@@ -147,8 +149,11 @@ class Evaluation:
         with np.errstate(all="ignore"):
             results = self._program(arrays)
         seen = {id(a) for a in arrays}
-        put = []
+        put: list[Any] = []
         for v, result in zip(self._jaxpr.outvars, results, strict=True):
+            if result is None:  # a gradient, where only other results are needed
+                put.append(None)
+                continue
             array = np.asarray(result)
             if not array.flags.owndata or not array.flags.c_contiguous or id(array) in seen:
                 array = array.copy()
@@ -166,6 +171,10 @@ def is_possible(jaxpr: Any) -> bool:
 
 def on_jax(array: Any, aval: Any) -> Any:
     """An array of NumPy's that nothing else has, as one of JAX's: in 4 us, where `device_put` takes 30."""
-    device = jax.local_devices()[0]
-    sharding = jax.sharding.SingleDeviceSharding(device)
-    return xla_client.batched_device_put(aval, sharding, [array], [device], False)
+    device = default_device.value or jax.local_devices()[0]
+    return xla_client.batched_device_put(aval, _sharding(device), [array], [device], False)
+
+
+@functools.cache
+def _sharding(device: Any) -> Any:
+    return jax.sharding.SingleDeviceSharding(device)

@@ -303,7 +303,10 @@ def _values(parsed: Any, field: Any) -> list[Any]:
         found = list(getattr(parsed, field.name))
     if field.type in _MESSAGES:
         return [one.SerializeToString(deterministic=True) for one in found]
-    return [one.encode() for one in found] if field.type == _TEXT else found
+    if field.type != _TEXT:
+        return found
+    # Text that is not UTF-8 comes as bytes.
+    return [one if isinstance(one, bytes) else one.encode() for one in found]
 
 
 def _default(field: Any) -> Any:

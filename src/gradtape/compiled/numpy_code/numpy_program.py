@@ -141,9 +141,14 @@ def _(eqn: Any) -> Compute:
         before = [*condition_constants, *operands[:first]]
         inside = [*body_constants, *operands[first : first + second]]
         carry = list(operands[first + second :])
-        while condition([*before, *carry])[0]:
+        while np.any(goes := condition([*before, *carry])[0]):
             _count(body.operations)
-            carry = body([*inside, *carry])
+            after = body([*inside, *carry])
+            if np.ndim(goes):  # a loop for each row, of which some have ended
+                after = [
+                    np.where(_leading(goes, new), new, old) for new, old in zip(after, carry, strict=True)
+                ]
+            carry = after
         return carry
 
     return compute
@@ -170,6 +175,11 @@ def _(eqn: Any) -> Compute:
         return [*carry, *results]
 
     return compute
+
+
+def _leading(goes: Any, x: Any) -> Any:
+    """Truth values along the first axes of an array."""
+    return goes.reshape(goes.shape + (1,) * (np.ndim(x) - goes.ndim))
 
 
 def _count(operations: int) -> None:
