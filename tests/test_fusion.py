@@ -179,11 +179,10 @@ def test_barriers_of_its_own_stay_in_the_code():
     assert options["xla_disable_hlo_passes"] == "cse_barrier_expander"
 
 
-@pytest.mark.parametrize("groups", [1, 4])
-def test_the_windows_of_a_convolution_are_copied_once_by_one_kernel_for_all_positions(groups):
+def test_the_windows_of_a_convolution_are_copied_once_by_one_kernel_for_all_positions():
     rng = np.random.default_rng(0)
     x = tf.constant(rng.normal(size=(2, 8, 8, 4)).astype("float32"))
-    filters = tf.constant(rng.normal(size=(3, 3, 4 // groups, 4)).astype("float32"))
+    filters = tf.constant(rng.normal(size=(3, 3, 4, 4)).astype("float32"))
 
     def step(filters, x):
         return tf.reduce_sum(tf.sin(tf.nn.conv2d(x, filters, 1, "SAME")))
@@ -193,7 +192,7 @@ def test_the_windows_of_a_convolution_are_copied_once_by_one_kernel_for_all_posi
     copies = [eqn for eqn in executable.code.eqns if eqn.primitive.name == "dynamic_slice"]
     assert {v.aval.shape for eqn in copies for v in eqn.outvars} == {(2, 8, 8, 4)}
     text = compiled_text(executable, [filters, x])
-    # One for each position: for a product, the gradient uses those of the result.
+    # One for each position: the gradient uses those of the result.
     assert len(re.findall(r"= f32\[2,8,8,4\]\S* dynamic-slice\(", text)) == 9
     np.testing.assert_allclose(tf.function(gradient)(filters, x), gradient(filters, x), rtol=1e-4, atol=1e-4)
 
@@ -215,3 +214,13 @@ def test_every_step_of_a_trajectory_is_computed_from_the_one_before():
     for state in states:
         y = y + 0.1 * tf.sin(y)
         np.testing.assert_allclose(state, y, rtol=1e-5, atol=1e-6)
+
+
+def test_large_programs_are_ordered_for_memory():
+    def options(size):
+        return planned(
+            jax.make_jaxpr(lambda x: jax.numpy.tanh(x) @ x.T)(np.zeros((size, 8), "float32")).jaxpr
+        )[1]
+
+    assert "xla_cpu_scheduler_type" not in options(8)
+    assert options(1 << 12)["xla_cpu_scheduler_type"] == "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"

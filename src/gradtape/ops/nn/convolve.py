@@ -139,7 +139,7 @@ def _sliced(x: Any, elements: Any) -> Any:
 def _moving_parts(x: Any, windows: Windows) -> list[Any]:
     """The same, where XLA does not know at which element a part begins: one kernel copies all of them.
 
-    A kernel for each position took a quarter of the time to compile MobileNetV2. Of use where parts are stored.
+    A kernel for each position took a quarter of the time to compile ResNet50. Of use where parts are stored.
     """
     import jax
 
@@ -241,7 +241,7 @@ def _correlated_by_sum(x: Any, y: Any, windows: Windows) -> Any:
     import jax.numpy as m
 
     y = y.reshape(*y.shape[:-1], x.shape[-1], -1)
-    sums = [(part[..., None] * y).sum(range(y.ndim - 2), y.dtype) for part in _moving_parts(x, windows)]
+    sums = [(part[..., None] * y).sum(range(y.ndim - 2), y.dtype) for part in _parts(x, windows)]
     return m.stack(sums)
 
 
