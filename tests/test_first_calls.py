@@ -330,6 +330,28 @@ def test_results_keep_their_values_when_variables_are_written_in_place(on_numpy)
         assert set(before.numpy()) == {i} and set(reshaped.numpy().ravel()) == {i + 1} == set(part.numpy())
 
 
+def test_an_interrupt_at_the_change_leaves_variables_as_they_were(on_numpy, monkeypatch):
+    v = tf.Variable(tf.ones(8))
+
+    @tf.function
+    def step():
+        v.assign_add(tf.ones(8))
+
+    for _ in range(first_calls._MOST):
+        step()
+    (program,) = step._programs.values()
+    compile = program.executable.compiled._compile
+
+    def interrupted(*arrays):
+        compile()(*arrays)  # which has written over its arguments
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program.executable.compiled, "_compile", lambda: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step()
+    assert v.numpy().tolist() == [1.0 + first_calls._MOST] * 8
+
+
 def test_gradients_of_tapes_outside(on_numpy):
     f = tf.function(lambda x: tf.reduce_sum(tf.sin(x) * x**2))
     x = tf.constant(X)

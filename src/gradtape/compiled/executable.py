@@ -38,7 +38,7 @@ from .buffers import (
 from .first_calls import FirstCalls, is_possible
 from .function_graph import Code, FunctionGraph
 from .fusion import planned
-from .jaxprs import calls_python, is_large, split, without_aliases
+from .jaxprs import calls_python, is_large, needed_for, replaced, split, without_aliases
 from .placeholders import Destination
 from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
@@ -145,11 +145,14 @@ def first_calls(
     compile: Callable[[], Any],
     replace: Any = None,
     jaxpr: Any = None,
+    donated: int = 0,
 ) -> Callable[..., Any]:
     """A function that NumPy computes until it is worth compiling; the compiled one if NumPy cannot."""
     jaxpr = jaxpr or code.jaxpr
     on_mesh = mesh_of(code.jaxpr) or any(sharding_of(v) is not None for v in code.read)
-    return compile() if on_mesh or not is_possible(jaxpr) else FirstCalls(jaxpr, function, compile, replace)
+    if on_mesh or not is_possible(jaxpr):
+        return compile()
+    return FirstCalls(jaxpr, function, compile, replace, donated)
 
 
 class Executable:
@@ -173,7 +176,11 @@ class Executable:
         self.constants, self.precision = code.constants, code.precision
         self.takes_no_context = self.precision is nullcontext and not graph.random
         self.is_plain = self.takes_no_context and not self.constants
-        self._use(self._jit() if at_once else first_calls(code, self._compute, self._jit, self._use))
+        if at_once:
+            self._use(self._jit())
+        else:
+            donated = len(self.donated) + len(self.donated_arguments)
+            self._use(first_calls(code, self._compute, self._jit, self._use, donated=donated))
 
     def _use(self, compiled: Callable[..., Any]) -> None:
         """Run the program by a function from now on."""
@@ -371,19 +378,23 @@ def initialize(graph: FunctionGraph, leaves: list[Tensor], at_once: bool) -> Non
     pending = [new.is_pending for new in computed]
     if not any(pending):
         return
-    keys = graph.code.variables
+    code, keys = graph.code, graph.code.variables
+    *_, values = split(code.jaxpr.outvars, graph.counts)
+    jaxpr = replaced(code.jaxpr, outvars=values, eqns=needed_for(values, code.jaxpr.eqns))
 
     def initial(evaluate: Any, state: Any, constants: Any, seed: Any, inputs: Any) -> list[Any]:
-        return graph.evaluate(evaluate, dict(zip(keys, state, strict=True)), constants, seed, inputs)[2]
+        bound = code.bound_constants(dict(zip(keys, state, strict=True)), constants, seed)
+        found: list[Any] = evaluate(jaxpr, bound, *inputs)
+        return found
 
     def compiled() -> Callable[..., Any]:
-        return jit(graph.code, initial, lambda: (graph.code.jaxpr, None))
+        return jit(code, initial, lambda: (jaxpr, None))
 
     with x64(True):
         state = values_of([graph.reads[k] for k in keys])
         seed = new_seed() if graph.random else None
-        compute = compiled() if at_once else first_calls(graph.code, initial, compiled)
-        values = compute(state, graph.code.constants, seed, [on_device(t) for t in leaves])
+        compute = compiled() if at_once else first_calls(code, initial, compiled, jaxpr=jaxpr)
+        values = compute(state, code.constants, seed, [on_device(t) for t in leaves])
     for new, is_pending, value in zip(computed, pending, values, strict=True):
         if is_pending:
             new.variable._tensor = from_device(value, new.variable._key)

@@ -68,6 +68,8 @@ class FirstCalls:
         function: takes how to evaluate a jaxpr (see `jax.core.eval_jaxpr`) before its arguments.
         compile: makes the compiled function.
         replace: called with the compiled function, in the place of which nothing need call this one any more.
+        donated: how many arguments the compiled function writes over. An interrupt while it is compiled, or before its
+            first results are stored, must not lose them: that call is given copies.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class FirstCalls:
         function: Callable[..., Any],
         compile: Callable[[], Callable[..., Any]],
         replace: Callable[[Any], None] | None = None,
+        donated: int = 0,
     ) -> None:
         self._jaxpr = jaxpr
         self._function = function
         self._compile = compile
         self._replace = replace
+        self._donated = donated
         self._compiled: Callable[..., Any] | None = None
         self._program: NumpyProgram | None = None
         self._left = 0  # calls on NumPy
@@ -105,7 +109,8 @@ class FirstCalls:
                 return self._on_numpy(arguments)
             except (NoRule, TooLong):
                 self._left = 0
-        return self.compiled()(*arguments)
+        copies = [on_jax(np.array(a), a.aval) for a in arguments[: self._donated]]
+        return self.compiled()(*copies, *arguments[self._donated :])
 
     def compiled(self) -> Callable[..., Any]:
         """The compiled function."""
@@ -149,11 +154,8 @@ class Evaluation:
         with np.errstate(all="ignore"):
             results = self._program(arrays)
         seen = {id(a) for a in arrays}
-        put: list[Any] = []
+        put = []
         for v, result in zip(self._jaxpr.outvars, results, strict=True):
-            if result is None:  # a gradient, where only other results are needed
-                put.append(None)
-                continue
             array = np.asarray(result)
             if not array.flags.owndata or not array.flags.c_contiguous or id(array) in seen:
                 array = array.copy()
