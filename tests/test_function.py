@@ -722,6 +722,7 @@ def test_another_kind_of_tensor_costs_no_random_numbers():
     assert run() == run() == run()
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_what_a_program_is_for_is_tried_once_only(monkeypatch):
     from gradtape.compiled.executable import Executable
 

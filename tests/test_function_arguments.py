@@ -321,6 +321,7 @@ def pointer(variable):
     return variable._tensor._device.unsafe_buffer_pointer()
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_arguments_are_written_in_place():
     add = tf.function(lambda v, x: [v.assign_add(x)][1:])
     variables = [tf.Variable(np.zeros(1 << 12, np.float32)) for _ in range(2)]

@@ -425,6 +425,7 @@ jax.monitoring.register_event_duration_secs_listener(
 )
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_a_first_call_compiles_one_program():
     variables = [tf.Variable(tf.ones(shape)) for shape in ((3, 17), (19,), (2, 1, 23))]  # of no other test
 

@@ -279,6 +279,7 @@ def trained(x):
     return weights, weights * 2.0, [weights.value(), x]
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_a_step_of_training_does_not_copy_its_parameters():
     train(ones)
     pointers = set()
@@ -288,6 +289,7 @@ def test_a_step_of_training_does_not_copy_its_parameters():
     assert len(pointers) == 1
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_a_step_that_returns_its_parameters_does_not_copy_them():
     trained(ones)
     pointers = set()
