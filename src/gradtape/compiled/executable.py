@@ -90,7 +90,7 @@ def _shardings(mesh: Any, written: Sequence[Any], results: list[bool]) -> Any:
 def jit(
     code: Code,
     function: Callable[..., Any],
-    plan: Callable[[], Plan],
+    plan: Plan,
     written: Sequence[Any] = (),
     results: list[bool] | None = None,
     **options: Any,
@@ -106,7 +106,7 @@ def jit(
     mesh = mesh_of(code.jaxpr) or next((s.mesh for s in map(sharding_of, code.read) if s is not None), None)
     if mesh is not None and results is not None:
         options["out_shardings"] = _shardings(mesh, written, results)
-    jaxpr, compiler_options = plan()
+    jaxpr, compiler_options = plan
 
     def evaluate(_: Any, constants: Any, *inputs: Any) -> Any:
         with collection_paused():
@@ -191,8 +191,7 @@ class Executable:
     def _jit(self) -> Callable[..., Any]:
         divided = [divided for i, divided in enumerate(self.graph.divided) if i not in self.aliases]
         donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
-        plan = lambda: (self.code, self._plan[1])
-        return jit(self.graph.code, self._compute, plan, self.written, divided, donate_argnums=donated)
+        return jit(self.graph.code, self._compute, self._plan, self.written, divided, donate_argnums=donated)
 
     @cached_property
     def _plan(self) -> Plan:
@@ -388,7 +387,7 @@ def initialize(graph: FunctionGraph, leaves: list[Tensor], at_once: bool) -> Non
         return found
 
     def compiled() -> Callable[..., Any]:
-        return jit(code, initial, lambda: (jaxpr, None))
+        return jit(code, initial, (jaxpr, None))
 
     with x64(True):
         state = values_of([graph.reads[k] for k in keys])

@@ -353,7 +353,8 @@ class Function(Generic[P, R]):
             _check_names(program, arguments)
         return program
 
-    def _trace(self, arguments: Arguments) -> Program:
+    def _prepared(self, arguments: Arguments) -> Program:
+        """Trace the function for some arguments."""
         from .program import Program
 
         def run(inputs: list[Tensor]) -> Any:
@@ -368,6 +369,10 @@ class Function(Generic[P, R]):
             at_once=bool(self._jit_compile),
         )
         program.prepare(program.read(arguments.leaves))
+        return program
+
+    def _trace(self, arguments: Arguments) -> Program:
+        program = self._prepared(arguments)
         _check_names(program, arguments)
         self._traces += 1
         self._warn_of_retracing(arguments)
@@ -382,22 +387,7 @@ class Function(Generic[P, R]):
 
     def _example(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         """A program to look at, which no call finds."""
-        from .program import Program
-
-        arguments = self._arguments(args, kwargs)
-
-        def run(inputs: list[Tensor]) -> Any:
-            args, kwargs = arguments.with_placeholders(inputs)
-            return self._traced(args, kwargs)
-
-        program = Program(
-            self.__name__,
-            run,
-            arguments,
-            may_create=not self._created_variables,
-            at_once=bool(self._jit_compile),
-        )
-        program.prepare(program.read(arguments.leaves))
+        program = self._prepared(self._arguments(args, kwargs))
         self._created_variables |= program.created_variables
         return program
 

@@ -180,7 +180,7 @@ class Gradient:
     def _run_by(self, name: str, function: Any, jaxpr: Any) -> None:
         """Set an attribute to a function that evaluates some code, as it is called."""
         code, use = self.graph.code, partial(setattr, self, name)
-        compile = lambda: jit(code, function, lambda: planned(jaxpr))
+        compile = lambda: jit(code, function, planned(jaxpr))
         use(compile() if self.program.at_once else first_calls(code, function, compile, use, jaxpr))
 
     @cached_property
@@ -190,7 +190,7 @@ class Gradient:
         def stacked(evaluate: Any, needed: Any, gradients: Any) -> Any:
             return jax.vmap(partial(self._backward_dense, evaluate), in_axes=(None, 0))(needed, gradients)
 
-        return jit(self.graph.code, stacked, lambda: planned(self.backward_code))
+        return jit(self.graph.code, stacked, planned(self.backward_code))
 
     def _forward(self, evaluate: Any, state: Any, constants: Any, seed: Any, inputs: Any) -> list[list[Any]]:
         code = self.graph.code

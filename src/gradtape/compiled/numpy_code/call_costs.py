@@ -22,7 +22,7 @@ _ELEMENTS = {
     ),
     **dict.fromkeys(("shift_left", "shift_right_logical", "shift_right_arithmetic"), 5.0),
     **dict.fromkeys(("reshape", "squeeze", "transpose", "slice", "rev", "broadcast_in_dim", "name"), 0.0),
-    **dict.fromkeys(("expand_dims", "split", "iota", "stop_gradient", "optimization_barrier"), 0.0),
+    **dict.fromkeys(("split", "iota", "stop_gradient", "optimization_barrier"), 0.0),
 }
 _WRITES = 40.0  # for each element that is scattered, beside 0.5 for each of the result
 _MULTIPLICATION = 0.005  # of BLAS, which is as quick as XLA's; windows of convolutions are copied as well

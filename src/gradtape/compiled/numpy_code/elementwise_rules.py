@@ -59,7 +59,7 @@ _SAME: dict[str, Compute] = {  # primitives that are one function of NumPy for e
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-_UNCHANGED = ("copy", "copy_p", "name", "stop_gradient", "pvary", "reduce_precision")
+_UNCHANGED = ("copy", "name", "stop_gradient", "reduce_precision")
 
 
 def _same(function: Compute) -> Any:

@@ -22,7 +22,7 @@ class _Places:
             raise NoRule(name)
         self.drops = name == "FILL_OR_DROP"
 
-    def find(self, indices: Any, clamps: bool = True) -> tuple[list[Any], Any]:
+    def find(self, indices: Any) -> tuple[list[Any], Any]:
         """The indices along each axis of the operand, for windows in bounds, and which windows are."""
         rows = indices.shape[:-1]
         valid = np.ones(rows, bool)
