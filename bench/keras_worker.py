@@ -14,7 +14,9 @@ import numpy as np
 from keras_programs import PROGRAMS
 from worker import describe, serve
 
-RUNS, SECONDS = 20, 0.2  # at most, of one measurement
+# At most, of one measurement. After a pause XLA's threads take up to a second to settle: until then they fall asleep
+# after each short step, and to wake them takes longer than the step.
+RUNS, SECONDS = 1000, 1.0
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 

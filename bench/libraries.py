@@ -27,13 +27,16 @@ def function(tf: ModuleType, step: Step) -> Step:
     def run(*arguments: Any) -> Any:
         results: Any = compiled(*arguments)
         for result in results:
-            if "options" in vars(step):  # some calls may run operation by operation
-                result.numpy()
-            else:
-                result._device.block_until_ready()
+            result._device.block_until_ready()
         return results
 
-    return run
+    def read(*arguments: Any) -> Any:
+        results: Any = compiled(*arguments)
+        for result in results:
+            result.numpy()
+        return results
+
+    return read if "options" in vars(step) else run  # with options, some calls may run operation by operation
 
 
 def function_by_xla(tf: ModuleType, step: Step) -> Step:
