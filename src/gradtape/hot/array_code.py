@@ -372,37 +372,36 @@ class _Writer(Replay):
             records = leading_from(set(keys), records)
         tape._consume()
         gradients = {key: self._known(seed) for key, seed in seeds.items()}
-        sums: set[str] = set()  # gradients that were added up, in an array that nothing else has
+        sums: set[int] = set()  # keys whose gradient is a sum, in an array that no other gradient has yet
         found: dict[int, Value] = {}
         for key, plan, into, kept in reversed(records):
-            parts = [gradients.pop(k, None) for k in (key if type(key) is tuple else (key,))]
-            found |= {
-                k: g
-                for k, g in zip(key if type(key) is tuple else (key,), parts)
-                if g is not None and k in keys
-            }
+            outs = key if type(key) is tuple else (key,)
+            parts = [gradients.pop(k, None) for k in outs]
+            sums.difference_update(outs)  # a rule may pass the array on to several inputs
+            found |= {k: g for k, g in zip(outs, parts) if g is not None and k in keys}
             if all(part is None for part in parts):
                 continue
             dense = [None if part is None else self._dense(part) for part in parts]
             for k, part in zip(into, self._pulled(plan, dense if type(key) is tuple else dense[0], kept)):
-                if part is not None:
-                    gradients[k] = part if k not in gradients else self._sum(gradients[k], part, sums)
+                if part is None:
+                    continue
+                if k not in gradients:
+                    gradients[k] = part
+                    continue
+                gradients[k] = total = self._sum(gradients[k], part, k in sums)
+                if type(total.value) is np.ndarray and not total.is_known:
+                    sums.add(k)
         return gradients | found
 
-    def _sum(self, total: Value, part: Value, sums: set[str]) -> Value:
-        """The sum of two gradients, in the array of the first if that is a sum already."""
-        if type(total.value) is Products and type(part.value) is Products:
+    def _sum(self, total: Value, part: Value, in_place: bool) -> Value:
+        """The sum of two gradients; `in_place`: in the array of the first."""
+        if type(total.value) is Products and type(part.value) is Products and not total.is_known:
             return self._compute(_with_product, total, part)
         total, part = self._dense(total), self._dense(part)
-        if total.text in sums and type(part.value) is np.ndarray:
-            result = self._line(
-                f"add({total.text}, {part.text}, {total.text})", total.value + part.value, (total, part)
-            )
-        else:
-            result = self._compute(np.add, total, part)
-        if type(result.value) is np.ndarray and not result.is_known:
-            sums.add(result.text)
-        return result
+        if not in_place or type(part.value) is not np.ndarray:
+            return self._compute(np.add, total, part)
+        text = f"add({total.text}, {part.text}, {total.text})"
+        return self._line(text, total.value + part.value, (total, part))
 
     def _dense(self, g: Value) -> Value:
         return self._compute(Products.dense, g) if type(g.value) is Products else g
