@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
 from ..core.errors import FailedPreconditionError, UnimplementedError
 from ..core.tensor import Tensor, create_missing_by, device_of
@@ -221,6 +222,16 @@ drop_device = Tensor.__dict__["_device"].__delete__
 
 
 _copied = jax.jit(jax.numpy.copy)  # without jit it is Python code of JAX's, which takes no interrupt well
+
+
+def copied(array: Any) -> Any:
+    """A copy of an array, on its device, without a program of XLA's. One on several devices is given as it is."""
+    sharding = array.sharding
+    if len(sharding.device_set) > 1:
+        return array
+    return xla_client.batched_device_put(
+        array.aval, sharding, [np.array(array)], list(sharding.device_set), array.committed
+    )
 
 
 def copy_shared(variables: list[Variable], tensors: list[Tensor], arrays: list[Any]) -> None:

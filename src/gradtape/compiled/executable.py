@@ -23,6 +23,7 @@ from ..engine.tracers import eval_jaxpr
 from .buffers import (
     as_argument,
     consume,
+    copied,
     copy_shared,
     drop_device,
     from_device,
@@ -145,14 +146,13 @@ def first_calls(
     compile: Callable[[], Any],
     replace: Any = None,
     jaxpr: Any = None,
-    donated: int = 0,
 ) -> Callable[..., Any]:
     """A function that NumPy computes until it is worth compiling; the compiled one if NumPy cannot."""
     jaxpr = jaxpr or code.jaxpr
     on_mesh = mesh_of(code.jaxpr) or any(sharding_of(v) is not None for v in code.read)
     if on_mesh or not is_possible(jaxpr):
         return compile()
-    return FirstCalls(jaxpr, function, compile, replace, donated)
+    return FirstCalls(jaxpr, function, compile, replace)
 
 
 class Executable:
@@ -179,8 +179,7 @@ class Executable:
         if at_once:
             self._use(self._jit())
         else:
-            donated = len(self.donated) + len(self.donated_arguments)
-            self._use(first_calls(code, self._compute, self._jit, self._use, donated=donated))
+            self._use(first_calls(code, self._compute, self._jit, self._use))
 
     def _use(self, compiled: Callable[..., Any]) -> None:
         """Run the program by a function from now on."""
@@ -190,8 +189,30 @@ class Executable:
 
     def _jit(self) -> Callable[..., Any]:
         divided = [divided for i, divided in enumerate(self.graph.divided) if i not in self.aliases]
-        donated = tuple(range(len(self.donated) + len(self.donated_arguments)))
-        return jit(self.graph.code, self._compute, self._plan, self.written, divided, donate_argnums=donated)
+        code, count = self.graph.code, len(self.donated) + len(self.donated_arguments)
+        compiled = jit(
+            code, self._compute, self._plan, self.written, divided, donate_argnums=tuple(range(count))
+        )
+        return self._copying(compiled, count) if count and not is_large(code.jaxpr) else compiled
+
+    def _copying(self, compiled: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """A function that compiles at its first call, and gives the program copies of what it writes over.
+
+        An interrupt may come after the program has written, while JAX's Python still makes ready for later calls, which
+        run without it: what was written would be lost.
+        """
+        is_first = True
+
+        def run(*arguments: Any) -> Any:
+            nonlocal is_first
+            if not is_first:
+                return compiled(*arguments)
+            results = compiled(*map(copied, arguments[:count]), *arguments[count:])
+            is_first = False
+            self._use(compiled)
+            return results
+
+        return run
 
     @cached_property
     def _plan(self) -> Plan:

@@ -68,8 +68,6 @@ class FirstCalls:
         function: takes how to evaluate a jaxpr (see `jax.core.eval_jaxpr`) before its arguments.
         compile: makes the compiled function.
         replace: called with the compiled function, in the place of which nothing need call this one any more.
-        donated: how many arguments the compiled function writes over. An interrupt while it is compiled, or before its
-            first results are stored, must not lose them: that call is given copies.
     """
 
     def __init__(
@@ -78,13 +76,11 @@ class FirstCalls:
         function: Callable[..., Any],
         compile: Callable[[], Callable[..., Any]],
         replace: Callable[[Any], None] | None = None,
-        donated: int = 0,
     ) -> None:
         self._jaxpr = jaxpr
         self._function = function
         self._compile = compile
         self._replace = replace
-        self._donated = donated
         self._compiled: Callable[..., Any] | None = None
         self._program: NumpyProgram | None = None
         self._left = 0  # calls on NumPy
@@ -109,8 +105,7 @@ class FirstCalls:
                 return self._on_numpy(arguments)
             except (NoRule, TooLong):
                 self._left = 0
-        copies = [on_jax(np.array(a), a.aval) for a in arguments[: self._donated]]
-        return self.compiled()(*copies, *arguments[self._donated :])
+        return self.compiled()(*arguments)
 
     def compiled(self) -> Callable[..., Any]:
         """The compiled function."""
