@@ -10,6 +10,8 @@ import gradtape as tf
 jax = pytest.importorskip("jax")
 lax, jnp = jax.lax, jax.numpy
 
+from jax._src import pjit  # noqa: E402
+from jax._src.array import ArrayImpl  # noqa: E402
 from jax.ad_checkpoint import checkpoint_name  # noqa: E402
 from jax.extend.core import jaxpr_as_fun  # noqa: E402
 
@@ -338,11 +340,15 @@ def test_an_interrupt_of_the_first_compiled_call_leaves_variables_as_they_were(o
     for _ in range(calls):
         step()
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
+    make_ready = pjit._get_fastpath_data  # JAX calls it after the first call of a program
 
-    with monkeypatch.context() as patch:  # JAX calls this after the program has written over its arguments
-        patch.setattr("jax._src.pjit._get_fastpath_data", interrupt)
+    def interrupt(executable, tree, arguments, *others):
+        if any(isinstance(a, ArrayImpl) and a.is_deleted() for a in arguments):  # the program has written
+            raise KeyboardInterrupt
+        return make_ready(executable, tree, arguments, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pjit, "_get_fastpath_data", interrupt)
         with pytest.raises(KeyboardInterrupt):
             step()
     assert v.numpy().tolist() == [1.0 + calls] * 8
