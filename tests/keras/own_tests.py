@@ -15,6 +15,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -246,6 +247,10 @@ def main() -> None:
     options.source = source_of(options.source)
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.peer:  # the tests run in another folder; a link stays one, for its environment
+        options.peer = os.path.abspath(
+            shutil.which(options.peer) or parser.error(f"{options.peer} is no Python")
+        )
 
     rows, pairs = [], []
     only = [name.strip("/") for name in options.only.split(",") if name]
