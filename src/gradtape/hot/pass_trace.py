@@ -92,6 +92,7 @@ class Trace:
         self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
+        self._updates = [(i, event) for i, event in enumerate(events) if isinstance(event, Update)]
         self.specs = [specs_of(event) for event in self.with_end]
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
         # How the last pass ended that went as passes go: with the next pass, or with its last event.
@@ -153,6 +154,14 @@ class Trace:
             if _takes_new(self.events[i]):
                 return i
         return len(self.events)
+
+    def settings_hold(self, start: int, end: int) -> bool:
+        """Return whether the optimizers of these events have the expected settings, which a program is made with."""
+        return all(
+            (optimizer := event.optimizer()) is not None and optimizer._pure_settings() == event.settings
+            for i, event in self._updates
+            if start <= i < end
+        )
 
     def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
         """What the first `end` events take from outside."""
