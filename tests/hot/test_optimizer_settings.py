@@ -75,3 +75,31 @@ def test_a_step_has_the_settings_of_when_it_was_called(hot, make, looks):
     warm = trained(*make(), looks)
     np.testing.assert_allclose(np.hstack(warm), np.hstack(cold), rtol=1e-5)
     assert hot.counts["followed"]
+
+
+def averages(build_late, **options):
+    """The state of an optimizer, whose steps are given only the first of its two variables."""
+    first, second = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+    optimizer = tf.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5, **options)
+    optimizer.build([first] if build_late else [first, second])
+    shown = []
+    for step in range(9):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(first * first)
+        optimizer.apply_gradients([(tape.gradient(loss, first), first)])
+        if step == 4:
+            optimizer.build([first, second])
+        second.assign_add([1.0, 1.0])
+        shown += [first.numpy(), second.numpy()]
+    return [*shown, *[v.numpy() for v in optimizer.variables if v.shape]]
+
+
+@pytest.mark.parametrize("build_late", [False, True])
+@pytest.mark.parametrize("options", [{}, {"ema_overwrite_frequency": 3}], ids=str)
+def test_a_step_averages_all_variables_of_the_optimizer(hot, build_late, options):
+    hot(False)
+    cold = averages(build_late, **options)
+    hot()
+    warm = averages(build_late, **options)
+    np.testing.assert_allclose(np.hstack(warm), np.hstack(cold), rtol=1e-5)
+    assert hot.counts["followed"] > 3

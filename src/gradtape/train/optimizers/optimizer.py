@@ -301,6 +301,8 @@ class Optimizer:
     def build(self, variables: Iterable[Variable]) -> None:
         """Create the state of the variables that have none yet. The first update does so by itself."""
         new = [v for v in _variables("build", variables) if v._key not in self._trained.index]
+        if new and self.built:
+            leave_hot("an optimizer is built for more variables")  # a step that is not computed yet has fewer
         _resolve(new)
         self._check_numbers()
         names = self._names()
@@ -525,7 +527,12 @@ class Optimizer:
             return None
         if type(self).__module__ != _OWN_RULES or not _PLAIN.issuperset(map(type, options)):
             return None
-        return [id(rate), id(self._trained), *options, *map(type, options)]
+        return [id(rate), id(self._trained), len(self._trained.variables), *options, *map(type, options)]
+
+    @property
+    def _touched(self) -> list[Variable]:
+        """The variables that a step may write besides those it is given gradients for."""
+        return [*self.variables, *(self._trained.variables if self.use_ema else ())]
 
     def _apply_as(self, pairs: list[tuple[Any, Any]], aggregates: bool | None) -> None:
         """Update variables as a pass of a hot tape has noted it: for None outside of replicas, else in one."""
