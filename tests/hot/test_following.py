@@ -117,6 +117,16 @@ def test_numbers_that_are_equal_are_told_apart(hot, others):
         assert shown[2] != shown[0]
 
 
+def test_complex_numbers_with_zeros_of_either_sign_are_told_apart(hot):
+    hot()
+    v = tf.Variable([3.0, 4.0])
+    for number in (complex(-1.0, 0.0), complex(-1.0, 0.0), complex(-1.0, -0.0)):
+        with tf.GradientTape():
+            y = tf.cast(v, "complex64") * number
+        y.numpy()
+    assert hot.counts["left"] == 1
+
+
 def test_a_tensor_used_in_the_place_of_an_equal_one_has_its_own_gradient(hot):
     hot()
     for step in range(5):
@@ -190,6 +200,21 @@ def test_a_tape_answers_once(hot):
         assert float(tape.gradient(y, v)) == 4.0
         with pytest.raises(RuntimeError, match="only one call"):
             tape.gradient(y, v)
+
+
+def test_a_tape_that_has_answered_knows_what_it_watched(hot):
+    hot()
+    fixed, read, shaped = tf.Variable([1.0], trainable=False), tf.Variable([2.0]), tf.Variable([3.0])
+    tapes = []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(fixed)
+            length = tf.shape(shaped)[0]
+            y = fixed * read * tf.cast(length, "float32")
+        fixed.assign_sub(0.1 * tape.gradient(y, fixed))
+        tapes.append(tape)
+    assert hot.counts["followed"] > 1
+    assert [len(tape.watched_variables()) for tape in tapes] == [3] * 4
 
 
 def test_tensors_outlive_their_pass_with_values_alone(hot):

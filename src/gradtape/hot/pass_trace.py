@@ -32,6 +32,7 @@ from .pass_events import (
     Operation,
     Out,
     Update,
+    Watch,
     outs_of,
     specs_of,
 )
@@ -105,6 +106,7 @@ class Trace:
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
+        self._watched_by: dict[tuple[int, int], list[int]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
@@ -240,22 +242,30 @@ class Trace:
     def read_in(self, number: int, end: int) -> list[int]:
         """The slots of the variables that were read while the block of a tape was open."""
         if (number, end) not in self._read_in:
-            self._read_in[number, end] = self._find_read_in(number, end)
+            start, stop = self.block(number, end)
+            events = [e for e in self.events[start:stop] if isinstance(e, (Operation, Call, Custom))]
+            self._read_in[number, end] = self._variables_in(events)
         return self._read_in[number, end]
 
-    def _find_read_in(self, number: int, end: int) -> list[int]:
-        found: dict[int, None] = {}
-        count, is_open = 0, False
-        for event in self.events[:end]:
-            if isinstance(event, Enter):
-                is_open = is_open or count == number
-                count += 1
-            elif isinstance(event, (Exit, Ask)) and event.tape == number:
-                is_open = False
-            elif is_open and isinstance(event, (Operation, Call, Custom)):
-                slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
-                found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
-        return list(found)
+    def watched_by(self, number: int, end: int) -> list[int]:
+        """The slots of the variables that a tape was asked to watch."""
+        if (number, end) not in self._watched_by:
+            events = [e for e in self.events[:end] if isinstance(e, Watch) and e.tape == number]
+            self._watched_by[number, end] = self._variables_in(events)
+        return self._watched_by[number, end]
+
+    def _variables_in(self, events: list[Any]) -> list[int]:
+        slots = [s if isinstance(s, int) else getattr(s, "slot", -1) for e in events for s in e.specs]
+        return [*dict.fromkeys(slot for slot in slots if slot in self.variables)]
+
+    def block(self, number: int, end: int) -> tuple[int, int]:
+        """The position of the first event in the block of a tape, and of the one that ended it."""
+        start = [i for i, event in enumerate(self.events) if isinstance(event, Enter)][number] + 1
+        for i in range(start, end):
+            event = self.events[i]
+            if isinstance(event, (Exit, Ask)) and event.tape == number:
+                return start, i
+        return start, end
 
     @functools.cached_property
     def producers(self) -> dict[int, Event]:
