@@ -74,7 +74,23 @@ def unconnected(steps):
     return seen
 
 
-@pytest.mark.parametrize("loop", [regression, classifier, shared_weights, unconnected])
+def transposed(steps):
+    """Gradients in Fortran's order, and sums over what they update."""
+    rng = np.random.default_rng(0)
+    w, v = [tf.Variable(rng.normal(size=(64, 64)).astype("float32")) for _ in range(2)]
+    y = tf.constant(rng.normal(size=(64, 64)).astype("float32"))
+    optimizer, seen = tf.optimizers.SGD(0.1), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(tf.transpose(w)) * y)
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        v.assign(tf.transpose(v))
+        v.assign_sub(0.1 * v)
+        seen += [tf.reduce_sum(w * w).numpy(), tf.reduce_sum(v * v).numpy()]
+    return seen
+
+
+@pytest.mark.parametrize("loop", [regression, classifier, shared_weights, unconnected, transposed])
 def test_a_loop_gives_the_same_bits(hot, loop):
     cold = loop(12)
     hot.by_numpy()

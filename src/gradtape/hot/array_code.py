@@ -307,7 +307,8 @@ class _Writer(Replay):
         value = self._value(self._input(event.specs[1]))
         if event.method != "assign":
             function = np.add if event.method == "assign_add" else np.subtract
-            value = self._compute(function, self._value(self.tensors[slot]), value, array=True)
+            # In C's order, as `Variable._update` gives it: the order decides in which one sums are added up.
+            value = self._compute(function, self._value(self.tensors[slot]), value, array=True, order="C")
         self.result(event.outs[0].slot, self._give(slot, value, self.variables[slot]))
 
     def _update(self, event: Update) -> None:
@@ -488,8 +489,8 @@ def _with_product(total: Products, part: Products) -> Products:
 
 
 def _descended(value: Any, gradient: Any, rate: Any) -> Any:
-    """The value of a variable after a step of gradient descent, in the memory of the step."""
-    step = gradient * rate[()]
+    """The value of a variable after a step of gradient descent, in the memory of the step, and in C's order."""
+    step = np.multiply(gradient, rate[()], order="C")
     return np.subtract(value, step, step) if type(step) is np.ndarray else value - step
 
 
