@@ -1,5 +1,6 @@
 """What must hold of a pass that is followed: values, errors, variables, tapes, threads and memory."""
 
+import contextlib
 import gc
 import os
 import threading
@@ -595,6 +596,22 @@ def test_a_small_tensor_that_is_made_anew_in_every_pass(hot):
         assert y.numpy().tolist() == [k + expected, 2.0 * k + expected]
         assert tape.gradient(y, x).numpy().tolist() == pytest.approx([1.0 - expected**2, 2.0 - expected**2])
     assert hot.counts["left"] == 0
+
+
+def test_a_small_tensor_of_a_pass_that_was_left_is_not_what_was_guessed(hot):
+    hot()
+    usual, shown = tf.constant([1.0, 2.0]), []
+    v = tf.Variable([1.0, 1.0])
+    for step in range(16):
+        x = tf.constant([5.0, 6.0]) if step in (4, 12) else usual
+        with contextlib.suppress(KeyError):
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(v * v * x)
+                if step == 4:
+                    raise KeyError
+            v.assign_sub(0.0 * tape.gradient(y, v))
+            shown.append(float(y))
+    assert shown == [3.0] * 11 + [11.0] + [3.0] * 3
 
 
 def test_what_is_not_let_go_before_the_next_pass_begins_keeps_its_value(hot):

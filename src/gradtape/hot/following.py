@@ -462,7 +462,7 @@ class Follower(ExpectedOperations):
         results: list[Any] = self._here.run(program.function, *arrays)
         if trace.steady < 0:  # not the tensors of the last pass: see `_fits_tensor`
             for slot in trace.tensor_slots:
-                trace.came_from_outside(slot, seen[slot])
+                trace.came_from_outside(slot, seen[slot], self._small.get(slot))
         trace.steady += 1
         trace.runs += 1
         return results

@@ -185,9 +185,12 @@ class Trace:
             self._variables_of[end] = [(spec, self.variables[spec.slot]) for spec in specs]
         return self._variables_of[end]
 
-    def came_from_outside(self, slot: int, tensor: Tensor) -> None:
-        """Note a tensor from outside, which the next pass is likely to be given as well."""
+    def came_from_outside(self, slot: int, tensor: Tensor, small: SmallInput | None) -> None:
+        """Note a tensor from outside, or its value, which the next pass is likely to be given as well."""
         with self._lock:
+            self.small.pop(slot, None)
+            if small is not None:
+                self.small[slot] = small
             other = self._slots_outside.get(id(tensor))
             if other is not None:
                 self.outside.pop(other, None)

@@ -179,7 +179,7 @@ class PendingValues:
                     arrays.append(tensor._array)
                     last = self._trace.outside.get(slot)
                     if last is None or last() is not tensor:
-                        self._trace.came_from_outside(slot, tensor)
+                        self._trace.came_from_outside(slot, tensor, self._small.get(slot))
         else:
             for slot, is_variable in program.inputs:
                 if is_variable:
@@ -268,7 +268,7 @@ class PendingValues:
             last = self._trace.outside.get(slot)
             if last is not None and last() is tensor:
                 return on_device(tensor)
-            self._trace.came_from_outside(slot, tensor)
+            self._trace.came_from_outside(slot, tensor, self._small.get(slot))
             if slot not in self._small:
                 return array_of(tensor)
         return on_device(self._small[slot].tensor)
