@@ -211,7 +211,7 @@ class _Writer(Replay):
     def _compute(
         self, function: Callable[..., Any], *arguments: Value, array: bool = False, **options: Any
     ) -> Value:
-        """Call a function of arrays now, and in the code; `array`: of a NumPy scalar, make an array."""
+        """Call a function of arrays now, and in the code; `array`: make an array of a NumPy scalar."""
         if array and function in _ARITHMETIC and all(_is_number(a.value) for a in arguments):
             return self._number(function, arguments)
         arguments = tuple([self._as_array(a) for a in arguments])
@@ -223,7 +223,8 @@ class _Writer(Replay):
             f"{name}={self._name(value)}" for name, value in options.items()
         ]
         text = f"{self._name(function, 'f')}({', '.join(texts)})"
-        return self._line(text if result is given else f"asarray({text})", result, arguments)
+        # Whether NumPy gives a scalar for an array without axes may depend on values, as in `divide_no_nan`.
+        return self._line(f"asarray({text})" if array and not result.ndim else text, result, arguments)
 
     def _number(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value:
         """Compute an array without axes as a number: 0.1 us instead of 0.5. Who needs the array gets it."""
@@ -361,8 +362,8 @@ class _Writer(Replay):
                 g = self._dense(g)
                 if g.value.dtype.kind != "f":
                     raise Unfit("a complex gradient")
-                if type(g.value) is not np.ndarray:
-                    self._arrays.setdefault(g.text, None)  # a number that stands for an array
+                if not g.value.ndim:
+                    self._arrays.setdefault(g.text, None)  # may be a number that stands for an array
                 self.result(known.slot, self._note(wrap(np.asarray(g.value)), g))
 
     # -- the sweep: see `core.sweep.sweep_arrays` ----------------------------------------------------------------------
