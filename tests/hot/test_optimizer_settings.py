@@ -1,4 +1,4 @@
-"""Optimizers whose settings and variables change between passes, and inside them, after a step that nobody looked at."""
+"""Optimizers whose settings and variables change between passes, and inside them, after a step that nobody looks at."""
 
 import numpy as np
 import pytest
