@@ -41,7 +41,7 @@ class InSegments(programs.Run):
                 tf.constant([0.1, 0.2, 0.3]) * (1.0 + 0.1 * self.step),
             ]
             self.segments.run(self.block, (self.statements,), {})
-        self.shown += [v.numpy() for v in self.variables]
+        self.show_state()
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

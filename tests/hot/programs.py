@@ -5,6 +5,7 @@ three float32, kept in a pool, so that any statement may follow any other.
 """
 
 import copy
+import gc
 import random
 import threading
 
@@ -17,10 +18,14 @@ TWO = ["add", "subtract", "multiply", "maximum", "divide_no_nan"]
 SHAPING = ["sum", "slice", "reverse", "gather", "stack", "matmul", "split", "cast"]
 SIMPLE = ["one", "two", "number", "changing", "shaping"]
 STATE = ["assign", "assign_add", "assign_sub", "assign_numpy", "assign_slice", "read", "optimize"]
+SHARING = [
+    "share", "share", "copy_variable", "descend", "descend", "mutate", "scale", "double", "draw_numbers", "large",
+    "keep_it", "given", "given", "given",
+]  # fmt: skip
 LOOKS = ["float", "branch", "numpy", "thread", "print"]
 ODD = [
     "keep", "kept", "copy", "wrong_shape", "raise", "compiled", "custom", "watched", "pause", "reset", "forward",
-    "ask_late", "numpy_input", "old_value",
+    "ask_late", "numpy_input", "old_value", "setting", "watch_middle", "collect",
 ]  # fmt: skip
 
 
@@ -52,7 +57,7 @@ def block(rng, depth, rare, most=6):
 
 
 def statement(rng, depth, rare):
-    kinds = SIMPLE * 4 + STATE + LOOKS + (ODD if rare else []) + (["tape"] * 4 if depth < 3 else [])
+    kinds = SIMPLE * 4 + STATE + SHARING + LOOKS + (ODD if rare else []) + (["tape"] * 4 if depth < 3 else [])
     kind = rng.choice(kinds)
     a, b, c = (rng.randrange(100) for _ in range(3))
     if kind == "tape":
@@ -97,6 +102,12 @@ class Run:
         self.variables = [tf.Variable([0.1 * i, 0.2, -0.3]) for i in range(3)]
         self.matrix = tf.constant(np.eye(3, dtype="float32") * 0.5 + 0.1)
         self.optimizer = tf.optimizers.Adam(0.01)
+        self.descent = tf.optimizers.SGD(0.1)
+        self.factor = tf.Variable(0.5)
+        self.wide = tf.Variable(np.linspace(-1, 1, 20_000, dtype="float32"))
+        self.array = np.float32([0.1, -0.1, 0.2])
+        self.usual = [tf.constant([0.3, 0.1, 0.2]), tf.constant([0.1, 0.2, 0.3])]
+        self.generator = tf.random.Generator.from_seed(7)
         self.kept = [tf.constant([0.5, 0.4, 0.3])]
         self.shown = []
         self.late = None
@@ -109,8 +120,11 @@ class Run:
                 tf.constant([0.1, 0.2, 0.3]) * (1.0 + 0.1 * self.step),
             ]
             self.block(self.statements)
-        self.shown += [v.numpy() for v in self.variables]
-        return self.shown
+        self.show_state()
+
+    def show_state(self):
+        self.shown += [v.numpy() for v in [*self.variables, self.factor]]
+        self.shown += [self.wide.numpy()[::1000], *[x.numpy() for x in self.kept]]
 
     def block(self, statements):
         for kind, (every, offset), *arguments in statements:
@@ -189,6 +203,68 @@ class Run:
         if c % 3 == 0:
             pairs.append((tf.tanh(self.pick(c)), self.variables[(a + 1) % 3]))
         self.optimizer.apply_gradients(pairs)
+
+    # -- arrays that are shared, and written into
+
+    def share(self, a, b, c):
+        x = tf.tanh(self.pick(b))
+        views = [
+            lambda: x,
+            lambda: x[::-1],
+            lambda: tf.reshape(x, [1, 3])[0],
+            lambda: tf.stack([x, x], 1)[:, 0],
+        ]
+        y = views[c % 4]()
+        self.put(y)
+        self.variables[a % 3].assign(y)
+
+    def copy_variable(self, a, b, c):
+        self.variables[a % 3].assign(self.variables[(a + 1 + b % 2) % 3])
+
+    def descend(self, a, b, c):
+        chosen = self.variables[: 1 + a % 3]
+        self.descent.apply_gradients([(tf.tanh(self.pick(b + i)), v) for i, v in enumerate(chosen)])
+        if c % 7 == 0:
+            self.descent.learning_rate = 0.05 + 0.01 * (self.step % 2)
+
+    def mutate(self, a, b, c):
+        if c % 3 == 0:
+            self.variables[a % 3].assign(self.array)
+        else:
+            self.put(tf.tanh(tf.constant(self.array) * self.pick(b) + self.array))
+        self.array += 0.01
+
+    def scale(self, a, b, c):
+        self.put(tf.tanh(self.pick(a) * self.factor + self.factor))
+        if c % 2:
+            self.factor.assign(0.5 + 0.1 * tf.tanh(tf.reduce_mean(self.pick(b)) * self.factor))
+        else:
+            self.factor.assign_sub(0.01 * tf.tanh(self.factor * self.pick(b)[0]))
+
+    def double(self, a, b, c):
+        x = tf.cast(self.pick(a), "float64")
+        y = tf.tanh(x * tf.constant(0.3, "float64") + tf.reduce_sum(x) + (0.1 * (self.step % (1 + b % 2))))
+        self.put(tf.cast(y, "float32"))
+
+    def given(self, a, b, c):
+        usual = self.usual[a % 2]
+        if self.step % (2 + b % 5) == 1:
+            usual = tf.constant([0.1 * (c % 3), 0.2, 0.3])
+        self.put(tf.tanh(usual * self.pick(c)))
+        if c % 5 == 0:
+            self.put(tf.tanh(self.usual[(a + self.step) % 2] + usual))
+
+    def draw_numbers(self, a, b, c):
+        noise = self.generator.normal([3])
+        self.put(tf.where(noise > self.pick(a), tf.tanh(noise), tf.tanh(self.pick(b))))
+
+    def large(self, a, b, c):
+        self.wide.assign_sub(0.01 * tf.tanh(self.wide * self.pick(a)[0]))
+        self.put(tf.tanh(self.pick(b) * tf.reduce_mean(self.wide)))
+
+    def keep_it(self, a, b, c):
+        x = self.pick(a)
+        self.kept = [*self.kept[-4:], x.value() if isinstance(x, tf.Variable) else x]
 
     # -- looks
 
@@ -295,6 +371,21 @@ class Run:
         before = v.value()
         v.assign_add([0.01, 0.0, 0.02])
         self.put(before * v)
+
+    def setting(self, a, b, c):
+        if a % 3 == 0:
+            self.optimizer.beta_1 = 0.9 if self.optimizer.beta_1 == 0.5 else 0.5
+        elif a % 3 == 1:
+            self.descent.learning_rate = tf.Variable(0.05 + 0.01 * (self.step % 3))
+        else:
+            self.descent.weight_decay = None if self.descent.weight_decay else 0.1
+
+    def watch_middle(self, a, b, c):
+        if self.tape is not None:
+            self.tape.watch(self.pool[a % len(self.pool)])
+
+    def collect(self, a, b, c):
+        gc.collect()
 
     # -- tapes
 

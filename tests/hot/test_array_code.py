@@ -74,7 +74,41 @@ def unconnected(steps):
     return seen
 
 
-@pytest.mark.parametrize("loop", [regression, classifier, shared_weights, unconnected])
+def transposed(steps):
+    """Gradients in Fortran's order, and sums over what they update."""
+    rng = np.random.default_rng(0)
+    w, v = [tf.Variable(rng.normal(size=(64, 64)).astype("float32")) for _ in range(2)]
+    y = tf.constant(rng.normal(size=(64, 64)).astype("float32"))
+    optimizer, seen = tf.optimizers.SGD(0.1), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(tf.transpose(w)) * y)
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        v.assign(tf.transpose(v))
+        v.assign_sub(0.1 * v)
+        seen += [tf.reduce_sum(w * w).numpy(), tf.reduce_sum(v * v).numpy()]
+    return seen
+
+
+def quotients(steps):
+    """Functions that compute in another way where a divisor is 0, as it is when the code is generated."""
+    a, seen = tf.Variable(1.5), []
+    for step in range(steps):
+        b = tf.constant(0.0 if step in (1, 5) else 0.5 * step)
+        with tf.GradientTape() as tape:
+            tape.watch(b)
+            y = tf.math.divide_no_nan(a, b)
+            z = tf.atan2(b, a * 0.0) + tf.math.xdivy(b, b)
+        da, db = tape.gradient([y, z], [a, b])
+        a.assign_sub(0.01 * da)
+        seen += [y.numpy(), z.numpy(), db.numpy(), a.numpy()]
+    return seen
+
+
+LOOPS = [regression, classifier, shared_weights, unconnected, transposed, quotients]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_gives_the_same_bits(hot, loop):
     cold = loop(12)
     hot.by_numpy()

@@ -1,5 +1,6 @@
 """What must hold of a pass that is followed: values, errors, variables, tapes, threads and memory."""
 
+import contextlib
 import gc
 import os
 import threading
@@ -117,6 +118,16 @@ def test_numbers_that_are_equal_are_told_apart(hot, others):
         assert shown[2] != shown[0]
 
 
+def test_complex_numbers_with_zeros_of_either_sign_are_told_apart(hot):
+    hot()
+    v = tf.Variable([3.0, 4.0])
+    for number in (complex(-1.0, 0.0), complex(-1.0, 0.0), complex(-1.0, -0.0)):
+        with tf.GradientTape():
+            y = tf.cast(v, "complex64") * number
+        y.numpy()
+    assert hot.counts["left"] == 1
+
+
 def test_a_tensor_used_in_the_place_of_an_equal_one_has_its_own_gradient(hot):
     hot()
     for step in range(5):
@@ -190,6 +201,21 @@ def test_a_tape_answers_once(hot):
         assert float(tape.gradient(y, v)) == 4.0
         with pytest.raises(RuntimeError, match="only one call"):
             tape.gradient(y, v)
+
+
+def test_a_tape_that_has_answered_knows_what_it_watched(hot):
+    hot()
+    fixed, read, shaped = tf.Variable([1.0], trainable=False), tf.Variable([2.0]), tf.Variable([3.0])
+    tapes = []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(fixed)
+            length = tf.shape(shaped)[0]
+            y = fixed * read * tf.cast(length, "float32")
+        fixed.assign_sub(0.1 * tape.gradient(y, fixed))
+        tapes.append(tape)
+    assert hot.counts["followed"] > 1
+    assert [len(tape.watched_variables()) for tape in tapes] == [3] * 4
 
 
 def test_tensors_outlive_their_pass_with_values_alone(hot):
@@ -570,6 +596,22 @@ def test_a_small_tensor_that_is_made_anew_in_every_pass(hot):
         assert y.numpy().tolist() == [k + expected, 2.0 * k + expected]
         assert tape.gradient(y, x).numpy().tolist() == pytest.approx([1.0 - expected**2, 2.0 - expected**2])
     assert hot.counts["left"] == 0
+
+
+def test_a_small_tensor_of_a_pass_that_was_left_is_not_what_was_guessed(hot):
+    hot()
+    usual, shown = tf.constant([1.0, 2.0]), []
+    v = tf.Variable([1.0, 1.0])
+    for step in range(16):
+        x = tf.constant([5.0, 6.0]) if step in (4, 12) else usual
+        with contextlib.suppress(KeyError):
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(v * v * x)
+                if step == 4:
+                    raise KeyError
+            v.assign_sub(0.0 * tape.gradient(y, v))
+            shown.append(float(y))
+    assert shown == [3.0] * 11 + [11.0] + [3.0] * 3
 
 
 def test_what_is_not_let_go_before_the_next_pass_begins_keeps_its_value(hot):

@@ -14,6 +14,7 @@ from gradtape.hot import places
 BATCH, GRAPHS = 25, 200
 ONE = [tf.sin, tf.tanh, tf.identity, tf.square, tf.nn.relu, tf.negative, tf.transpose]
 TWO = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.linalg.matmul, tf.add, tf.add]
+SAFE = [tf.math.divide_no_nan, tf.atan2, tf.math.xdivy, tf.math.squared_difference]
 VIEWS = [
     lambda x: tf.reshape(tf.reshape(x, (9,)), (3, 3)),
     lambda x: tf.squeeze(tf.expand_dims(x, 0), 0),
@@ -31,19 +32,23 @@ class Graph:
     def __init__(self, seed):
         rng = random.Random(seed)
         self.steps = [
-            (rng.choice("112233334"), *(rng.randrange(1000) for _ in range(3)))
+            (rng.choice("1122333345"), *(rng.randrange(1000) for _ in range(3)))
             for _ in range(rng.randint(6, 18))
         ]
         self.asks = [rng.randrange(1000) for _ in range(5)]
         self.looks = rng.random() < 0.3
+        self.dtype = rng.choice(["float32", "float32", "float64"])
+        self.by_optimizer = rng.random() < 0.4
+        self.shares = rng.random() < 0.4
 
     def run(self, passes):
         rng = np.random.default_rng(0)
-        matrices = [tf.Variable(rng.normal(size=(3, 3)).astype("float32")) for _ in range(3)]
-        scale = tf.Variable(0.5)
+        matrices = [tf.Variable(rng.normal(size=(3, 3)).astype(self.dtype)) for _ in range(3)]
+        scale = tf.Variable(np.asarray(0.5, self.dtype))
+        optimizer = tf.optimizers.SGD(tf.Variable(np.asarray(0.01, self.dtype)))
         shown = []
         for _ in range(passes):
-            x = tf.constant(rng.normal(size=(3, 3)).astype("float32"))
+            x = tf.constant(rng.normal(size=(3, 3)).astype(self.dtype))
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 values = self.values([*matrices, x], scale)
@@ -55,9 +60,16 @@ class Graph:
                 shown.append(float(loss))
             others = [ends[ask % len(ends)] for ask in self.asks[2:]]
             found = tape.gradient(loss, [*matrices, scale, x, *others])
-            for v, g in zip([*matrices, scale], found, strict=False):
-                if g is not None:
-                    v.assign_sub(0.01 * tf.tanh(g))
+            pairs = [(tf.tanh(g), v) for v, g in zip([*matrices, scale], found) if g is not None]
+            if self.by_optimizer and pairs:
+                optimizer.apply_gradients(pairs)
+            else:
+                for g, v in pairs:
+                    v.assign_sub(0.01 * g)
+            if self.shares:  # arrays, with a view and with what came from outside, and then updates
+                matrices[0].assign(tf.transpose(matrices[1]))
+                matrices[1].assign(x)
+                matrices[1].assign_add(0.1 * matrices[0])
             shown += [None if g is None else g.numpy() for g in found]
             shown += [v.numpy() for v in matrices]
         return shown
@@ -71,8 +83,10 @@ class Graph:
                 value = VIEWS[c % len(VIEWS)](x + 0.0 if isinstance(x, tf.Variable) else x)
             elif kind == "3":
                 value = TWO[c % len(TWO)](x, y)
-            else:
+            elif kind == "4":
                 value = x * scale if c % 2 else x + scale
+            else:
+                value = x * SAFE[c % len(SAFE)](tf.nn.relu(tf.reduce_mean(y)), scale - y[0, 0])
             values.append(tf.tanh(value) if c % 5 == 0 else value)
         return values
 

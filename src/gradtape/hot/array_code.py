@@ -211,7 +211,7 @@ class _Writer(Replay):
     def _compute(
         self, function: Callable[..., Any], *arguments: Value, array: bool = False, **options: Any
     ) -> Value:
-        """Call a function of arrays now, and in the code; `array`: of a NumPy scalar, make an array."""
+        """Call a function of arrays now, and in the code; `array`: make an array of a NumPy scalar."""
         if array and function in _ARITHMETIC and all(_is_number(a.value) for a in arguments):
             return self._number(function, arguments)
         arguments = tuple([self._as_array(a) for a in arguments])
@@ -223,7 +223,8 @@ class _Writer(Replay):
             f"{name}={self._name(value)}" for name, value in options.items()
         ]
         text = f"{self._name(function, 'f')}({', '.join(texts)})"
-        return self._line(text if result is given else f"asarray({text})", result, arguments)
+        # Whether NumPy gives a scalar for an array without axes may depend on values, as in `divide_no_nan`.
+        return self._line(f"asarray({text})" if array and not result.ndim else text, result, arguments)
 
     def _number(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value:
         """Compute an array without axes as a number: 0.1 us instead of 0.5. Who needs the array gets it."""
@@ -307,7 +308,8 @@ class _Writer(Replay):
         value = self._value(self._input(event.specs[1]))
         if event.method != "assign":
             function = np.add if event.method == "assign_add" else np.subtract
-            value = self._compute(function, self._value(self.tensors[slot]), value, array=True)
+            # In C's order, as `Variable._update` gives it: the order decides in which one sums are added up.
+            value = self._compute(function, self._value(self.tensors[slot]), value, array=True, order="C")
         self.result(event.outs[0].slot, self._give(slot, value, self.variables[slot]))
 
     def _update(self, event: Update) -> None:
@@ -360,8 +362,8 @@ class _Writer(Replay):
                 g = self._dense(g)
                 if g.value.dtype.kind != "f":
                     raise Unfit("a complex gradient")
-                if type(g.value) is not np.ndarray:
-                    self._arrays.setdefault(g.text, None)  # a number that stands for an array
+                if not g.value.ndim:
+                    self._arrays.setdefault(g.text, None)  # may be a number that stands for an array
                 self.result(known.slot, self._note(wrap(np.asarray(g.value)), g))
 
     # -- the sweep: see `core.sweep.sweep_arrays` ----------------------------------------------------------------------
@@ -488,8 +490,8 @@ def _with_product(total: Products, part: Products) -> Products:
 
 
 def _descended(value: Any, gradient: Any, rate: Any) -> Any:
-    """The value of a variable after a step of gradient descent, in the memory of the step."""
-    step = gradient * rate[()]
+    """The value of a variable after a step of gradient descent, in the memory of the step, and in C's order."""
+    step = np.multiply(gradient, rate[()], order="C")
     return np.subtract(value, step, step) if type(step) is np.ndarray else value - step
 
 

@@ -91,8 +91,8 @@ class ExpectedInputs(PendingValues):
             return False
         known, bits = self._small.get(slot) or self._trace.small.get(slot), array.tobytes()
         if known is None or known.bits != bits:
-            known = SmallInput(wrap(array), bits)
-            self._small[slot] = self._trace.small[slot] = known
+            # The trace gets it when a program has run on it: until then, the next pass expects what the last one used.
+            self._small[slot] = SmallInput(wrap(array), bits)
             return False
         self._small[slot] = known
         # Not if the very tensor is expected in another place.

@@ -462,7 +462,7 @@ class Follower(ExpectedOperations):
         results: list[Any] = self._here.run(program.function, *arrays)
         if trace.steady < 0:  # not the tensors of the last pass: see `_fits_tensor`
             for slot in trace.tensor_slots:
-                trace.came_from_outside(slot, seen[slot])
+                trace.came_from_outside(slot, seen[slot], self._small.get(slot))
         trace.steady += 1
         trace.runs += 1
         return results
@@ -527,11 +527,20 @@ class Follower(ExpectedOperations):
         """Leave a tape that has answered its only question as it would be: without records, and with its variables."""
         tape._pass = None
         tape._state = "used"
+        trace, variables, watched = self._trace, self._variables, tape._watched
+        for slot in trace.watched_by(number, self._position):
+            variable = variables[slot]
+            if variable.dtype.has_gradients:
+                watched[variable._key] = variable
         if tape._watch_accessed_variables:
-            for slot in self._trace.read_in(number, self._position):
-                variable = self._variables[slot]
+            for slot in trace.read_in(number, self._position):
+                variable = variables[slot]
                 if variable._watchable:
-                    tape._watched[variable._key] = variable
+                    watched[variable._key] = variable
+            if self._reads:
+                start, stop = trace.block(number, self._position)
+                read = [variable for at, variable in self._reads if start <= at <= stop]
+                watched.update({variable._key: variable for variable in read if variable._watchable})
 
     def interrupt(self, reason: str) -> None:
         """Leave: what happens next is not for this pass."""

@@ -176,7 +176,7 @@ class Learner:
             raise Unfit("a gradient for an optimizer is no tensor")
         gradients = tuple([self._spec(part) for part in parts])
         variables = tuple([self._spec(v) for _, v in pairs])
-        written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer.variables]}.values())
+        written = list({v._key: v for v in [*(v for _, v in pairs), *optimizer._touched]}.values())
         touched = tuple([self._spec(v) for v in written])
         outs = tuple([self._out_of(v) for v in written])
         reference = weakref.ref(optimizer)

@@ -24,7 +24,10 @@ class Number(NamedTuple):
     def fits(self, x: Any) -> bool:
         """Return whether `x` is the same number, of the same type."""
         value = self.value
-        return x is value or (type(x) is type(value) and ((x and x == value) or repr(x) == self.text))
+        if x is value or type(x) is not type(value):
+            return x is value
+        # A complex number may have a zero of either sign as a part.
+        return bool(x and x == value and type(x) is not complex) or repr(x) == self.text
 
 
 class NewNumber(NamedTuple):

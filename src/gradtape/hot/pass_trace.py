@@ -32,6 +32,7 @@ from .pass_events import (
     Operation,
     Out,
     Update,
+    Watch,
     outs_of,
     specs_of,
 )
@@ -92,6 +93,7 @@ class Trace:
         self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
+        self._updates = [(i, event) for i, event in enumerate(events) if isinstance(event, Update)]
         self.specs = [specs_of(event) for event in self.with_end]
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
         # How the last pass ended that went as passes go: with the next pass, or with its last event.
@@ -104,6 +106,7 @@ class Trace:
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
         self._read_in: dict[tuple[int, int], list[int]] = {}
+        self._watched_by: dict[tuple[int, int], list[int]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
@@ -154,6 +157,14 @@ class Trace:
                 return i
         return len(self.events)
 
+    def settings_hold(self, start: int, end: int) -> bool:
+        """Return whether the optimizers of these events have the expected settings, which a program is made with."""
+        return all(
+            (optimizer := event.optimizer()) is not None and optimizer._pure_settings() == event.settings
+            for i, event in self._updates
+            if start <= i < end
+        )
+
     def inputs(self, end: int) -> list[NewNumber | NewTensor | NewVariable]:
         """What the first `end` events take from outside."""
         if end not in self._inputs:
@@ -174,9 +185,12 @@ class Trace:
             self._variables_of[end] = [(spec, self.variables[spec.slot]) for spec in specs]
         return self._variables_of[end]
 
-    def came_from_outside(self, slot: int, tensor: Tensor) -> None:
-        """Note a tensor from outside, which the next pass is likely to be given as well."""
+    def came_from_outside(self, slot: int, tensor: Tensor, small: SmallInput | None) -> None:
+        """Note a tensor from outside, or its value, which the next pass is likely to be given as well."""
         with self._lock:
+            self.small.pop(slot, None)
+            if small is not None:
+                self.small[slot] = small
             other = self._slots_outside.get(id(tensor))
             if other is not None:
                 self.outside.pop(other, None)
@@ -231,22 +245,30 @@ class Trace:
     def read_in(self, number: int, end: int) -> list[int]:
         """The slots of the variables that were read while the block of a tape was open."""
         if (number, end) not in self._read_in:
-            self._read_in[number, end] = self._find_read_in(number, end)
+            start, stop = self.block(number, end)
+            events = [e for e in self.events[start:stop] if isinstance(e, (Operation, Call, Custom))]
+            self._read_in[number, end] = self._variables_in(events)
         return self._read_in[number, end]
 
-    def _find_read_in(self, number: int, end: int) -> list[int]:
-        found: dict[int, None] = {}
-        count, is_open = 0, False
-        for event in self.events[:end]:
-            if isinstance(event, Enter):
-                is_open = is_open or count == number
-                count += 1
-            elif isinstance(event, (Exit, Ask)) and event.tape == number:
-                is_open = False
-            elif is_open and isinstance(event, (Operation, Call, Custom)):
-                slots = [spec if isinstance(spec, int) else getattr(spec, "slot", -1) for spec in event.specs]
-                found.update(dict.fromkeys(slot for slot in slots if slot in self.variables))
-        return list(found)
+    def watched_by(self, number: int, end: int) -> list[int]:
+        """The slots of the variables that a tape was asked to watch."""
+        if (number, end) not in self._watched_by:
+            events = [e for e in self.events[:end] if isinstance(e, Watch) and e.tape == number]
+            self._watched_by[number, end] = self._variables_in(events)
+        return self._watched_by[number, end]
+
+    def _variables_in(self, events: list[Any]) -> list[int]:
+        slots = [s if isinstance(s, int) else getattr(s, "slot", -1) for e in events for s in e.specs]
+        return [*dict.fromkeys(slot for slot in slots if slot in self.variables)]
+
+    def block(self, number: int, end: int) -> tuple[int, int]:
+        """The position of the first event in the block of a tape, and of the one that ended it."""
+        start = [i for i, event in enumerate(self.events) if isinstance(event, Enter)][number] + 1
+        for i in range(start, end):
+            event = self.events[i]
+            if isinstance(event, (Exit, Ask)) and event.tape == number:
+                return start, i
+        return start, end
 
     @functools.cached_property
     def producers(self) -> dict[int, Event]:

@@ -140,8 +140,10 @@ class PendingValues:
 
     def _ahead(self) -> int:
         """How many events can be computed now: up to one that needs something new."""
-        end = self._trace.reach(self._position)
-        return end if end == self._position or self._read_early(end) else self._position
+        position, trace = self._position, self._trace
+        end = trace.reach(position)
+        is_known = end == position or (trace.settings_hold(position, end) and self._read_early(end))
+        return end if is_known else position
 
     def _computed_by_program(self, end: int, wanted: list[int]) -> bool:
         """Compute what is wanted of the first `end` events; returns whether there is a program."""
@@ -177,7 +179,7 @@ class PendingValues:
                     arrays.append(tensor._array)
                     last = self._trace.outside.get(slot)
                     if last is None or last() is not tensor:
-                        self._trace.came_from_outside(slot, tensor)
+                        self._trace.came_from_outside(slot, tensor, self._small.get(slot))
         else:
             for slot, is_variable in program.inputs:
                 if is_variable:
@@ -266,7 +268,7 @@ class PendingValues:
             last = self._trace.outside.get(slot)
             if last is not None and last() is tensor:
                 return on_device(tensor)
-            self._trace.came_from_outside(slot, tensor)
+            self._trace.came_from_outside(slot, tensor, self._small.get(slot))
             if slot not in self._small:
                 return array_of(tensor)
         return on_device(self._small[slot].tensor)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Self
 
+from ..core.primitive import leave_hot
 from ..core.tensor import Tensor
 from ..core.tensor_conversion import convert_to_tensor
 from ..core.types import IntLike, TensorLike
@@ -26,6 +27,11 @@ class LearningRateSchedule:
     >>> float(Halving()(3))
     0.125
     """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            leave_hot("a schedule changes")  # a step that is not computed yet has the old one
+        super().__setattr__(name, value)
 
     def __call__(self, step: TensorLike) -> TensorLike:
         """The learning rate after `step` updates."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 import numpy as np
 
 from ...core.indexed_slices import IndexedSlices
-from ...core.primitive import local, no_recording
+from ...core.primitive import leave_hot, local, no_recording
 from ...core.scopes import snake_case
 from ...core.stand_in import StandIn, original
 from ...core.tensor import Tensor, array_of, wrap
@@ -133,10 +133,17 @@ class Optimizer:
 
     _settings: ClassVar[tuple[str, ...]] = ()  # a subclass's own arguments, for get_config
     _read_options: ClassVar[Any] = attrgetter(*_OPTIONS)  # gives all options, in one call
+    _noted: ClassVar[frozenset[str]] = frozenset()  # what passes of hot tapes note: see `_pure_settings`
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._read_options = attrgetter(*_OPTIONS, *cls._settings)
+        cls._noted = frozenset([*_OPTIONS, *cls._settings, "_learning_rate"])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._noted and getattr(self, name, value) is not value:
+            leave_hot("a setting of an optimizer changes")  # a step that is not computed yet has the old one
+        super().__setattr__(name, value)
 
     def __init__(
         self,
@@ -294,6 +301,8 @@ class Optimizer:
     def build(self, variables: Iterable[Variable]) -> None:
         """Create the state of the variables that have none yet. The first update does so by itself."""
         new = [v for v in _variables("build", variables) if v._key not in self._trained.index]
+        if new and self.built:
+            leave_hot("an optimizer is built for more variables")  # a step that is not computed yet has fewer
         _resolve(new)
         self._check_numbers()
         names = self._names()
@@ -513,12 +522,17 @@ class Optimizer:
         rate = self._learning_rate
         options = list(self._read_options(self))
         if type(rate).__module__ == schedules.__name__:
-            options.append(repr(vars(rate)))
+            options.append(f"{type(rate).__name__}: {vars(rate)}")
         elif not isinstance(rate, Variable):
             return None
         if type(self).__module__ != _OWN_RULES or not _PLAIN.issuperset(map(type, options)):
             return None
-        return [id(rate), id(self._trained), *options, *map(type, options)]
+        return [id(rate), id(self._trained), len(self._trained.variables), *options, *map(type, options)]
+
+    @property
+    def _touched(self) -> list[Variable]:
+        """The variables that a step may write besides those it is given gradients for."""
+        return [*self.variables, *(self._trained.variables if self.use_ema else ())]
 
     def _apply_as(self, pairs: list[tuple[Any, Any]], aggregates: bool | None) -> None:
         """Update variables as a pass of a hot tape has noted it: for None outside of replicas, else in one."""
