@@ -883,3 +883,19 @@ def test_a_garbage_collector_that_is_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_compiled_code_hides_no_nan_behind_a_mask():
+    x = tf.constant([1.0, np.nan, np.inf, 3.0])
+
+    def masked(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * tf.cast(tf.constant([True, False, False, True]), x.dtype)
+            top = tf.reduce_max(x)
+        return y, tape.gradient(top, x)
+
+    y, slope = masked(x)
+    assert np.isnan(y[1:3]).all() and np.isnan(slope).all()
+    for got, wanted in zip(tf.function(masked)(x), (y, slope), strict=True):
+        np.testing.assert_array_equal(got, wanted)

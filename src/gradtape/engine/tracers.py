@@ -125,6 +125,10 @@ class QuickTrace(DynamicJaxprTrace):
 
     def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
         """Write the equation of a primitive that JAX has no rules for but those of its shapes and dtypes."""
+        if primitive is lax.convert_element_type_p and type(tracers[0]) is QuickTracer:
+            (x,), dtype = tracers, params["new_dtype"]
+            if x.aval.dtype == bool and dtype in FLOATS and x._trace is self and not params["weak_type"]:
+                return mask_as_numbers(self, x, dtype)
         if primitive.multiple_results or primitive in _WITH_RULES or primitive.ref_allocating:
             return super().process_primitive(primitive, tracers, params)
         source = current_line()
@@ -236,7 +240,11 @@ def operand(x: Any, like: Any, dtype: Any) -> Any:
     """An operand of this dtype as a tracer of the trace that `like` belongs to; None if JAX has to convert it."""
     kind = type(x)
     if kind is QuickTracer:
-        return x if x._trace is like and x.aval.dtype == dtype and not x.aval.weak_type else None
+        if x._trace is not like or x.aval.weak_type:
+            return None
+        if x.aval.dtype == bool and dtype in FLOATS:
+            return mask_as_numbers(like, x, dtype)
+        return x if x.aval.dtype == dtype else None
     if kind is float:
         return like.literal(x, dtype) if dtype in INEXACT else None
     if kind is int:
@@ -270,9 +278,12 @@ def written2(primitive: Any, params: dict[str, Any], allowed: Any, x: Any, y: An
     if trace is None:
         return None
     dtype = known.aval.dtype
+    if dtype == bool and current_trace(y) is trace and y.aval.dtype in FLOATS:
+        dtype = y.aval.dtype
+        x = mask_as_numbers(trace, x, dtype)
     if dtype not in allowed:
         return None
-    if known is x:
+    if known is not y:
         y = operand(y, trace, dtype)
     else:
         x = operand(x, trace, dtype)
@@ -330,8 +341,22 @@ def _cast(x: Any, dtype: Any) -> Any:
         return x
     if dtype not in NUMBERS or source not in ALL or source.kind == "c" or trace.get_const(x) is not None:
         return None
+    if source == bool and dtype in FLOATS:
+        return mask_as_numbers(trace, x, dtype)
     params = {"new_dtype": dtype, "weak_type": False, "sharding": None}
     return trace.write(lax.convert_element_type_p, [x], params)
+
+
+def mask_as_numbers(trace: QuickTrace, mask: Any, dtype: Any) -> Any:
+    """1 where a mask is true, else 0.
+
+    By a selection: of `x * mask.astype(dtype)` XLA would make one of x and 0, and 0 * nan would be 0.
+    """
+    shape = mask.aval.shape
+    numbers = [trace.literal(number, dtype) for number in (0, 1)]
+    if shape:
+        numbers = [broadcast_in_dim(trace, number, shape, ()) for number in numbers]
+    return trace.write(lax.select_n_p, [mask, *numbers], {})
 
 
 def _reshaped(x: Any, shape: Any) -> Any:
