@@ -86,7 +86,11 @@ SAMPLES = {
     "optimization_barrier": [(lax.optimization_barrier, X), (lambda x: lax.optimization_barrier((x, x + 1)), X)],
     "lt_to": [(jnp.searchsorted, np.sort(X[0]), Y), (lax.lt_to_p.bind, EDGES, EDGES[::-1].copy())],
     "le_to": [(lax.le_to_p.bind, EDGES, EDGES[::-1].copy())],
-    "reshape": [(lambda x: lax.reshape(x, (2, 6)), X), (lambda x: lax.reshape(x.T, (2, 6)), X)],
+    "reshape": [
+        (lambda x: lax.reshape(x, (2, 6)), X),
+        (lambda x: lax.reshape(x.T, (2, 6)), X),
+        (lambda x: lax.reshape(x, (2, 6), (1, 0)), X),
+    ],
     "squeeze": [(lambda x: lax.squeeze(x[:1], (0,)), X)],
     "broadcast_in_dim": [
         (lambda x: lax.broadcast_in_dim(x, (2, 3, 5, 4), (1, 3)), X),
@@ -369,6 +373,19 @@ def test_gradients_of_tapes_outside(on_numpy):
     np.testing.assert_allclose(
         tape.jacobian(y, x).numpy().reshape(12, 12).diagonal(), np.cos(X).ravel(), rtol=1e-5
     )
+
+
+def test_gradients_of_grouped_convolutions(on_numpy):
+    image, filters = tf.constant(np.resize(X, (2, 5, 6, 4))), tf.constant(np.resize(Y, (2, 2, 2, 6)))
+    found = []
+    convolve = lambda x, k: tf.nn.conv2d(x, k, 1, "SAME")
+    for function in (convolve, tf.function(convolve)):
+        with tf.GradientTape() as tape:
+            tape.watch([image, filters])
+            y = function(image, filters)
+        found.append(tape.gradient(y, [image, filters]))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_the_numbers_drawn_do_not_depend_on_who_computes_them(on_numpy):
