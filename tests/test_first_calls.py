@@ -186,6 +186,7 @@ SAMPLES = {
         (lambda x, i: jnp.take_along_axis(x, i, 1), X, np.array([[0], [3], [1]], "int32")),
         (lambda x, i: jax.vmap(lambda r, k: lax.dynamic_slice(r, (k,), (2,)))(x, i), X, np.array([0, 3, 1], "int32")),
         (lambda x, i: jnp.take(x, i, 0, mode="fill"), INTS, np.array([0, 9], "int32")),
+        (lambda x, i: jnp.take(x, i, 0, mode="fill"), X[0], np.int32(9)),
     ],
     "scatter": [
         (lambda x, i: x.at[i].set(2.0), X, np.array([0, 7], "int32")),

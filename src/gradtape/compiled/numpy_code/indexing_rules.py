@@ -74,6 +74,7 @@ def _(eqn: Any) -> Compute:
             result = x[tuple(along)]
             result = result.reshape([n for i, n in enumerate(result.shape) if i not in dropped])
         if places.drops and not valid.all():
+            result = np.asarray(result)  # of NumPy's `take`, a number is no array
             result[~valid] = fill
         return result.transpose(order)
 
