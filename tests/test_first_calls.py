@@ -28,6 +28,7 @@ BY = np.array([[2, 2, 0, -1], [1, 0, -4, 33]], "int32")
 COMPLEX = (X + 1j * Y).astype("complex64")
 HALF = X.astype("float16")
 BRAIN = jnp.asarray(X, jnp.bfloat16)
+CONVERT = lax.convert_element_type_p.bind  # without a warning for complex numbers
 WINDOWS = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((1, 0), (0, 1))}
 
 UNARY = "abs asinh atan cbrt ceil cos cosh erf erfc exp exp2 expm1 floor is_finite logistic neg sign sin sinh"
@@ -44,7 +45,7 @@ SAMPLES = {
     "tanh ": [(lax.tanh, EDGES), (lax.logistic, BRAIN), (lax.exp, BRAIN), (lax.sign, EDGES), (lax.abs, COMPLEX)],
     "acosh": [(lax.acosh, UNIT + 1.5)],
     "add_any": [(lambda x: jax.vjp(lambda x: x * jnp.sin(x), x)[1](x)[0], X)],
-    "conj": [(lax.conj, COMPLEX)],
+    "conj": [(lax.conj, COMPLEX), (lax.conj, X)],
     "real": [(lax.real, COMPLEX)],
     "imag": [(lax.imag, COMPLEX)],
     "complex": [(lax.complex, X, Y), (lax.complex, X[0, 0], Y[0, 0])],
@@ -69,11 +70,17 @@ SAMPLES = {
         (lambda c, x, y: lax.select(c, x, y), X > 0, X, Y),
         (lambda x, y: lax.select_n(jnp.bool_(True), x, y), X, Y),
         (lambda x, y: lax.select_n(jnp.array([[0, 1, 2, 1]] * 3, "int32"), x, y, x + y), X, Y),
+        (lambda which, x, y: lax.select_n(which, x, y), INTS[:1].repeat(3, 0), X, Y),
+        (lambda which, x, y: lax.select_n(which, x, y, x + y), INTS[:1].repeat(3, 0), X, Y),
     ],
     "convert_element_type": [
         (lambda x, to=to: lax.convert_element_type(x, to), x)
         for x in (EDGES, X, INTS, X > 0, HALF, BRAIN)
         for to in ("int32", "uint8", "int8", "float16", "bfloat16", "bool", "complex64")
+    ]
+    + [
+        (lambda x, to=to: CONVERT(x, new_dtype=np.dtype(to), weak_type=False, sharding=None), EDGES.astype("complex64"))
+        for to in ("int32", "uint8", "float32")
     ],
     "bitcast_convert_type": [
         (lambda x, to=to: lax.bitcast_convert_type(x, to), x)
@@ -176,6 +183,12 @@ SAMPLES = {
                 np.resize(Y, (2, 2, 3, 6)),
                 {"window_strides": (1, 1), "padding": ((-1, 1), (0, -2)), "batch_group_count": 2},
             ),
+            (
+                np.resize(INTS, (2, 5, 6, 4)).astype("int8"),
+                np.resize(INTS, (2, 2, 4, 3)).astype("int8"),
+                {"window_strides": (1, 1), "padding": "SAME", "preferred_element_type": np.int32},
+            ),
+            (X[:, :0].reshape(1, 3, 1, 0), X[:, :0].reshape(3, 1, 0, 2), {"window_strides": (1, 1), "padding": "SAME"}),
         )
     ],
     "gather": [
@@ -249,6 +262,19 @@ def test_rules_agree_with_jax(name):
 def test_an_unknown_equation_has_no_rule():
     with pytest.raises(NoRule):
         NumpyProgram(jax.make_jaxpr(jnp.linalg.eigvals)(np.eye(2, dtype="float32")).jaxpr)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.at[np.array([0, 2])].apply(jnp.sin),
+        lambda x: lax.mul(x, x, out_dtype=jnp.bfloat16),
+        lambda x: lax.integer_pow(x.astype("int8"), 300),
+    ],
+)
+def test_a_variant_of_an_equation_that_numpy_does_not_compute_has_no_rule(function):
+    with pytest.raises(NoRule):
+        NumpyProgram(jax.make_jaxpr(function)(X).jaxpr)
 
 
 def test_loops_that_are_too_long_stop():

@@ -22,7 +22,6 @@ _SAME: dict[str, Compute] = {  # primitives that are one function of NumPy for e
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "ceil": np.ceil,
-    "conj": np.conjugate,
     "cos": np.cos,
     "cosh": np.cosh,
     "eq": np.equal,
@@ -40,7 +39,6 @@ _SAME: dict[str, Compute] = {  # primitives that are one function of NumPy for e
     "lt": np.less,
     "max": np.maximum,
     "min": np.minimum,
-    "mul": np.multiply,
     "ne": np.not_equal,
     "neg": np.negative,
     "nextafter": np.nextafter,
@@ -92,6 +90,19 @@ def _(eqn: Any) -> Compute:
     return (lambda x: x) if len(eqn.outvars) == 1 else (lambda *xs: xs)
 
 
+@rule("mul")
+def _(eqn: Any) -> Compute:
+    if eqn.params["out_dtype"] is not None:
+        raise NoRule(eqn.primitive.name)
+    return np.multiply
+
+
+@rule("conj")
+def _(eqn: Any) -> Compute:
+    dtype = dtype_of(eqn)  # complex, of real numbers as well
+    return lambda x: np.conjugate(x.astype(dtype, copy=False))
+
+
 @rule("div")
 def _(eqn: Any) -> Compute:
     if dtype_of(eqn).kind not in "iu":
@@ -133,6 +144,8 @@ def _(eqn: Any) -> Compute:
         return np.square
     if y == 3:
         return lambda x: x * x * x
+    if dtype.kind in "iu" and y > np.iinfo(dtype).max:
+        raise NoRule(eqn.primitive.name)
     one = dtype.type(1)
     if y < 0:
         return lambda x: one / np.power(x, dtype.type(-y))
@@ -176,15 +189,15 @@ def _(eqn: Any) -> Compute:
 @rule("select_n")
 def _(eqn: Any) -> Compute:
     which, *cases = (v.aval for v in eqn.invars)
-    if len(cases) == 2:
+    if len(cases) == 2 and which.dtype.kind == "b":
         if which.ndim < cases[0].ndim:
             return lambda which, x, y: y if which else x
         return lambda which, x, y: np.where(which, y, x)
 
     def select(which: Any, *cases: Any) -> Any:
         result = np.broadcast_to(cases[-1], np.broadcast_shapes(cases[0].shape, which.shape))
-        for i, case in enumerate(cases[:-1]):
-            result = np.where(np.equal(which, i), case, result)
+        for i in range(len(cases) - 2, -1, -1):
+            result = np.where(np.less_equal(which, i), cases[i], result)
         return result
 
     return select
@@ -207,6 +220,9 @@ def _(eqn: Any) -> Compute:
     before, after = eqn.invars[0].aval.dtype, dtype_of(eqn)
     if before == after:
         return lambda x: x
+    if before.kind == "c" and after.kind in "iu":
+        whole = _to_whole_numbers(after)
+        return lambda x: whole(x.real)
     if before.kind == "c" and after.kind != "c":
         return lambda x: np.asarray(x.real).astype(after)
     if before.kind in "fV" and after.kind in "iu":

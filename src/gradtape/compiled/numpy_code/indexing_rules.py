@@ -101,6 +101,8 @@ def _scatter(ufunc: np.ufunc | None) -> Any:
         operand, updates = eqn.invars[0].aval, eqn.invars[2].aval
         if operand.size == 0 or (ufunc is not None and operand.dtype.kind == "V"):
             raise NoRule(eqn.primitive.name)
+        if ufunc is None and eqn.params["update_jaxpr"] is not None:  # a function of the old elements
+            raise NoRule(eqn.primitive.name)
         gone = {*d.inserted_window_dims, *d.operand_batching_dims}
         lengths = iter(updates.shape[i] for i in d.update_window_dims)
         sizes = [1 if i in gone else next(lengths) for i in range(operand.ndim)]
