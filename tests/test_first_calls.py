@@ -48,7 +48,12 @@ SAMPLES = {
     "conj": [(lax.conj, COMPLEX), (lax.conj, X)],
     "real": [(lax.real, COMPLEX)],
     "imag": [(lax.imag, COMPLEX)],
-    "complex": [(lax.complex, X, Y), (lax.complex, X[0, 0], Y[0, 0])],
+    "complex": [
+        (lax.complex, X, Y),
+        (lax.complex, X[0, 0], Y[0, 0]),
+        (jax.vmap(lax.complex, in_axes=(None, 0)), X[0], Y),
+        (lax.complex_p.bind, X[0, 0], Y),
+    ],
     "div ": [(lax.div, INTS, BY), (lax.div, COMPLEX, COMPLEX + 1), (lax.div, INTS.view("uint32"), BY.view("uint32"))],
     "rem ": [(lax.rem, INTS, BY)],
     "and": [(lax.bitwise_and, INTS, BY), (lax.bitwise_and, X > 0, Y > 0)],

@@ -205,10 +205,10 @@ def _(eqn: Any) -> Compute:
 
 @rule("complex")
 def _(eqn: Any) -> Compute:
-    dtype = dtype_of(eqn)
+    dtype, shape = dtype_of(eqn), eqn.outvars[0].aval.shape  # to which the parts may broadcast
 
     def join(real: Any, imaginary: Any) -> Any:
-        result = np.empty(np.shape(real), dtype)
+        result = np.empty(shape, dtype)
         result.real, result.imag = real, imaginary
         return result
 
