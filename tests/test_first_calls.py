@@ -44,6 +44,8 @@ SAMPLES = {
     **{name: [(getattr(lax, name), X, Y), (getattr(lax, name), EDGES, EDGES[::-1].copy())] for name in BINARY.split()},
     "tanh ": [(lax.tanh, EDGES), (lax.logistic, BRAIN), (lax.exp, BRAIN), (lax.sign, EDGES), (lax.abs, COMPLEX)],
     "acosh": [(lax.acosh, UNIT + 1.5)],
+    "lgamma ": [(lax.lgamma, EDGES), (lax.lgamma, EDGES[2]), (lax.lgamma, EDGES.astype(jnp.bfloat16))],
+    "digamma ": [(lax.digamma, EDGES), (lax.digamma, EDGES[3]), (lax.digamma, EDGES[:8].astype("float16"))],
     "add_any": [(lambda x: jax.vjp(lambda x: x * jnp.sin(x), x)[1](x)[0], X)],
     "conj": [(lax.conj, COMPLEX), (lax.conj, X)],
     "real": [(lax.real, COMPLEX)],

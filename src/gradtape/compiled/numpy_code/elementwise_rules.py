@@ -346,9 +346,21 @@ for primitive, function in {
     "erf": "erf",
     "erfc": "erfc",
     "erf_inv": "erfinv",
-    "lgamma": "gammaln",
-    "digamma": "psi",
     "bessel_i0e": "i0e",
     "bessel_i1e": "i1e",
 }.items():
     RULES[primitive] = _special(function)
+
+
+def _corrected(name: str, at: float, value: float) -> Any:
+    """A function of SciPy's, which is another one than XLA's at one place."""
+
+    def entry(eqn: Any) -> Compute:
+        function, dtype = _special(name)(eqn), dtype_of(eqn)
+        return lambda x: np.where(np.equal(x, at), dtype.type(value), function(x))
+
+    return entry
+
+
+RULES["lgamma"] = _corrected("gammaln", -np.inf, np.inf)
+RULES["digamma"] = _corrected("psi", 0.0, np.nan)
