@@ -30,6 +30,7 @@ BY = np.array([[2, 2, 0, -1], [1, 0, -4, 33]], "int32")
 COMPLEX = (X + 1j * Y).astype("complex64")
 HALF = X.astype("float16")
 BRAIN = jnp.asarray(X, jnp.bfloat16)
+CONVERT = lax.convert_element_type_p.bind  # without a warning for complex numbers
 WINDOWS = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((1, 0), (0, 1))}
 
 UNARY = "abs asinh atan cbrt ceil cos cosh erf erfc exp exp2 expm1 floor is_finite logistic neg sign sin sinh"
@@ -45,11 +46,18 @@ SAMPLES = {
     **{name: [(getattr(lax, name), X, Y), (getattr(lax, name), EDGES, EDGES[::-1].copy())] for name in BINARY.split()},
     "tanh ": [(lax.tanh, EDGES), (lax.logistic, BRAIN), (lax.exp, BRAIN), (lax.sign, EDGES), (lax.abs, COMPLEX)],
     "acosh": [(lax.acosh, UNIT + 1.5)],
+    "lgamma ": [(lax.lgamma, EDGES), (lax.lgamma, EDGES[2]), (lax.lgamma, EDGES.astype(jnp.bfloat16))],
+    "digamma ": [(lax.digamma, EDGES), (lax.digamma, EDGES[3]), (lax.digamma, EDGES[:8].astype("float16"))],
     "add_any": [(lambda x: jax.vjp(lambda x: x * jnp.sin(x), x)[1](x)[0], X)],
-    "conj": [(lax.conj, COMPLEX)],
+    "conj": [(lax.conj, COMPLEX), (lax.conj, X)],
     "real": [(lax.real, COMPLEX)],
     "imag": [(lax.imag, COMPLEX)],
-    "complex": [(lax.complex, X, Y), (lax.complex, X[0, 0], Y[0, 0])],
+    "complex": [
+        (lax.complex, X, Y),
+        (lax.complex, X[0, 0], Y[0, 0]),
+        (jax.vmap(lax.complex, in_axes=(None, 0)), X[0], Y),
+        (lax.complex_p.bind, X[0, 0], Y),
+    ],
     "div ": [(lax.div, INTS, BY), (lax.div, COMPLEX, COMPLEX + 1), (lax.div, INTS.view("uint32"), BY.view("uint32"))],
     "rem ": [(lax.rem, INTS, BY)],
     "and": [(lax.bitwise_and, INTS, BY), (lax.bitwise_and, X > 0, Y > 0)],
@@ -71,11 +79,17 @@ SAMPLES = {
         (lambda c, x, y: lax.select(c, x, y), X > 0, X, Y),
         (lambda x, y: lax.select_n(jnp.bool_(True), x, y), X, Y),
         (lambda x, y: lax.select_n(jnp.array([[0, 1, 2, 1]] * 3, "int32"), x, y, x + y), X, Y),
+        (lambda which, x, y: lax.select_n(which, x, y), INTS[:1].repeat(3, 0), X, Y),
+        (lambda which, x, y: lax.select_n(which, x, y, x + y), INTS[:1].repeat(3, 0), X, Y),
     ],
     "convert_element_type": [
         (lambda x, to=to: lax.convert_element_type(x, to), x)
         for x in (EDGES, X, INTS, X > 0, HALF, BRAIN)
         for to in ("int32", "uint8", "int8", "float16", "bfloat16", "bool", "complex64")
+    ]
+    + [
+        (lambda x, to=to: CONVERT(x, new_dtype=np.dtype(to), weak_type=False, sharding=None), EDGES.astype("complex64"))
+        for to in ("int32", "uint8", "float32")
     ],
     "bitcast_convert_type": [
         (lambda x, to=to: lax.bitcast_convert_type(x, to), x)
@@ -88,7 +102,11 @@ SAMPLES = {
     "optimization_barrier": [(lax.optimization_barrier, X), (lambda x: lax.optimization_barrier((x, x + 1)), X)],
     "lt_to": [(jnp.searchsorted, np.sort(X[0]), Y), (lax.lt_to_p.bind, EDGES, EDGES[::-1].copy())],
     "le_to": [(lax.le_to_p.bind, EDGES, EDGES[::-1].copy())],
-    "reshape": [(lambda x: lax.reshape(x, (2, 6)), X), (lambda x: lax.reshape(x.T, (2, 6)), X)],
+    "reshape": [
+        (lambda x: lax.reshape(x, (2, 6)), X),
+        (lambda x: lax.reshape(x.T, (2, 6)), X),
+        (lambda x: lax.reshape(x, (2, 6), (1, 0)), X),
+    ],
     "squeeze": [(lambda x: lax.squeeze(x[:1], (0,)), X)],
     "broadcast_in_dim": [
         (lambda x: lax.broadcast_in_dim(x, (2, 3, 5, 4), (1, 3)), X),
@@ -174,6 +192,12 @@ SAMPLES = {
                 np.resize(Y, (2, 2, 3, 6)),
                 {"window_strides": (1, 1), "padding": ((-1, 1), (0, -2)), "batch_group_count": 2},
             ),
+            (
+                np.resize(INTS, (2, 5, 6, 4)).astype("int8"),
+                np.resize(INTS, (2, 2, 4, 3)).astype("int8"),
+                {"window_strides": (1, 1), "padding": "SAME", "preferred_element_type": np.int32},
+            ),
+            (X[:, :0].reshape(1, 3, 1, 0), X[:, :0].reshape(3, 1, 0, 2), {"window_strides": (1, 1), "padding": "SAME"}),
         )
     ],
     "gather": [
@@ -184,6 +208,7 @@ SAMPLES = {
         (lambda x, i: jnp.take_along_axis(x, i, 1), X, np.array([[0], [3], [1]], "int32")),
         (lambda x, i: jax.vmap(lambda r, k: lax.dynamic_slice(r, (k,), (2,)))(x, i), X, np.array([0, 3, 1], "int32")),
         (lambda x, i: jnp.take(x, i, 0, mode="fill"), INTS, np.array([0, 9], "int32")),
+        (lambda x, i: jnp.take(x, i, 0, mode="fill"), X[0], np.int32(9)),
     ],
     "scatter": [
         (lambda x, i: x.at[i].set(2.0), X, np.array([0, 7], "int32")),
@@ -246,6 +271,19 @@ def test_rules_agree_with_jax(name):
 def test_an_unknown_equation_has_no_rule():
     with pytest.raises(NoRule):
         NumpyProgram(jax.make_jaxpr(jnp.linalg.eigvals)(np.eye(2, dtype="float32")).jaxpr)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.at[np.array([0, 2])].apply(jnp.sin),
+        lambda x: lax.mul(x, x, out_dtype=jnp.bfloat16),
+        lambda x: lax.integer_pow(x.astype("int8"), 300),
+    ],
+)
+def test_a_variant_of_an_equation_that_numpy_does_not_compute_has_no_rule(function):
+    with pytest.raises(NoRule):
+        NumpyProgram(jax.make_jaxpr(function)(X).jaxpr)
 
 
 def test_loops_that_are_too_long_stop():
@@ -377,6 +415,19 @@ def test_gradients_of_tapes_outside(on_numpy):
     np.testing.assert_allclose(
         tape.jacobian(y, x).numpy().reshape(12, 12).diagonal(), np.cos(X).ravel(), rtol=1e-5
     )
+
+
+def test_gradients_of_grouped_convolutions(on_numpy):
+    image, filters = tf.constant(np.resize(X, (2, 5, 6, 4))), tf.constant(np.resize(Y, (2, 2, 2, 6)))
+    found = []
+    convolve = lambda x, k: tf.nn.conv2d(x, k, 1, "SAME")
+    for function in (convolve, tf.function(convolve)):
+        with tf.GradientTape() as tape:
+            tape.watch([image, filters])
+            y = function(image, filters)
+        found.append(tape.gradient(y, [image, filters]))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_the_numbers_drawn_do_not_depend_on_who_computes_them(on_numpy):

@@ -156,6 +156,24 @@ def test_a_loop_begins_with_zeros_of_their_sign():
     np.testing.assert_array_equal(np.signbit(doubled()), np.signbit(starts))
 
 
+@pytest.mark.parametrize("limit", [None, 4])
+@pytest.mark.parametrize("known", [True, False])
+def test_without_an_iteration_the_gradient_is_that_of_the_first_carry(known, limit):
+    x, w = tf.constant(0.3), tf.constant(0.7)
+
+    @tf.function
+    def f(x, w, n):
+        last = 0 if known else n
+        return tf.while_loop(
+            lambda i, s: i < last, lambda i, s: (i + 1, tf.tanh(w)), (0, x * w), maximum_iterations=limit
+        )[1]
+
+    with tf.GradientTape() as tape:
+        tape.watch([x, w])
+        y = f(x, w, tf.constant(0))
+    np.testing.assert_allclose(tape.gradient(y, [x, w]), [0.7, 0.3], rtol=1e-6)
+
+
 def test_third_order_through_a_loop_in_a_function():
     function = compiled(lambda x: tf.foldl(lambda a, e: a * e * e, x, tf.reduce_sum(x)))
 

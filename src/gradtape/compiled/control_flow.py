@@ -194,11 +194,15 @@ class _Loop:
     name: str
     block: Block
     carry: Tensors
+    may_be_empty: bool  # have no iteration
 
     def _find_sources(self, rows: Tensors) -> Tensors:
-        """The inputs and captures that the results of a step depend on; notes which they are."""
+        """The inputs and captures that the results of the loop depend on; notes which they are."""
         connected = self.block.connected()
         self.captures = {key: t for key, t in self.block.captures.items() if key in connected}
+        if self.may_be_empty:  # without a step, the results are the first carry
+            first = self.block.placeholders[1 : len(self.carry) + 1]
+            connected = connected.union(key_of(t) for t in first if dtypes.is_differentiable(t._array))
         # The positions, among carry and rows, of those that have a gradient.
         self.connected = [i for i, t in enumerate(self.block.placeholders[1:]) if key_of(t) in connected]
         outside = [*self.carry, *rows]
@@ -229,6 +233,7 @@ class _Scan(_Loop):
         self, name: str, body: Body, carry: Tensors, rows: Tensors, length: int, reverse: bool
     ) -> None:
         self.name, self.rows, self.length, self.reverse = name, rows, length, reverse
+        self.may_be_empty = not length
         self.carry = [convert(t) for t in carry]
         self.count = count = len(carry)
 
@@ -403,6 +408,7 @@ class _While(_Loop):
     def __init__(self, name: str, test: Block, block: Block, carry: Tensors) -> None:
         self.name, self.test, self.block, self.carry = name, test, block, carry
         self.count = len(carry)
+        self.may_be_empty = True
 
     def run(self, limit: int | None, watched: bool) -> Tensors:
         """The last carry."""

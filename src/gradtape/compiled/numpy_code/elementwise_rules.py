@@ -22,7 +22,6 @@ _SAME: dict[str, Compute] = {  # primitives that are one function of NumPy for e
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "ceil": np.ceil,
-    "conj": np.conjugate,
     "cos": np.cos,
     "cosh": np.cosh,
     "eq": np.equal,
@@ -40,7 +39,6 @@ _SAME: dict[str, Compute] = {  # primitives that are one function of NumPy for e
     "lt": np.less,
     "max": np.maximum,
     "min": np.minimum,
-    "mul": np.multiply,
     "ne": np.not_equal,
     "neg": np.negative,
     "nextafter": np.nextafter,
@@ -92,6 +90,19 @@ def _(eqn: Any) -> Compute:
     return (lambda x: x) if len(eqn.outvars) == 1 else (lambda *xs: xs)
 
 
+@rule("mul")
+def _(eqn: Any) -> Compute:
+    if eqn.params["out_dtype"] is not None:
+        raise NoRule(eqn.primitive.name)
+    return np.multiply
+
+
+@rule("conj")
+def _(eqn: Any) -> Compute:
+    dtype = dtype_of(eqn)  # complex, of real numbers as well
+    return lambda x: np.conjugate(x.astype(dtype, copy=False))
+
+
 @rule("div")
 def _(eqn: Any) -> Compute:
     if dtype_of(eqn).kind not in "iu":
@@ -133,6 +144,8 @@ def _(eqn: Any) -> Compute:
         return np.square
     if y == 3:
         return lambda x: x * x * x
+    if dtype.kind in "iu" and y > np.iinfo(dtype).max:
+        raise NoRule(eqn.primitive.name)
     one = dtype.type(1)
     if y < 0:
         return lambda x: one / np.power(x, dtype.type(-y))
@@ -176,15 +189,15 @@ def _(eqn: Any) -> Compute:
 @rule("select_n")
 def _(eqn: Any) -> Compute:
     which, *cases = (v.aval for v in eqn.invars)
-    if len(cases) == 2:
+    if len(cases) == 2 and which.dtype.kind == "b":
         if which.ndim < cases[0].ndim:
             return lambda which, x, y: y if which else x
         return lambda which, x, y: np.where(which, y, x)
 
     def select(which: Any, *cases: Any) -> Any:
         result = np.broadcast_to(cases[-1], np.broadcast_shapes(cases[0].shape, which.shape))
-        for i, case in enumerate(cases[:-1]):
-            result = np.where(np.equal(which, i), case, result)
+        for i in range(len(cases) - 2, -1, -1):
+            result = np.where(np.less_equal(which, i), cases[i], result)
         return result
 
     return select
@@ -192,10 +205,10 @@ def _(eqn: Any) -> Compute:
 
 @rule("complex")
 def _(eqn: Any) -> Compute:
-    dtype = dtype_of(eqn)
+    dtype, shape = dtype_of(eqn), eqn.outvars[0].aval.shape  # to which the parts may broadcast
 
     def join(real: Any, imaginary: Any) -> Any:
-        result = np.empty(np.shape(real), dtype)
+        result = np.empty(shape, dtype)
         result.real, result.imag = real, imaginary
         return result
 
@@ -207,6 +220,9 @@ def _(eqn: Any) -> Compute:
     before, after = eqn.invars[0].aval.dtype, dtype_of(eqn)
     if before == after:
         return lambda x: x
+    if before.kind == "c" and after.kind in "iu":
+        whole = _to_whole_numbers(after)
+        return lambda x: whole(x.real)
     if before.kind == "c" and after.kind != "c":
         return lambda x: np.asarray(x.real).astype(after)
     if before.kind in "fV" and after.kind in "iu":
@@ -330,9 +346,21 @@ for primitive, function in {
     "erf": "erf",
     "erfc": "erfc",
     "erf_inv": "erfinv",
-    "lgamma": "gammaln",
-    "digamma": "psi",
     "bessel_i0e": "i0e",
     "bessel_i1e": "i1e",
 }.items():
     RULES[primitive] = _special(function)
+
+
+def _corrected(name: str, at: float, value: float) -> Any:
+    """A function of SciPy's, which is another one than XLA's at one place."""
+
+    def entry(eqn: Any) -> Compute:
+        function, dtype = _special(name)(eqn), dtype_of(eqn)
+        return lambda x: np.where(np.equal(x, at), dtype.type(value), function(x))
+
+    return entry
+
+
+RULES["lgamma"] = _corrected("gammaln", -np.inf, np.inf)
+RULES["digamma"] = _corrected("psi", 0.0, np.nan)

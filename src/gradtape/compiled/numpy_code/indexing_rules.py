@@ -74,6 +74,7 @@ def _(eqn: Any) -> Compute:
             result = x[tuple(along)]
             result = result.reshape([n for i, n in enumerate(result.shape) if i not in dropped])
         if places.drops and not valid.all():
+            result = np.asarray(result)  # of NumPy's `take`, a number is no array
             result[~valid] = fill
         return result.transpose(order)
 
@@ -99,6 +100,8 @@ def _scatter(ufunc: np.ufunc | None) -> Any:
         d, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
         operand, updates = eqn.invars[0].aval, eqn.invars[2].aval
         if operand.size == 0 or (ufunc is not None and operand.dtype.kind == "V"):
+            raise NoRule(eqn.primitive.name)
+        if ufunc is None and eqn.params["update_jaxpr"] is not None:  # a function of the old elements
             raise NoRule(eqn.primitive.name)
         gone = {*d.inserted_window_dims, *d.operand_batching_dims}
         lengths = iter(updates.shape[i] for i in d.update_window_dims)

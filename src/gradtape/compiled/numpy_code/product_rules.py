@@ -44,7 +44,7 @@ def _(eqn: Any) -> Compute:
     """Windows as a view, and one product for each group."""
     p = eqn.params
     spec = p["dimension_numbers"]
-    x, out = eqn.invars[0].aval, eqn.outvars[0].aval
+    x, dtype = eqn.invars[0].aval, eqn.outvars[0].aval.dtype
     if is_half(x.dtype):
         raise NoRule(eqn.primitive.name)
     back = np.argsort(spec.out_spec)
@@ -52,6 +52,7 @@ def _(eqn: Any) -> Compute:
     dilation, padding = (1, 1, *p["lhs_dilation"]), ((0, 0), (0, 0), *p["padding"])
 
     def compute(x: Any, kernel: Any) -> Any:
+        x, kernel = x.astype(dtype, copy=False), kernel.astype(dtype, copy=False)
         x = spread(x.transpose(spec.lhs_spec), dilation, padding, 0)  # batch, channels, space...
         kernel = kernel.transpose(spec.rhs_spec)  # out channels, channels of a group, window...
         xs = np.split(x, batch_groups) if batch_groups > 1 else np.split(x, groups, 1)
@@ -60,7 +61,7 @@ def _(eqn: Any) -> Compute:
             _convolved(*pair, p["window_strides"], p["rhs_dilation"])
             for pair in zip(xs, kernels, strict=True)
         ]
-        return np.concatenate(each, 1).transpose(back).astype(out.dtype, copy=False)
+        return np.concatenate(each, 1).transpose(back)
 
     return compute
 
@@ -72,5 +73,5 @@ def _convolved(x: Any, kernel: Any, strides: Any, dilation: Any) -> Any:
         x, (1, *size), (1, 1, *strides), (1, 1, *dilation)
     )  # batch, 1, windows..., 1, channels, window...
     count, width = view.shape[2 : 2 + rank], math.prod(size)
-    product = view.reshape(x.shape[0] * math.prod(count), width) @ kernel.reshape(-1, width).T
+    product = view.reshape(x.shape[0] * math.prod(count), width) @ kernel.reshape(len(kernel), width).T
     return np.moveaxis(product.reshape(x.shape[0], *count, kernel.shape[0]), -1, 1)

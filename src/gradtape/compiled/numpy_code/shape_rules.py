@@ -9,7 +9,15 @@ import numpy as np
 from .equation_rules import Compute, dtype_of, rule
 
 
-@rule("reshape", "squeeze")
+@rule("reshape")
+def _(eqn: Any) -> Compute:
+    shape, order = eqn.outvars[0].aval.shape, eqn.params["dimensions"]
+    if order is None:
+        return lambda x: x.reshape(shape)
+    return lambda x: x.transpose(order).reshape(shape)
+
+
+@rule("squeeze")
 def _(eqn: Any) -> Compute:
     shape = eqn.outvars[0].aval.shape
     return lambda x: x.reshape(shape)
