@@ -50,14 +50,44 @@ def test_an_optimizer_that_keras_does_not_have_is_refused_by_keras():
         network().compile(optimizer=Mine(0.1))
 
 
-def test_losses_and_metrics_of_ours_are_functions_to_keras():
+def test_a_metric_of_ours_is_reset_for_each_epoch_and_weighted():
+    own, same = tf.metrics.MeanAbsoluteError(name="own"), keras.metrics.MeanAbsoluteError(name="same")
+    weighed, too = tf.metrics.MeanSquaredError(name="weighed"), keras.metrics.MeanSquaredError(name="too")
     model = network()
     model.compile(
-        optimizer="sgd", loss=tf.losses.MeanSquaredError(), metrics=[tf.keras.metrics.MeanAbsoluteError()]
+        optimizer="sgd",
+        loss="mse",
+        metrics=[own, same, tf.metrics.RootMeanSquaredError],
+        weighted_metrics=[weighed, too],
     )
-    before = model.evaluate(X, Y, verbose=0)
-    model.fit(X, Y, epochs=5, verbose=0)
-    assert model.evaluate(X, Y, verbose=0)[0] < before[0]
+    options = {"sample_weight": np.arange(8.0), "batch_size": 3, "verbose": 0}
+    logs = model.fit(X, Y, epochs=3, validation_data=(X, Y), **options).history
+    np.testing.assert_allclose(logs["own"], logs["same"], rtol=1e-6)
+    np.testing.assert_allclose(logs["val_own"], logs["val_same"], rtol=1e-6)
+    np.testing.assert_allclose(logs["weighed"], logs["too"], rtol=1e-6)
+    assert "root_mean_squared_error" in logs
+    results = model.evaluate(X, Y, return_dict=True, **options)
+    np.testing.assert_allclose(
+        [results["own"], float(own.result())], [results["same"], float(same.result())], rtol=1e-6
+    )
+
+
+def test_a_metric_of_ours_in_a_model_is_reset_for_each_epoch():
+    class Counting(keras.Model):
+        """A model that counts its steps."""
+
+        def __init__(self):
+            super().__init__()
+            self.steps = tf.metrics.Sum(name="steps")
+
+        def train_step(self, data):
+            self.steps.update_state(1.0)
+            return {"steps": self.steps.result()}
+
+    model = Counting()
+    model.compile()
+    assert model.steps in model.metrics
+    assert model.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["steps"] == [4.0, 4.0, 4.0]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

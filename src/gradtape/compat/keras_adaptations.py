@@ -25,6 +25,7 @@ from gradtape import (
     executing_eagerly,
     function,
     gather,
+    metrics,
     nest,
     optimizers,
 )
@@ -123,6 +124,46 @@ def _take_optimizers(module: ModuleType) -> None:
         return keras_class(**config)
 
     module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _take_metrics(module: ModuleType) -> None:
+    """A metric of `tf.metrics` is one to Keras as well, which resets it for each epoch and reads its result.
+
+    To Keras any other object is a function, of whose results it takes the mean: here a mean of means.
+    """
+    get = module.get
+
+    class OwnMetric(module.Metric):  # type: ignore[name-defined,misc]
+        """A metric whose state is in an object of the user's, who may read it there."""
+
+        def __init__(self, metric: metrics.Metric) -> None:
+            super().__init__(name=metric.name, dtype=metric.dtype)
+            self._metric = metric
+
+        @property
+        def variables(self) -> list[Any]:
+            return list(self._metric.variables)
+
+        def update_state(self, *args: Any, **kwargs: Any) -> None:
+            self._metric.update_state(*args, **kwargs)
+
+        def result(self) -> Any:
+            return self._metric.result()
+
+        def reset_state(self) -> None:
+            self._metric.reset_state()
+
+    @functools.wraps(get)
+    def get_metric(identifier: Any) -> Any:
+        found = get(identifier)
+        return OwnMetric(found) if isinstance(found, metrics.Metric) else found
+
+    module.get = get_metric  # type: ignore[attr-defined]
+
+
+def _track_metrics(module: ModuleType) -> None:
+    """Also a metric of `tf.metrics` that is an attribute of a layer is among its metrics, for `fit` to reset."""
+    module.Metric = (module.Metric, metrics.Metric)  # type: ignore[attr-defined]
 
 
 def _convert_jax_functions(module: ModuleType) -> None:
@@ -298,9 +339,11 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.sparse": _divide_slices,
     "keras.src.backend.tensorflow.trainer": _pass_tensors,
     "keras.src.callbacks.callback_list": _read_logs_on_demand,
+    "keras.src.layers.layer": _track_metrics,
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
+    "keras.src.metrics": _take_metrics,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.array_data_adapter": _batch_arrays,
