@@ -50,6 +50,41 @@ def test_an_optimizer_that_keras_does_not_have_is_refused_by_keras():
         network().compile(optimizer=Mine(0.1))
 
 
+class Quartic(tf.losses.Loss):
+    """A loss of the user's own."""
+
+    def call(self, y_true, y_pred):
+        return tf.reduce_mean((y_pred - y_true) ** 4, axis=-1)
+
+
+class KerasQuartic(keras.losses.Loss):
+    """The same for Keras."""
+
+    call = Quartic.call
+
+
+@pytest.mark.parametrize(
+    ("own", "same"),
+    [
+        (tf.losses.Huber(delta=0.1), keras.losses.Huber(delta=0.1)),
+        (tf.losses.MeanAbsoluteError(reduction="sum"), keras.losses.MeanAbsoluteError(reduction="sum")),
+        (tf.losses.MeanSquaredError(reduction="auto"), keras.losses.MeanSquaredError()),
+        (tf.losses.MeanSquaredError, keras.losses.MeanSquaredError),
+        (Quartic(), KerasQuartic()),
+    ],
+)
+def test_a_loss_of_ours_weighs_the_samples(own, same):
+    histories = []
+    for loss in (own, same):
+        model = network()
+        model.compile(optimizer="sgd", loss=loss)
+        weights = np.arange(8.0)
+        histories.append(
+            model.fit(X, Y, sample_weight=weights, batch_size=3, epochs=3, shuffle=False, verbose=0)
+        )
+    np.testing.assert_allclose(histories[0].history["loss"], histories[1].history["loss"], rtol=1e-6)
+
+
 def test_a_metric_of_ours_is_reset_for_each_epoch_and_weighted():
     own, same = tf.metrics.MeanAbsoluteError(name="own"), keras.metrics.MeanAbsoluteError(name="same")
     weighed, too = tf.metrics.MeanSquaredError(name="weighed"), keras.metrics.MeanSquaredError(name="too")

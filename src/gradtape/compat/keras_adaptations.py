@@ -25,6 +25,7 @@ from gradtape import (
     executing_eagerly,
     function,
     gather,
+    losses,
     metrics,
     nest,
     optimizers,
@@ -124,6 +125,40 @@ def _take_optimizers(module: ModuleType) -> None:
         return keras_class(**config)
 
     module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _take_losses(module: ModuleType) -> None:
+    """Where Keras takes a loss, one of `tf.losses` stands for Keras's of that name and those arguments.
+
+    To Keras any other object is a function of the samples, whose result it weighs: weights would come after the mean.
+    """
+    get = module.get
+
+    class OwnLoss(module.Loss):  # type: ignore[name-defined,misc]
+        """A loss that the user derived from `tf.losses.Loss`; Keras weighs its values."""
+
+        def __init__(self, loss: losses.Loss) -> None:
+            super().__init__(name=loss.name, reduction=_reduction(loss), dtype=loss.dtype)
+            self._loss = loss
+
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return self._loss.call(y_true, y_pred)
+
+    @functools.wraps(get)
+    def get_loss(identifier: Any) -> Any:
+        found = get(identifier)
+        if not isinstance(found, losses.Loss):
+            return found
+        name = type(found).__name__
+        if type(found) is getattr(losses, name, None) and hasattr(module, name):
+            return getattr(module, name)(**{**found.get_config(), "reduction": _reduction(found)})
+        return OwnLoss(found)
+
+    module.get = get_loss  # type: ignore[attr-defined]
+
+
+def _reduction(loss: losses.Loss) -> str | None:
+    return "sum_over_batch_size" if loss.reduction == "auto" else loss.reduction
 
 
 def _take_metrics(module: ModuleType) -> None:
@@ -343,6 +378,7 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
+    "keras.src.losses": _take_losses,
     "keras.src.metrics": _take_metrics,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,

@@ -27,6 +27,7 @@ _ADAPTED = {
     "keras.src.layers.rnn.gru",
     "keras.src.layers.rnn.lstm",
     "keras.src.legacy.saving.json_utils",
+    "keras.src.losses",
     "keras.src.metrics",
     "keras.src.optimizers",
     "keras.src.trainers.data_adapters",
