@@ -42,12 +42,43 @@ def test_compile_takes_our_optimizers_for_keras_s(own, same):
     assert losses[0] == losses[1]
 
 
+def test_an_optimizer_of_ours_and_keras_s_for_it_are_one():
+    own, same = tf.optimizers.Adam(0.05), keras.optimizers.Adam(0.05)
+    models = network(), network()
+    for model, optimizer in zip(models, (own, same), strict=True):
+        model.compile(optimizer=optimizer, loss="mse")
+        model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+        optimizer.learning_rate = 0.01
+        model.compile(optimizer=optimizer, loss="mse")
+        model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(X) - Y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        model.optimizer.learning_rate = 0.5
+    assert float(own.learning_rate) == 0.5
+    assert int(own.iterations) == int(same.iterations) == 5
+    for ours, theirs in zip(models[0].get_weights(), models[1].get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_an_optimizer_of_ours_with_state_is_refused():
+    model, optimizer = network(), tf.optimizers.Adam(0.1)
+    optimizer.apply_gradients([(tf.ones((1,)), model.layers[-1].bias)])
+    with pytest.raises(ValueError, match=r"has state from updates before.*keras\.optimizers\.Adam for both"):
+        model.compile(optimizer=optimizer)
+
+
 def test_an_optimizer_that_keras_does_not_have_is_refused_by_keras():
     class Mine(tf.optimizers.Optimizer):
         """An optimizer of the user's own."""
 
-    with pytest.raises(ValueError, match="Could not interpret optimizer"):
-        network().compile(optimizer=Mine(0.1))
+    class SGD(tf.optimizers.SGD):
+        """Another, by the name of one that Keras has."""
+
+    for optimizer in (Mine(0.1), SGD(0.1)):
+        with pytest.raises(ValueError, match="Could not interpret optimizer"):
+            network().compile(optimizer=optimizer)
 
 
 class Quartic(tf.losses.Loss):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -110,21 +111,45 @@ def _know_datasets(module: ModuleType) -> None:
 
 
 def _take_optimizers(module: ModuleType) -> None:
-    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments."""
+    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments.
+
+    To the user they are one, as in TensorFlow: they share the learning rate and the count of steps, the updates of ours
+    are Keras's from then on, and wherever ours is given again, Keras's is the same.
+    """
     get = module.get
+    by_own: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.wraps(get)
     def get_optimizer(identifier: Any) -> Any:
-        keras_class = getattr(module, type(identifier).__name__, None)
-        if keras_class is None or not isinstance(identifier, optimizers.Optimizer):
+        name = type(identifier).__name__
+        keras_class = getattr(module, name, None)
+        if keras_class is None or type(identifier) is not getattr(optimizers, name, None):
             return get(identifier)
-        config = identifier.get_config()
-        rate = config["learning_rate"]
-        if isinstance(rate, dict):  # a schedule
-            config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
-        return keras_class(**config)
+        if identifier not in by_own:
+            if identifier.built:
+                raise ValueError(
+                    f"compile: this {name} of tf.optimizers has state from updates before, which Keras's would not "
+                    f"have: make it anew, or use keras.optimizers.{name} for both"
+                )
+            by_own[identifier] = _for_keras(identifier, keras_class)
+        return by_own[identifier]
 
     module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _for_keras(own: Any, keras_class: Callable[..., Any]) -> Any:
+    config = own.get_config()
+    rate = config["learning_rate"]
+    if isinstance(rate, dict):  # a schedule
+        config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
+    made = keras_class(**config)
+    for name in ("_iterations", "_learning_rate"):
+        variable, shared = getattr(made, name), getattr(own, name)
+        value: Any = getattr(variable, "_value", None)  # a schedule has none
+        if type(value) is type(shared) and value.dtype is shared.dtype:
+            variable._value = shared
+    own.apply, own.apply_gradients = made.apply, made.apply_gradients
+    return made
 
 
 def _take_losses(module: ModuleType) -> None:
