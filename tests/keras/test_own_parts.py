@@ -42,22 +42,118 @@ def test_compile_takes_our_optimizers_for_keras_s(own, same):
     assert losses[0] == losses[1]
 
 
+def test_an_optimizer_of_ours_and_keras_s_for_it_are_one():
+    own, same = tf.optimizers.Adam(0.05), keras.optimizers.Adam(0.05)
+    models = network(), network()
+    for model, optimizer in zip(models, (own, same), strict=True):
+        model.compile(optimizer=optimizer, loss="mse")
+        model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+        optimizer.learning_rate = 0.01
+        model.compile(optimizer=optimizer, loss="mse")
+        model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(X) - Y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        model.optimizer.learning_rate = 0.5
+    assert float(own.learning_rate) == 0.5
+    assert int(own.iterations) == int(same.iterations) == 5
+    for ours, theirs in zip(models[0].get_weights(), models[1].get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_an_optimizer_of_ours_with_state_is_refused():
+    model, optimizer = network(), tf.optimizers.Adam(0.1)
+    optimizer.apply_gradients([(tf.ones((1,)), model.layers[-1].bias)])
+    with pytest.raises(ValueError, match=r"has state from updates before.*keras\.optimizers\.Adam for both"):
+        model.compile(optimizer=optimizer)
+
+
 def test_an_optimizer_that_keras_does_not_have_is_refused_by_keras():
     class Mine(tf.optimizers.Optimizer):
         """An optimizer of the user's own."""
 
-    with pytest.raises(ValueError, match="Could not interpret optimizer"):
-        network().compile(optimizer=Mine(0.1))
+    class SGD(tf.optimizers.SGD):
+        """Another, by the name of one that Keras has."""
+
+    for optimizer in (Mine(0.1), SGD(0.1)):
+        with pytest.raises(ValueError, match="Could not interpret optimizer"):
+            network().compile(optimizer=optimizer)
 
 
-def test_losses_and_metrics_of_ours_are_functions_to_keras():
+class Quartic(tf.losses.Loss):
+    """A loss of the user's own."""
+
+    def call(self, y_true, y_pred):
+        return tf.reduce_mean((y_pred - y_true) ** 4, axis=-1)
+
+
+class KerasQuartic(keras.losses.Loss):
+    """The same for Keras."""
+
+    call = Quartic.call
+
+
+@pytest.mark.parametrize(
+    ("own", "same"),
+    [
+        (tf.losses.Huber(delta=0.1), keras.losses.Huber(delta=0.1)),
+        (tf.losses.MeanAbsoluteError(reduction="sum"), keras.losses.MeanAbsoluteError(reduction="sum")),
+        (tf.losses.MeanSquaredError(reduction="auto"), keras.losses.MeanSquaredError()),
+        (tf.losses.MeanSquaredError, keras.losses.MeanSquaredError),
+        (Quartic(), KerasQuartic()),
+    ],
+)
+def test_a_loss_of_ours_weighs_the_samples(own, same):
+    histories = []
+    for loss in (own, same):
+        model = network()
+        model.compile(optimizer="sgd", loss=loss)
+        weights = np.arange(8.0)
+        histories.append(
+            model.fit(X, Y, sample_weight=weights, batch_size=3, epochs=3, shuffle=False, verbose=0)
+        )
+    np.testing.assert_allclose(histories[0].history["loss"], histories[1].history["loss"], rtol=1e-6)
+
+
+def test_a_metric_of_ours_is_reset_for_each_epoch_and_weighted():
+    own, same = tf.metrics.MeanAbsoluteError(name="own"), keras.metrics.MeanAbsoluteError(name="same")
+    weighed, too = tf.metrics.MeanSquaredError(name="weighed"), keras.metrics.MeanSquaredError(name="too")
     model = network()
     model.compile(
-        optimizer="sgd", loss=tf.losses.MeanSquaredError(), metrics=[tf.keras.metrics.MeanAbsoluteError()]
+        optimizer="sgd",
+        loss="mse",
+        metrics=[own, same, tf.metrics.RootMeanSquaredError],
+        weighted_metrics=[weighed, too],
     )
-    before = model.evaluate(X, Y, verbose=0)
-    model.fit(X, Y, epochs=5, verbose=0)
-    assert model.evaluate(X, Y, verbose=0)[0] < before[0]
+    options = {"sample_weight": np.arange(8.0), "batch_size": 3, "verbose": 0}
+    logs = model.fit(X, Y, epochs=3, validation_data=(X, Y), **options).history
+    np.testing.assert_allclose(logs["own"], logs["same"], rtol=1e-6)
+    np.testing.assert_allclose(logs["val_own"], logs["val_same"], rtol=1e-6)
+    np.testing.assert_allclose(logs["weighed"], logs["too"], rtol=1e-6)
+    assert "root_mean_squared_error" in logs
+    results = model.evaluate(X, Y, return_dict=True, **options)
+    np.testing.assert_allclose(
+        [results["own"], float(own.result())], [results["same"], float(same.result())], rtol=1e-6
+    )
+
+
+def test_a_metric_of_ours_in_a_model_is_reset_for_each_epoch():
+    class Counting(keras.Model):
+        """A model that counts its steps."""
+
+        def __init__(self):
+            super().__init__()
+            self.steps = tf.metrics.Sum(name="steps")
+
+        def train_step(self, data):
+            self.steps.update_state(1.0)
+            return {"steps": self.steps.result()}
+
+    model = Counting()
+    model.compile()
+    assert model.steps in model.metrics
+    assert model.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["steps"] == [4.0, 4.0, 4.0]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

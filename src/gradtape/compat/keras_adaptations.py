@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from gradtape import (
     executing_eagerly,
     function,
     gather,
+    losses,
+    metrics,
     nest,
     optimizers,
 )
@@ -108,21 +111,119 @@ def _know_datasets(module: ModuleType) -> None:
 
 
 def _take_optimizers(module: ModuleType) -> None:
-    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments."""
+    """Where Keras takes an optimizer, one of `tf.optimizers` stands for Keras's of that name and those arguments.
+
+    To the user they are one, as in TensorFlow: they share the learning rate and the count of steps, the updates of ours
+    are Keras's from then on, and wherever ours is given again, Keras's is the same.
+    """
     get = module.get
+    by_own: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.wraps(get)
     def get_optimizer(identifier: Any) -> Any:
-        keras_class = getattr(module, type(identifier).__name__, None)
-        if keras_class is None or not isinstance(identifier, optimizers.Optimizer):
+        name = type(identifier).__name__
+        keras_class = getattr(module, name, None)
+        if keras_class is None or type(identifier) is not getattr(optimizers, name, None):
             return get(identifier)
-        config = identifier.get_config()
-        rate = config["learning_rate"]
-        if isinstance(rate, dict):  # a schedule
-            config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
-        return keras_class(**config)
+        if identifier not in by_own:
+            if identifier.built:
+                raise ValueError(
+                    f"compile: this {name} of tf.optimizers has state from updates before, which Keras's would not "
+                    f"have: make it anew, or use keras.optimizers.{name} for both"
+                )
+            by_own[identifier] = _for_keras(identifier, keras_class)
+        return by_own[identifier]
 
     module.get = get_optimizer  # type: ignore[attr-defined]
+
+
+def _for_keras(own: Any, keras_class: Callable[..., Any]) -> Any:
+    config = own.get_config()
+    rate = config["learning_rate"]
+    if isinstance(rate, dict):  # a schedule
+        config["learning_rate"] = import_module("keras.optimizers.schedules").deserialize(rate)
+    made = keras_class(**config)
+    for name in ("_iterations", "_learning_rate"):
+        variable, shared = getattr(made, name), getattr(own, name)
+        value: Any = getattr(variable, "_value", None)  # a schedule has none
+        if type(value) is type(shared) and value.dtype is shared.dtype:
+            variable._value = shared
+    own.apply, own.apply_gradients = made.apply, made.apply_gradients
+    return made
+
+
+def _take_losses(module: ModuleType) -> None:
+    """Where Keras takes a loss, one of `tf.losses` stands for Keras's of that name and those arguments.
+
+    To Keras any other object is a function of the samples, whose result it weighs: weights would come after the mean.
+    """
+    get = module.get
+
+    class OwnLoss(module.Loss):  # type: ignore[name-defined,misc]
+        """A loss that the user derived from `tf.losses.Loss`; Keras weighs its values."""
+
+        def __init__(self, loss: losses.Loss) -> None:
+            super().__init__(name=loss.name, reduction=_reduction(loss), dtype=loss.dtype)
+            self._loss = loss
+
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return self._loss.call(y_true, y_pred)
+
+    @functools.wraps(get)
+    def get_loss(identifier: Any) -> Any:
+        found = get(identifier)
+        if not isinstance(found, losses.Loss):
+            return found
+        name = type(found).__name__
+        if type(found) is getattr(losses, name, None) and hasattr(module, name):
+            return getattr(module, name)(**{**found.get_config(), "reduction": _reduction(found)})
+        return OwnLoss(found)
+
+    module.get = get_loss  # type: ignore[attr-defined]
+
+
+def _reduction(loss: losses.Loss) -> str | None:
+    return "sum_over_batch_size" if loss.reduction == "auto" else loss.reduction
+
+
+def _take_metrics(module: ModuleType) -> None:
+    """A metric of `tf.metrics` is one to Keras as well, which resets it for each epoch and reads its result.
+
+    To Keras any other object is a function, of whose results it takes the mean: here a mean of means.
+    """
+    get = module.get
+
+    class OwnMetric(module.Metric):  # type: ignore[name-defined,misc]
+        """A metric whose state is in an object of the user's, who may read it there."""
+
+        def __init__(self, metric: metrics.Metric) -> None:
+            super().__init__(name=metric.name, dtype=metric.dtype)
+            self._metric = metric
+
+        @property
+        def variables(self) -> list[Any]:
+            return list(self._metric.variables)
+
+        def update_state(self, *args: Any, **kwargs: Any) -> None:
+            self._metric.update_state(*args, **kwargs)
+
+        def result(self) -> Any:
+            return self._metric.result()
+
+        def reset_state(self) -> None:
+            self._metric.reset_state()
+
+    @functools.wraps(get)
+    def get_metric(identifier: Any) -> Any:
+        found = get(identifier)
+        return OwnMetric(found) if isinstance(found, metrics.Metric) else found
+
+    module.get = get_metric  # type: ignore[attr-defined]
+
+
+def _track_metrics(module: ModuleType) -> None:
+    """Also a metric of `tf.metrics` that is an attribute of a layer is among its metrics, for `fit` to reset."""
+    module.Metric = (module.Metric, metrics.Metric)  # type: ignore[attr-defined]
 
 
 def _convert_jax_functions(module: ModuleType) -> None:
@@ -298,9 +399,12 @@ ADAPTATIONS: dict[str, Callable[[ModuleType], None]] = {
     "keras.src.backend.tensorflow.sparse": _divide_slices,
     "keras.src.backend.tensorflow.trainer": _pass_tensors,
     "keras.src.callbacks.callback_list": _read_logs_on_demand,
+    "keras.src.layers.layer": _track_metrics,
     "keras.src.layers.rnn.gru": lambda gru: use_steps(gru, "GRU", gru_steps, lambda cell: cell.reset_after),
     "keras.src.layers.rnn.lstm": lambda lstm: use_steps(lstm, "LSTM", lstm_steps, lambda cell: True),
     "keras.src.legacy.saving.json_utils": _encode_shapes,
+    "keras.src.losses": _take_losses,
+    "keras.src.metrics": _take_metrics,
     "keras.src.optimizers": _take_optimizers,
     "keras.src.trainers.data_adapters": _know_datasets,
     "keras.src.trainers.data_adapters.array_data_adapter": _batch_arrays,
