@@ -127,7 +127,7 @@ class QuickTrace(DynamicJaxprTrace):
         """Write the equation of a primitive that JAX has no rules for but those of its shapes and dtypes."""
         if primitive is lax.convert_element_type_p and type(tracers[0]) is QuickTracer:
             (x,), dtype = tracers, params["new_dtype"]
-            if x.aval.dtype == bool and dtype in FLOATS and x._trace is self and not params["weak_type"]:
+            if x.aval.dtype in BOOL and dtype in FLOATS and x._trace is self and not params["weak_type"]:
                 return mask_as_numbers(self, x, dtype)
         if primitive.multiple_results or primitive in _WITH_RULES or primitive.ref_allocating:
             return super().process_primitive(primitive, tracers, params)
@@ -242,7 +242,7 @@ def operand(x: Any, like: Any, dtype: Any) -> Any:
     if kind is QuickTracer:
         if x._trace is not like or x.aval.weak_type:
             return None
-        if x.aval.dtype == bool and dtype in FLOATS:
+        if x.aval.dtype in BOOL and dtype in FLOATS:
             return mask_as_numbers(like, x, dtype)
         return x if x.aval.dtype == dtype else None
     if kind is float:
@@ -278,7 +278,7 @@ def written2(primitive: Any, params: dict[str, Any], allowed: Any, x: Any, y: An
     if trace is None:
         return None
     dtype = known.aval.dtype
-    if dtype == bool and current_trace(y) is trace and y.aval.dtype in FLOATS:
+    if dtype in BOOL and current_trace(y) is trace and y.aval.dtype in FLOATS:
         dtype = y.aval.dtype
         x = mask_as_numbers(trace, x, dtype)
     if dtype not in allowed:
@@ -341,7 +341,7 @@ def _cast(x: Any, dtype: Any) -> Any:
         return x
     if dtype not in NUMBERS or source not in ALL or source.kind == "c" or trace.get_const(x) is not None:
         return None
-    if source == bool and dtype in FLOATS:
+    if source in BOOL and dtype in FLOATS:
         return mask_as_numbers(trace, x, dtype)
     params = {"new_dtype": dtype, "weak_type": False, "sharding": None}
     return trace.write(lax.convert_element_type_p, [x], params)
