@@ -899,3 +899,13 @@ def test_compiled_code_hides_no_nan_behind_a_mask():
     assert np.isnan(y[1:3]).all() and np.isnan(slope).all()
     for got, wanted in zip(tf.function(masked)(x), (y, slope), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_floats_out_of_range_become_the_integers_that_they_become_eagerly(kind, dtype):
+    x = tf.cast([300.0, -5.0, 255.9, -129.0, 65536.5, 3e9, -3e9, 1e10, np.nan, np.inf, -np.inf], kind)
+    eager = tf.cast(x, dtype)
+    np.testing.assert_array_equal(tf.function(lambda x: tf.cast(x, dtype))(x), eager)
+    if (kind, dtype) == ("float32", "uint8"):  # TensorFlow's
+        assert eager.numpy().tolist() == [44, 251, 255, 127, 0, 0, 0, 0, 0, 0, 0]

@@ -394,7 +394,20 @@ def cast_array(x: Any, dtype: str) -> Any:
     """An array in the dtype of this name; of complex numbers, real dtypes take the real part."""
     if x.dtype.kind == "c" and not dtype.startswith("complex"):
         x = x.real
-    return x.astype(dtypes.as_dtype(dtype).numpy_dtype)
+    kind = dtypes.as_dtype(dtype).numpy_dtype
+    if kind.kind in "iu" and kind != np.uint64 and dtypes.as_dtype(x.dtype).is_floating:
+        return _as_integers(x, kind)
+    return x.astype(kind)
+
+
+def _as_integers(x: Any, kind: np.dtype[Any]) -> Any:
+    """Floats as integers. Those outside the range of a smaller dtype wrap around, as in C; XLA's would be cut off."""
+    wide = np.dtype(np.int64 if kind.itemsize == 8 or kind == np.uint32 else np.int32)
+    if type(x) is ndarray:
+        return x.astype(wide).astype(kind) if kind == np.uint32 else x.astype(kind)
+    smallest = np.iinfo(wide).min  # for nan, inf and what is too large for `wide`
+    whole = xp(x).where(x < -float(smallest), x.astype(wide), wide.type(smallest))
+    return whole.astype(kind)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
