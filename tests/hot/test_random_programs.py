@@ -11,10 +11,11 @@ import os
 import numpy as np
 import pytest
 
-from gradtape.core.primitive import listeners, local
+from gradtape.core.primitive import local
 from gradtape.core.tensor import wrap
 from gradtape.hot import pending_values, places
 from gradtape.hot.pass_replay import Replay
+from gradtape.hot.programs import PassProgram, outside_of_passes
 
 from . import programs
 
@@ -24,27 +25,22 @@ COMPILED = max(6, COUNT // 20)
 PASSES = 10
 
 
-class ReplayedProgram:
+class ReplayedProgram(PassProgram):
     """Takes the place of a compiled program."""
 
     def __init__(self, trace, end, outputs, variables, inputs):
-        self.trace, self.end, self.outputs = trace, end, outputs
-        self.covered = set(outputs)
-        self.slots = [spec.slot for spec in trace.inputs(end)]
-        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
-        self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
+        super().__init__(trace, end, outputs, variables)
+        self.trace, self.end = trace, end
 
     def __call__(self, arrays):
-        hot, local.here.hot = local.here.hot, None
         held = {slot: v._tensor for slot, v in self.variables.items()}
         try:
-            with listeners([], None):
+            with outside_of_passes():
                 inputs = {slot: wrap(np.asarray(a)) for slot, a in zip(self.slots, arrays, strict=True)}
                 replay = Replay(self.trace, self.variables, inputs)
                 replay.run(self.end)
                 return [np.array(replay.tensors[slot]._array) for slot in self.outputs]
         finally:
-            local.here.hot = hot
             for slot, v in self.variables.items():
                 v._tensor = held[slot]
 

@@ -22,7 +22,7 @@ import numpy as np
 from ..core.deferred_products import Products
 from ..core.dtypes import HALF
 from ..core.plan import Plan, fill_in
-from ..core.primitive import apply, as_tensors, listeners, local, quietly
+from ..core.primitive import apply, as_tensors, local, quietly
 from ..core.structural import broadcast_axes, unbroadcast
 from ..core.sweep import leading_from
 from ..core.tape import GradientTape
@@ -32,6 +32,7 @@ from ..core.variable import Variable
 from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of
 from .pass_replay import Replay
 from .pass_trace import Trace
+from .programs import PassProgram, outside_of_passes
 
 _sum: Any = np.add.reduce
 
@@ -109,8 +110,8 @@ class _Line(NamedTuple):
     uses: frozenset[str]
 
 
-class ArrayProgram:
-    """The first `end` events of a trace as one function of arrays, with the interface of `programs.Program`."""
+class ArrayProgram(PassProgram):
+    """Generated code, with the interface of `programs.Program`."""
 
     def __init__(
         self,
@@ -120,20 +121,10 @@ class ArrayProgram:
         variables: dict[int, Variable],
         inputs: list[Tensor],
     ) -> None:
-        self.slots = [spec.slot for spec in trace.inputs(end)]
-        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
-        self.outputs = outputs
-        self.covered = set(outputs)
-        used = {slot: variables[slot] for slot in self.slots if slot in variables}
-        given = dict(zip(self.slots, inputs, strict=True))
-        here = local.here
-        hot, here.hot = here.hot, None
-        try:
-            with listeners([], None), np.errstate(all="ignore"):
-                writer = _Writer(trace, used, given)
-                writer.run(end)
-        finally:
-            here.hot = hot
+        super().__init__(trace, end, outputs, variables)
+        with outside_of_passes(), np.errstate(all="ignore"):
+            writer = _Writer(trace, self.variables, dict(zip(self.slots, inputs, strict=True)))
+            writer.run(end)
         self.code = writer.code(self.slots, outputs)
         names = writer.names
         exec(self.code, names)

@@ -1,7 +1,9 @@
-"""Programs: the first events of a trace, compiled for the results that are wanted."""
+"""Programs: the first events of a trace, as one function of arrays for the results that are wanted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..compiled.buffers import tensors
@@ -14,8 +16,33 @@ from .pass_replay import Replay
 from .pass_trace import Trace
 
 
-class Program:
-    """The first `end` events of a trace as one compiled function, from what they take to the results in `outputs`."""
+class PassProgram:
+    """What all programs have: the first `end` events of a trace, what they take, and the results in `outputs`."""
+
+    def __init__(
+        self, trace: Trace, end: int, outputs: tuple[int, ...], variables: dict[int, Variable]
+    ) -> None:
+        self.slots = [spec.slot for spec in trace.inputs(end)]
+        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
+        self.outputs = outputs
+        self.covered = set(outputs)
+        self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
+
+
+@contextmanager
+def outside_of_passes() -> Iterator[None]:
+    """A block that no pass of a hot tape follows, and that no tape records."""
+    here = local.here
+    hot, here.hot = here.hot, None
+    try:
+        with listeners([], None):
+            yield
+    finally:
+        here.hot = hot
+
+
+class Program(PassProgram):
+    """A compiled program."""
 
     def __init__(
         self,
@@ -25,27 +52,18 @@ class Program:
         variables: dict[int, Variable],
         inputs: list[Tensor],
     ) -> None:
-        self.slots = [spec.slot for spec in trace.inputs(end)]
-        self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
-        self.outputs = outputs
-        self.covered = set(outputs)
-        used = {slot: variables[slot] for slot in self.slots if slot in variables}
+        super().__init__(trace, end, outputs, variables)
 
         def run(tensors: list[Tensor]) -> list[Any]:
-            replay = Replay(trace, used, dict(zip(self.slots, tensors, strict=True)))
+            replay = Replay(trace, self.variables, dict(zip(self.slots, tensors, strict=True)))
             replay.run(end)
             return [wrap(replay.tensors[slot]._array) for slot in outputs]
 
-        here = local.here
-        hot, here.hot = here.hot, None
-        try:
-            with listeners([], None):
-                graph = FunctionGraph("hot tape", run, inputs, may_create=False)
-                if graph.reads:
-                    raise ValueError("a variable is read that is no input of the trace")
-                executable = Executable(graph, pure=True)
-        finally:
-            here.hot = hot
+        with outside_of_passes():
+            graph = FunctionGraph("hot tape", run, inputs, may_create=False)
+            if graph.reads:
+                raise ValueError("a variable is read that is no input of the trace")
+            executable = Executable(graph, pure=True)
         is_plain = executable.is_plain and not executable.aliases and graph.packer() is tensors
         self._compiled = executable.compiled if is_plain else None
         self._execute = executable.execute
