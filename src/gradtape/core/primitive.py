@@ -402,7 +402,7 @@ def cast_array(x: Any, dtype: str) -> Any:
 
 def _as_integers(x: Any, kind: np.dtype[Any]) -> Any:
     """Floats as integers. Those outside the range of a smaller dtype wrap around, as in C; XLA's would be cut off."""
-    wide = np.dtype(np.int64 if kind.itemsize == 8 or kind == np.uint32 else np.int32)
+    wide: Any = np.dtype(np.int64 if kind.itemsize == 8 or kind == np.uint32 else np.int32)
     if type(x) is ndarray:
         return x.astype(wide).astype(kind) if kind == np.uint32 else x.astype(kind)
     smallest = np.iinfo(wide).min  # for nan, inf and what is too large for `wide`
