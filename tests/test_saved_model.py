@@ -919,3 +919,8 @@ def test_programs_that_are_none_or_call_out_are_refused(calls_python, tmp_path):
         tf.errors.InvalidArgumentError, match="it calls any_target" if calls_python else "is no program"
     ):
         loaded(X)
+
+
+def test_a_function_that_rounds_is_saved_for_open_lengths(tmp_path):
+    module = holding(lambda x: tf.round(x * 3.0))
+    equal(round_trip(module, tmp_path).f(X), module.f(X))

@@ -8,6 +8,7 @@ ones. A function whose code differs in any other way is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import jax
@@ -145,7 +146,7 @@ class _Evaluation:
     def _parameter(self, values: Sequence[Any], where: str) -> Any:
         """A parameter of an operation: the same at all samples, or numbers that follow from the lengths."""
         first = values[0]
-        if all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
+        if all(isinstance(v, (int, np.integer)) and not isinstance(v, (bool, Enum)) for v in values):
             return self._lengths.length(values, where)
         if isinstance(first, (tuple, list)) and all(
             type(v) is type(first) and len(v) == len(first) for v in values
