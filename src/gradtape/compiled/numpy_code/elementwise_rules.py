@@ -186,13 +186,24 @@ def _(eqn: Any) -> Compute:
     return lambda least, x, most: np.minimum(np.maximum(x, least), most)
 
 
+def _chosen(which: Any, x: Any, y: Any) -> Any:
+    if _is_all(x, 0) and _is_all(y, 1):  # a mask as numbers: `where` takes up to forty times as long
+        return which.astype(x.dtype)
+    return np.where(which, y, x)
+
+
+def _is_all(x: Any, number: int) -> bool:
+    """Return whether an array is one number that was broadcast, and which."""
+    return not any(x.strides) and x.size > 0 and bool(x.flat[0] == number)
+
+
 @rule("select_n")
 def _(eqn: Any) -> Compute:
     which, *cases = (v.aval for v in eqn.invars)
     if len(cases) == 2 and which.dtype.kind == "b":
         if which.ndim < cases[0].ndim:
             return lambda which, x, y: y if which else x
-        return lambda which, x, y: np.where(which, y, x)
+        return _chosen
 
     def select(which: Any, *cases: Any) -> Any:
         result = np.broadcast_to(cases[-1], np.broadcast_shapes(cases[0].shape, which.shape))
