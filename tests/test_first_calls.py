@@ -79,6 +79,7 @@ SAMPLES = {
         (lambda c, x, y: lax.select(c, x, y), X > 0, X, Y),
         (lambda x: lax.select_n(x > 0, jnp.zeros_like(x), jnp.ones_like(x)), X),
         (lambda x: lax.select_n(x > 0, jnp.ones_like(x), jnp.zeros_like(x)), X),
+        (lambda x: 1 / lax.select_n(x > 0, -jnp.zeros_like(x), jnp.ones_like(x)), X),
         (lambda x, y: lax.select_n(jnp.bool_(True), x, y), X, Y),
         (lambda x, y: lax.select_n(jnp.array([[0, 1, 2, 1]] * 3, "int32"), x, y, x + y), X, Y),
         (lambda which, x, y: lax.select_n(which, x, y), INTS[:1].repeat(3, 0), X, Y),

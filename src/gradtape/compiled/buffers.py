@@ -221,7 +221,9 @@ set_device = Tensor.__dict__["_device"].__set__
 drop_device = Tensor.__dict__["_device"].__delete__
 
 
-_copied = jax.jit(jax.numpy.copy)  # without jit it is Python code of JAX's, which takes no interrupt well
+_copied_by_program = jax.jit(
+    jax.numpy.copy
+)  # without jit it is Python code of JAX's, which takes no interrupt well
 
 
 def copied(array: Any) -> Any:
@@ -241,7 +243,7 @@ def copy_shared(variables: list[Variable], tensors: list[Tensor], arrays: list[A
     """
     for i in range(len(arrays)):
         if getrefcount(tensors[i]) + getrefcount(arrays[i]) > UNSHARED_ITEMS:
-            other, copy = blank(Tensor), _copied(arrays[i])
+            other, copy = blank(Tensor), _copied_by_program(arrays[i])
             other._key = variables[i]._key
             set_device(tensors[i], arrays[i])
             arrays[i], tensors[i] = copy, other

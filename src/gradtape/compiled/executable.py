@@ -150,9 +150,7 @@ def first_calls(
     """A function that NumPy computes until it is worth compiling; the compiled one if NumPy cannot."""
     jaxpr = jaxpr or code.jaxpr
     on_mesh = mesh_of(code.jaxpr) or any(sharding_of(v) is not None for v in code.read)
-    if on_mesh or not is_possible(jaxpr):
-        return compile()
-    return FirstCalls(jaxpr, function, compile, replace)
+    return compile() if on_mesh or not is_possible(jaxpr) else FirstCalls(jaxpr, function, compile, replace)
 
 
 class Executable:
@@ -176,10 +174,7 @@ class Executable:
         self.constants, self.precision = code.constants, code.precision
         self.takes_no_context = self.precision is nullcontext and not graph.random
         self.is_plain = self.takes_no_context and not self.constants
-        if at_once:
-            self._use(self._jit())
-        else:
-            self._use(first_calls(code, self._compute, self._jit, self._use))
+        self._use(self._jit() if at_once else first_calls(code, self._compute, self._jit, self._use))
 
     def _use(self, compiled: Callable[..., Any]) -> None:
         """Run the program by a function from now on."""

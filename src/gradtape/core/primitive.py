@@ -395,18 +395,20 @@ def cast_array(x: Any, dtype: str) -> Any:
     if x.dtype.kind == "c" and not dtype.startswith("complex"):
         x = x.real
     kind = dtypes.as_dtype(dtype).numpy_dtype
-    if kind.kind in "iu" and kind != np.uint64 and dtypes.as_dtype(x.dtype).is_floating:
+    if type(x) is ndarray and dtype != "uint32":
+        return x.astype(kind)
+    if kind.kind in "iu" and dtype != "uint64" and dtypes.as_dtype(x.dtype).is_floating:
         return _as_integers(x, kind)
     return x.astype(kind)
 
 
-def _as_integers(x: Any, kind: np.dtype[Any]) -> Any:
-    """Floats as integers. Those outside the range of a smaller dtype wrap around, as in C; XLA's would be cut off."""
+def _as_integers(x: Any, kind: Any) -> Any:
+    """Floats as integers. What does not fit a smaller dtype wraps around, as in C; by XLA it would be cut off."""
     wide: Any = np.dtype(np.int64 if kind.itemsize == 8 or kind == np.uint32 else np.int32)
-    if type(x) is ndarray:
-        return x.astype(wide).astype(kind) if kind == np.uint32 else x.astype(kind)
-    smallest = np.iinfo(wide).min  # for nan, inf and what is too large for `wide`
-    whole = xp(x).where(x < -float(smallest), x.astype(wide), wide.type(smallest))
+    whole = x.astype(wide)
+    if type(x) is not ndarray:
+        smallest = np.iinfo(wide).min  # for nan, inf and what is too large for `wide`
+        whole = xp(x).where(x < -float(smallest), whole, wide.type(smallest))
     return whole.astype(kind)
 
 

@@ -193,8 +193,8 @@ def _chosen(which: Any, x: Any, y: Any) -> Any:
 
 
 def _is_all(x: Any, number: int) -> bool:
-    """Return whether an array is one number that was broadcast, and which."""
-    return not any(x.strides) and x.size > 0 and bool(x.flat[0] == number)
+    """Return whether an array is this number, broadcast; -0.0 is another one than 0."""
+    return not any(x.strides) and x.size > 0 and x.flat[0].tobytes() == x.dtype.type(number).tobytes()
 
 
 @rule("select_n")
