@@ -12,6 +12,8 @@ import gradtape as tf
 from gradtape import nn
 from gradtape.core import errors
 from gradtape.ops.nn import convolve
+from gradtape.ops.nn.convolve_by_xla import convolved_by_xla
+from gradtape.ops.nn.windows import Windows
 
 RNG = np.random.default_rng(0)
 
@@ -218,11 +220,62 @@ def test_nothing_in_nothing_out(wrapped, x, filters, out):
     assert not any(g.numpy().any() for g in gradients)
 
 
+# x, filters, strides, dilations, and how many of XLA's own convolutions compute the result and both gradients.
+PROGRAMS = {
+    "few terms: a sum": ((6, 9, 8, 1), (3, 3, 1, 4), 1, 1, 1),
+    "few terms, strides": ((6, 9, 8, 3), (3, 3, 3, 4), 2, 1, 2),
+    "few terms, dilated": ((6, 9, 8, 2), (3, 2, 2, 4), 1, 2, 2),
+    "few channels: products": ((6, 9, 8, 4), (3, 3, 4, 5), 1, 1, 1),
+    "few channels of the input": ((6, 9, 8, 7), (3, 3, 7, 5), 1, 1, 2),
+    "many channels": ((6, 9, 8, 12), (3, 3, 12, 16), 1, 1, 3),
+    "more filters than windows": ((2, 3, 3, 12), (3, 3, 12, 16), 1, 1, 0),
+    "few images": ((2, 9, 8, 12), (3, 3, 12, 16), 2, 1, 2),
+    "few images, dilated": ((1, 9, 8, 12), (2, 3, 12, 16), 1, 2, 2),
+    "points": ((6, 9, 8, 12), (1, 1, 12, 16), 1, 1, 0),
+    "points, strides": ((6, 9, 8, 12), (1, 1, 12, 16), 2, 1, 0),
+    "groups": ((6, 9, 8, 8), (3, 3, 4, 6), 1, 1, 2),
+    "groups, strides": ((6, 9, 8, 8), (2, 3, 2, 8), 2, 1, 2),
+    "depthwise": ((6, 9, 8, 5), (3, 2, 1, 5), 1, 1, 0),
+    "depthwise, dilated": ((6, 9, 8, 5), (3, 2, 1, 5), 1, 2, 0),
+    "depthwise, strides": ((6, 9, 8, 5), (3, 2, 1, 5), 2, 1, 0),
+    "depthwise, two filters each": ((6, 9, 8, 5), (3, 2, 1, 10), 1, 1, 0),
+    "a large window": ((6, 9, 8, 2), (6, 6, 2, 3), 1, 1, 3),
+}
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [[0, 0], [3, 0], [1, 4], [0, 0]]], ids=str)
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_each_kind_of_compiled_program_gives_what_numpy_gives(case, padding):
+    shape, kernel, strides, dilations, convolutions = PROGRAMS[case]
+    x, filters = tf.constant(draw(*shape)), tf.constant(draw(*kernel))
+
+    def first(x, filters):
+        with tf.GradientTape() as tape:
+            tape.watch([x, filters])
+            out = nn.conv2d(x, filters, strides, padding, dilations=dilations)
+            total = tf.reduce_sum(tf.sin(out))
+        return out, *tape.gradient(total, [x, filters])
+
+    def second(x, filters):
+        with tf.GradientTape() as tape:
+            tape.watch([x, filters])
+            _, *gradients = first(x, filters)
+            total = sum(tf.reduce_sum(g * g) for g in gradients)
+        return tape.gradient(total, [x, filters])
+
+    for function in (first, second):
+        for got, wanted in zip(tf.function(function)(x, filters), function(x, filters), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+    if padding == "SAME":
+        code = tf.function(first).get_concrete_function(x, filters)._program.executable.graph.code.jaxpr
+        assert str(code).count("conv_general_dilated[") == convolutions
+
+
 def test_large_windows_are_not_compiled_one_tap_after_the_other():
     jax = pytest.importorskip("jax")
-    code = jax.make_jaxpr(
-        lambda x, f: convolve._convolved_by_jax(x, f, convolve.Windows((128,), (1,), (1,), ((0, 0),)), 1)
-    )(np.ones((1, 300, 2)), np.ones((128, 2, 3)))
+    code = jax.make_jaxpr(lambda x, f: convolved_by_xla(x, f, Windows((128,), (1,), (1,), ((0, 0),)), 1))(
+        np.ones((1, 300, 2)), np.ones((128, 2, 3))
+    )
     assert len(code.eqns) < 10
 
 

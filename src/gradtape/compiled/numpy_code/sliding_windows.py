@@ -15,7 +15,8 @@ def spread(x: Any, dilation: Sequence[int], padding: Sequence[tuple[int, int]], 
         return x
     inner = [max((n - 1) * d + 1, 0) for n, d in zip(x.shape, dilation, strict=True)]
     around = [(max(low, 0), max(high, 0)) for low, high in padding]
-    result = np.full([low + n + high for (low, high), n in zip(around, inner, strict=True)], fill, x.dtype)
+    shape = tuple([low + n + high for (low, high), n in zip(around, inner, strict=True)])
+    result = np.full_like(x, fill, order="K", shape=shape)  # in memory as x is
     places = [slice(low, low + n, d) for (low, _), n, d in zip(around, inner, dilation, strict=True)]
     result[tuple(places)] = x
     cut = [

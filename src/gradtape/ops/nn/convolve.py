@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...core import dtypes
-from ...core.primitive import local, primitive
+from ...core.primitive import primitive
 from ...core.structural import reshape_, transpose_
-from ...core.traced_once import traced, traced_once
+from ...core.traced_once import traced_once
+from .convolve_by_xla import convolved_by_xla, correlated_by_xla, deconvolved_by_xla, kernel_shape
 from .windows import Windows, taps
 
 # Elements copied before they are multiplied: copies that stay in the cache save a third of the time.
 _BLOCK = 1 << 20
-_MOST_TAPS = 25  # positions in a window that compiled code adds up one by one
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The three primitives. x: (batch..., space..., C), filters: (window..., C / groups, O), out: (batch..., windows..., O)
@@ -40,7 +39,7 @@ def convolve(x, filters, *, windows, groups):
 @convolve.compiled
 @traced_once
 def _(x, filters, *, windows, groups):
-    return _convolved_by_jax(x, filters, windows, groups)
+    return convolved_by_xla(x, filters, windows, groups)
 
 
 @primitive(wide=True, multilinear=True)
@@ -55,16 +54,7 @@ def deconvolve(y, filters, *, windows, groups, space):
 @deconvolve.compiled
 @traced_once
 def _(y, filters, *, windows, groups, space):
-    shape = (*y.shape[: -len(space) - 1], *space, filters.shape[-2] * groups)
-    if _is_pointwise(y, filters, windows, groups):
-        return _product(y, filters, 1, 1).reshape(shape)
-    if y.size and _is_quick_as_sum(filters.shape, windows, groups):
-        # Fused, what comes before is computed anew for each position: up to 2.5 times the time.
-        y = _unfused(y)
-    function = lambda x, f: _convolved_by_jax(x, f, windows, groups, _parts)
-    x = _transposed_by_jax(function, shape, y, filters)
-    adds_up = groups == 1 and x.size and math.prod(windows.size) > 1 and _is_quick_as_product(x, windows)
-    return _unfused(x) if adds_up else x
+    return deconvolved_by_xla(y, filters, windows, groups, space)
 
 
 @primitive(
@@ -75,7 +65,7 @@ def _(y, filters, *, windows, groups, space):
 def correlate(x, y, *, windows, groups):
     """The gradient of <y, convolve(x, filters)> by the filters."""
     if not (x.size and y.size):
-        return np.zeros(_kernel_shape(x, y, windows, groups), x.dtype)
+        return np.zeros(kernel_shape(x, y, windows, groups), x.dtype)
     rank = len(windows.size)
     return _correlated(
         x.reshape(-1, *x.shape[-rank - 1 :]), y.reshape(-1, *y.shape[-rank - 1 :]), windows, groups
@@ -85,202 +75,7 @@ def correlate(x, y, *, windows, groups):
 @correlate.compiled
 @traced_once
 def _(x, y, *, windows, groups):
-    shape = _kernel_shape(x, y, windows, groups)
-    if _is_pointwise(y, x, windows, groups):
-        return _product(y, x, 0, 0).T.reshape(shape)
-    if x.size and math.prod(shape) and _is_quick_as_sum(shape, windows, groups):
-        return _correlated_by_sum(x, y, windows).reshape(shape)
-    return _transposed_by_jax(lambda f, x: _convolved_by_jax(x, f, windows, groups), shape, y, x)
-
-
-def _kernel_shape(x: Any, y: Any, windows: Windows, groups: int) -> tuple[int, ...]:
-    """The shape of the filters with which `convolve` takes x to y."""
-    return (*windows.size, x.shape[-1] // groups, y.shape[-1])
-
-
-def _is_pointwise(y: Any, other: Any, windows: Windows, groups: int) -> bool:
-    """Return whether a convolution is the product of all elements with one matrix: then so are its transposes."""
-    plain = groups == 1 and set(windows.size + windows.strides) == {1} and not any(map(any, windows.pads))
-    return bool(
-        plain
-        and y.size
-        and other.size
-        and dtypes.is_differentiable(y)
-        and y.dtype == other.dtype
-        and _is_quick_as_product(y, windows)
-    )
-
-
-def _product(x: Any, y: Any, axis: int, other: int) -> Any:
-    """The product of the rows of two arrays, as matrices, along these axes: what JAX's transpose would be."""
-    from jax import lax
-
-    x, y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
-    return lax.dot_general(x, y, (((axis,), (other,)), ((), ())), preferred_element_type=x.dtype)
-
-
-def _parts(x: Any, windows: Windows) -> list[Any]:
-    """The elements at each position of the windows."""
-    x, windows = _padded_by_jax(x, windows)
-    space = x.shape[-len(windows.size) - 1 : -1]
-    return [_sliced(x, tap.elements) for tap in taps(windows, space)]
-
-
-def _sliced(x: Any, elements: Any) -> Any:
-    """`x[..., *elements, :]`, in a tenth of the time that `jax.numpy` takes to analyse the index."""
-    from jax import lax
-
-    front = x.ndim - len(elements) - 1
-    known = [e.indices(n) for e, n in zip(elements, x.shape[front:-1], strict=True)]
-    starts, ends, steps = zip(*[(0, n, 1) for n in x.shape[:front]], *known, (0, x.shape[-1], 1), strict=True)
-    return lax.slice(x, starts, ends, None if set(steps) == {1} else steps)
-
-
-def _moving_parts(x: Any, windows: Windows) -> list[Any]:
-    """The same, where XLA does not know at which element a part begins: one kernel copies all of them.
-
-    A kernel for each position took a quarter of the time to compile ResNet50. Of use where parts are stored.
-    """
-    import jax
-
-    if math.prod(windows.size) == 1:
-        return _parts(x, windows)
-    x, windows = _padded_by_jax(x, windows)
-    x, rank, zero = _unfused(x), len(windows.size), np.int32(0)
-    space = x.shape[-rank - 1 : -1]
-    places = [jax.lax.optimization_barrier(np.int32(n)) for n in range(max(windows.reach()))]
-    lengths = [(n - 1) * s + 1 for n, s in zip(windows.fit(space), windows.strides)]
-    shape = (*x.shape[: -rank - 1], *lengths, x.shape[-1])
-    strided = [slice(None, None, s) for s in windows.strides]
-    parts = []
-    for tap in taps(windows, space):
-        starts = [zero] * (x.ndim - rank - 1) + [places[e.start] for e in tap.elements] + [zero]
-        part = jax.lax.dynamic_slice(x, starts, shape, allow_negative_indices=False)
-        parts.append(_sliced(part, strided))
-    return parts
-
-
-def _convolved_by_jax(x: Any, filters: Any, windows: Windows, groups: int, parts: Any = _moving_parts) -> Any:
-    import jax
-
-    rank = len(windows.size)
-    if not (x.size and filters.size):  # JAX takes no space of length 0
-        shape = (*x.shape[: -rank - 1], *windows.fit(x.shape[-rank - 1 : -1]), filters.shape[-1])
-        return jax.numpy.zeros(shape, x.dtype)
-    if groups == 1 and _is_quick_as_product(x, windows):
-        return _by_product(parts(x, windows), filters)
-    if _is_quick_as_sum(filters.shape, windows, groups):
-        return _by_sum(x, filters, windows)
-    letters = "XYZ"[:rank]
-    out = jax.lax.conv_general_dilated(
-        x.reshape(-1, *x.shape[-rank - 1 :]),
-        filters,
-        windows.strides,
-        windows.pads,
-        rhs_dilation=windows.dilations,
-        dimension_numbers=(f"N{letters}C", f"{letters}IO", f"N{letters}C"),
-        feature_group_count=groups,
-    )
-    return out.reshape(x.shape[: -rank - 1] + out.shape[1:])
-
-
-def _is_quick_as_product(x: Any, windows: Windows) -> bool:
-    """Return whether XLA is quicker at copying windows and multiplying: on a CPU, while the copies fit the cache.
-
-    Large windows are as quick, but take seconds to compile.
-    """
-    import jax
-
-    rank, size = len(windows.size), math.prod(windows.size)
-    if jax.default_backend() != "cpu" or local.here.any_length:
-        return False
-    if size == 1:  # nothing is copied
-        return True
-    if set(windows.strides + windows.dilations) != {1}:
-        return False
-    copied = math.prod(x.shape[: -rank - 1] + windows.fit(x.shape[-rank - 1 : -1])) * x.shape[-1] * size
-    return size <= 9 and 0 < copied <= _BLOCK * 2
-
-
-def _by_product(parts: list[Any], filters: Any) -> Any:
-    """A convolution as one product, of the windows and the filters."""
-    import jax.numpy as m
-
-    columns = m.concatenate(parts, -1)
-    out = columns.reshape(-1, columns.shape[-1]) @ filters.reshape(-1, filters.shape[-1])
-    return out.reshape(*columns.shape[:-1], out.shape[-1])
-
-
-def _is_quick_as_sum(shape: tuple[int, ...], windows: Windows, groups: int) -> bool:
-    """Return whether each channel is by itself, and XLA is quicker at adding up shifted products: on a CPU.
-
-    A step over one such layer takes a fifth to a twentieth of the time at the shapes of MobileNetV2: see
-    bench/depthwise.py. Large windows would take seconds to compile.
-    """
-    import jax
-
-    return (
-        groups > 1
-        and shape[-2] == 1
-        and math.prod(windows.size) <= _MOST_TAPS
-        and jax.default_backend() == "cpu"
-    )
-
-
-def _by_sum(x: Any, filters: Any, windows: Windows) -> Any:
-    """A convolution of each channel by itself: one product for each position in the window, all in one loop."""
-    channels = x.shape[-1]
-    weights = filters.reshape(-1, channels, filters.shape[-1] // channels)
-    parts = [part[..., None] * each for part, each in zip(_parts(x, windows), weights, strict=True)]
-    out = sum(parts[1:], parts[0])
-    return out.reshape(*out.shape[:-2], channels * weights.shape[-1])
-
-
-def _correlated_by_sum(x: Any, y: Any, windows: Windows) -> Any:
-    """The gradient of `_by_sum` by the filters."""
-    import jax.numpy as m
-
-    y = y.reshape(*y.shape[:-1], x.shape[-1], -1)
-    sums = [(part[..., None] * y).sum(range(y.ndim - 2), y.dtype) for part in _parts(x, windows)]
-    return m.stack(sums)
-
-
-def _padded_by_jax(x: Any, windows: Windows) -> tuple[Any, Windows]:
-    """x with its zeros around it, and the windows that need no more."""
-    from jax import lax
-
-    rank = len(windows.size)
-    if any(map(any, windows.pads)):
-        pads = [(0, 0)] * (x.ndim - rank - 1) + [*windows.pads, (0, 0)]
-        x = lax.pad(x, np.zeros((), x.dtype), [(*ends, 0) for ends in pads])
-    return x, windows._replace(pads=((0, 0),) * rank)
-
-
-def _unfused(x: Any) -> Any:
-    """The same array, which XLA stores (see `compiled/fusion.py`).
-
-    Fused, a sum over windows is computed anew for each reader of an element: four times where the gradient of a pool
-    follows.
-    """
-    import jax
-
-    return jax.lax.optimization_barrier(x)
-
-
-def _transposed_by_jax(function: Any, shape: tuple[int, ...], y: Any, other: Any) -> Any:
-    """The transpose at `y` of `function(x, other)`, linear in an x of this shape. JAX transposes in floats alone."""
-    import jax
-
-    if not math.prod(shape):
-        return jax.numpy.zeros(shape, y.dtype)
-    wide = y.dtype if dtypes.is_differentiable(y) else np.dtype(np.float64)
-    other = other.astype(wide)
-    like = jax.ShapeDtypeStruct(shape, wide)
-    code = traced(function, like, other)  # which JAX transposes in half the time
-    transpose = jax.linear_transpose(
-        lambda x: jax.core.eval_jaxpr(code.jaxpr, code.consts, x, other)[0], like
-    )
-    return transpose(y.astype(wide))[0].astype(y.dtype)
+    return correlated_by_xla(x, y, windows, groups)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
