@@ -158,7 +158,7 @@ def test_elementwise_programs_are_one_kernel_by_the_code_generator_that_computes
     )
 
 
-def test_a_network_is_compiled_as_xla_does_but_for_the_level_of_llvm_and_the_library_of_convolutions():
+def test_a_network_is_compiled_as_xla_does_but_for_the_common_options():
     rng = np.random.default_rng(0)
     inputs = [tf.constant(rng.normal(size=s).astype("float32")) for s in ((8, 8), (4, 8))]
     jaxpr = compiled(gradient_of(mlp), *inputs).graph.code.jaxpr
@@ -178,6 +178,23 @@ def test_barriers_of_its_own_stay_in_the_code():
     code, options = planned(jaxpr)
     assert code is jaxpr
     assert options["xla_disable_hlo_passes"] == "cse_barrier_expander"
+
+
+@pytest.mark.parametrize(
+    "rows, columns, outputs, is_swapped",
+    [(64, 64, 8, True), (64, 16, 8, False), (32, 64, 8, True), (32, 48, 8, False), (64, 8, 64, False)],
+)
+def test_gradients_of_layers_with_few_outputs_are_products_of_swapped_factors(
+    rows, columns, outputs, is_swapped
+):
+    rng = np.random.default_rng(0)
+    x = tf.constant(rng.normal(size=(rows, columns)))
+    weights = tf.constant(rng.normal(size=(columns, outputs)))
+    layer = gradient_of(lambda weights, x: tf.reduce_sum(tf.sin(x @ weights)))
+    code = compiled(layer, weights, x).code
+    shapes = [e.outvars[0].aval.shape for e in code.eqns if e.primitive.name == "dot_general"]
+    assert shapes[-1] == ((outputs, columns) if is_swapped else (columns, outputs))
+    np.testing.assert_allclose(tf.function(layer)(weights, x), layer(weights, x), rtol=1e-9, atol=1e-12)
 
 
 def test_the_windows_of_a_convolution_are_copied_once_by_one_kernel_for_all_positions():

@@ -5,7 +5,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.hot import gains, places
-from gradtape.hot.array_code import unfit
+from gradtape.hot.array_code import _descended_in_place, unfit
 
 
 def regression(steps):
@@ -105,7 +105,23 @@ def quotients(steps):
     return seen
 
 
-LOOPS = [regression, classifier, shared_weights, unconnected, transposed, quotients]
+def large_weights(steps):
+    """Steps in the memory of large gradients, unless somebody keeps these; the second weights have two products."""
+    rng = np.random.default_rng(0)
+    v, w, u = [tf.Variable(rng.normal(size=(128, 128)).astype("float32") / 12) for _ in range(3)]
+    x = tf.constant(rng.normal(size=(4, 128)).astype("float32"))
+    optimizer, seen = tf.optimizers.SGD(0.1), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(tf.tanh(tf.tanh(x @ v) @ w) @ w) @ u)
+        dv, dw, du = tape.gradient(loss, [v, w, u])
+        optimizer.apply_gradients([(dv, v), (dw, w), (du, u)])
+        del dv, dw
+        seen += [du, v.numpy(), w.numpy(), u.numpy()]
+    return seen
+
+
+LOOPS = [regression, classifier, shared_weights, unconnected, transposed, quotients, large_weights]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -118,6 +134,18 @@ def test_a_loop_gives_the_same_bits(hot, loop):
         np.testing.assert_array_equal(got, wanted)
     (place,) = places.places.values()
     assert place.followed >= 8
+
+
+def test_a_large_gradient_that_nobody_keeps_becomes_the_new_value(hot):
+    hot.by_numpy()
+    hot()
+    large_weights(12)
+    (place,) = places.places.values()
+    codes = [program.code for trace in place.traces for program in trace.programs.values()]
+    names = [program.function.__globals__ for trace in place.traces for program in trace.programs.values()]
+    in_place = [name for known in names for name, value in known.items() if value is _descended_in_place]
+    # Of v alone: the gradient of w is a sum of two products, and that of u is kept.
+    assert in_place and all(code.count(f" {name}(") == 1 for code, name in zip(codes, in_place, strict=True))
     assert not place.left
     assert all(trace.by_numpy for trace in place.traces)
 

@@ -23,6 +23,11 @@ class Products:
         self._rows = len(a)
         self._sum: Any = None
 
+    @property
+    def is_single(self) -> bool:
+        """Whether this is one product, which `dense` computes anew whenever it is called."""
+        return len(self._firsts) == 1 and self._sum is None
+
     def add(self, other: Products) -> None:
         """Add another sum of products, which must not be used again, to this one."""
         if other._sum is not None:

@@ -63,7 +63,7 @@ def correlated_by_xla(x: Any, y: Any, windows: Windows, groups: int) -> Any:
     if not (x.size and y.size and math.prod(shape)):
         return _zeros(shape, y)
     if _is_pointwise(y, x, windows, groups):
-        return _product(y, x, 0, 0).T.reshape(shape)
+        return _product(x, y, 0, 0).reshape(shape)
     if _is_depthwise(shape, windows, groups):
         return _correlated_by_sum(x, y, windows).reshape(shape)
     few_images = math.prod(x.shape[: -len(windows.size) - 1]) <= _FEW_IMAGES
