@@ -234,6 +234,17 @@ def test_every_step_of_a_trajectory_is_computed_from_the_one_before():
         np.testing.assert_allclose(state, y, rtol=1e-5, atol=1e-6)
 
 
+def test_stacks_of_products_are_fused_with_what_comes_before_and_after():
+    def library(*shape):
+        x = np.zeros(shape, "float32")
+        return planned(jax.make_jaxpr(jax.numpy.matmul)(x, x).jaxpr)[1][
+            "xla_cpu_experimental_ynn_fusion_type"
+        ]
+
+    assert library(3, 3) == common_options()["xla_cpu_experimental_ynn_fusion_type"]
+    assert library(2, 3, 3) == "LIBRARY_FUSION_TYPE_DOT"
+
+
 def test_large_programs_are_ordered_for_memory():
     def options(size):
         return planned(
