@@ -21,6 +21,7 @@ from .windows import Windows, taps
 _MOST_TAPS = 25  # positions in a window that are treated one by one: more take seconds to compile
 _MOST_TERMS = 27  # products that are added up in one expression: three channels of 3x3
 _MOST_COPIES = 1 << 21  # elements of windows that are copied, while the copies fit the cache
+_MOST_STORED = 1 << 24  # elements of the same, where XLA's own program is at most twice as slow
 _FEW_IMAGES = 4  # for these, the gradient by the filters takes XLA two to six times as long as one by one
 
 
@@ -44,9 +45,8 @@ def deconvolved_by_xla(y: Any, filters: Any, windows: Windows, groups: int, spac
     if _is_pointwise(y, filters, windows, groups):
         return _product(y, filters, 1, 1).reshape(shape)
     if _is_depthwise(filters.shape, windows, groups):
-        y = _unfused(
-            y
-        )  # fused, what comes before is computed anew for each position: up to 2.5 times the time
+        # Fused, what comes before is computed anew for each position: up to 2.5 times the time.
+        y = _unfused(y)
         if set(windows.strides) == {1} and filters.shape[-1] == groups:
             return _by_sum(y, filters[(slice(None, None, -1),) * len(space)], _reversed(windows), groups)
         return _transposed(lambda x, f: _by_sum(x, f, windows, groups), shape, y, filters)
@@ -68,7 +68,7 @@ def correlated_by_xla(x: Any, y: Any, windows: Windows, groups: int) -> Any:
         return _correlated_by_sum(x, y, windows).reshape(shape)
     few_images = math.prod(x.shape[: -len(windows.size) - 1]) <= _FEW_IMAGES
     as_product = _is_quick_as_product(x.shape, shape, windows, groups, few_channels=4 if few_images else 0)
-    if not as_product and (few_images or groups > 1) and _may_use_taps(x, y, windows):
+    if not as_product and _is_quick_by_taps(x, y, windows, groups, few_images):
         return _correlated_by_taps(x, y, windows, groups).reshape(shape)
     function = lambda f, x: _convolved(x, f, windows, groups, _moving_parts if as_product else None)
     return _transposed(function, shape, y, x)
@@ -114,7 +114,10 @@ def _is_depthwise(filters: tuple[int, ...], windows: Windows, groups: int) -> bo
 
     A step over one such layer takes a fifth to a twentieth of the time at the shapes of MobileNetV2.
     """
-    return groups > 1 and filters[-2] == 1 and _is_quick_as_sum(filters, windows, groups)
+    import jax
+
+    each = groups > 1 and filters[-2] == 1
+    return each and math.prod(windows.size) <= _MOST_TAPS and jax.default_backend() == "cpu"
 
 
 def _is_quick_as_sum(filters: tuple[int, ...], windows: Windows, groups: int) -> bool:
@@ -122,18 +125,21 @@ def _is_quick_as_sum(filters: tuple[int, ...], windows: Windows, groups: int) ->
 
     32 images of 28x28 with one channel take 0.1 ms instead of 0.8, and with three 0.4 instead of 1.0.
     """
-    import jax
+    if groups > 1:
+        return _is_depthwise(filters, windows, groups)
+    return math.prod(filters[:-1]) <= _MOST_TERMS and _may_choose()
 
-    few = math.prod(windows.size) <= _MOST_TAPS and math.prod(filters[:-1]) <= _MOST_TERMS
-    return few and (groups == 1 or filters[-2] == 1) and jax.default_backend() == "cpu"
 
+def _is_quick_by_taps(x: Any, y: Any, windows: Windows, groups: int, few_images: bool) -> bool:
+    """Return whether XLA is quicker at one product for each position in the window, as gradient by the filters.
 
-def _may_use_taps(x: Any, y: Any, windows: Windows) -> bool:
-    """Return whether the gradient by the filters may be one product for each position in the window.
-
-    XLA's own program for groups is a plain loop: 455 ms instead of 1.7 for 32 groups of 8 images of 14x14.
+    Its own program for groups is a plain loop: 455 ms instead of 1.7 for 32 groups of 8 images of 14x14. Of few images,
+    the elements at all positions may be stored at once.
     """
-    return _may_choose() and math.prod(windows.size) <= _MOST_TAPS and _are_floats(x, y)
+    size = math.prod(windows.size)
+    if groups == 1 and (not few_images or x.size * size > _MOST_STORED):
+        return False
+    return size <= _MOST_TAPS and _may_choose() and _are_floats(x, y)
 
 
 def _is_pointwise(y: Any, other: Any, windows: Windows, groups: int) -> bool:
