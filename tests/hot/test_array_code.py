@@ -121,7 +121,28 @@ def large_weights(steps):
     return seen
 
 
+def a_view_of_a_large_gradient(steps):
+    """The gradient of a tensor, and a view of it: that of the variable that the tensor is a reshape of."""
+    rng = np.random.default_rng(0)
+    v, u = (
+        tf.Variable(rng.normal(size=(128 * 128,)).astype("float32") / 12),
+        tf.Variable(tf.zeros((128, 128))),
+    )
+    x = tf.constant(rng.normal(size=(4, 128)).astype("float32"))
+    optimizer, seen = tf.optimizers.SGD(0.1), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            w = tf.reshape(v, (128, 128))
+            loss = tf.reduce_sum(tf.sin(x @ w))
+        dw, dv = tape.gradient(loss, [w, v])
+        optimizer.apply_gradients([(dw, u), (dv, v)])
+        del dw, dv, w
+        seen += [u.numpy(), v.numpy()]
+    return seen
+
+
 LOOPS = [regression, classifier, shared_weights, unconnected, transposed, quotients, large_weights]
+LOOPS += [a_view_of_a_large_gradient]
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -49,16 +49,14 @@ _LAUNCH = 10_000  # units: to run one more kernel
 _MANY = 3  # kernels that compute a value again: from here on the time to compile them counts as well,
 _CODE = 100  # which for one more kernel is that of so many operations
 _ALONG_ROWS = (((0,), (0,)), ((), ()))  # the axes along which x^T y is added up
-_ROWS, _WIDER = (
-    64,
-    4,
-)  # with so many rows, x^T y is swapped if x has so many times the columns; with fewer, more
+# With so many rows, x^T y is swapped if x has so many times the columns of y; with fewer rows, if it has more.
+_ROWS, _WIDER = 64, 4
 _PLACES = 64  # more places of use than these are not told apart
 # LLVM's, where XLA's own is 3: a Keras LSTM's training step takes 1.4 s of processor time to compile instead of 1.8 to
 # 2.2, a depthwise convolution 0.3 s instead of 0.6, and the programs of the bench run as fast.
 _OPTIMIZATION_LEVEL = 2
 # The library YNNPACK for products, where XLA's own choice is convolutions as well: by Eigen these take half to
-# two thirds of the time, but for those of one channel, which are products here (`ops/nn/convolve_by_xla.py`).
+# two thirds of the time, but for those of one channel, which are sums here (`ops/nn/convolve_by_xla.py`).
 _YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ALONE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 # The same for products with what comes before and after them: the gradient of a mixture of 25 Gaussians takes 1.6 ms

@@ -13,6 +13,7 @@ on no input (the first gradients of a sweep) is computed when the code is made.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
@@ -167,10 +168,12 @@ class _Writer(Replay):
         """The function from the inputs in `slots` to the results in `outputs`, without what these do not need."""
         results = [self._as_array(self._value(self.tensors[slot])).text for slot in outputs]
         needed, kept = set(results), []
+        uses = Counter(name for line in self._lines for name in line.uses)
         for line in reversed(self._lines):
             if not needed.isdisjoint(line.targets):
                 ended = line.uses - needed  # nothing uses them later: their memory is free
-                text = line.in_place if line.spent in ended else line.text
+                # Another line that uses the array may have made a view of it.
+                text = line.in_place if line.spent in ended and uses[line.spent] == 1 else line.text
                 text = f"{', '.join(line.targets)} = {text}"
                 unused = sorted({*ended, *line.targets} - needed) if len(line.targets) > 1 else sorted(ended)
                 needed |= line.uses
@@ -338,10 +341,8 @@ class _Writer(Replay):
             raise Unfit("a learning rate of another dtype than its variable")
         new = self._compute(_descended, old, gradient, rate, array=True)
         if gradient.text in self._fresh and gradient.value.flags.c_contiguous:
-            line = self._lines.pop()
-            names = (self._name(_descended_in_place, "f"), old.text, gradient.text, rate.text)
-            in_place = "{}({}, {}, {})".format(*names)
-            self._lines.append(line._replace(spent=gradient.text, in_place=in_place))
+            in_place = f"{self._name(_descended_in_place, 'f')}({old.text}, {gradient.text}, {rate.text})"
+            self._lines[-1] = self._lines[-1]._replace(spent=gradient.text, in_place=in_place)
         self._give(slot, new, variable)
 
     def _ask(self, event: Ask) -> None:
