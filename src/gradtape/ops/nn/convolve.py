@@ -291,8 +291,7 @@ def _reversed(filters: Any, windows: Windows, groups: int) -> tuple[Any, Windows
     *size, each, outs = filters.shape
     turned = filters[(slice(None, None, -1),) * rank].reshape(*size, each, groups, outs // groups)
     turned = np.moveaxis(turned, -1, rank).swapaxes(-1, -2).reshape(*size, outs // groups, groups * each)
-    pads = [(r - 1 - before, r - 1 - after) for r, (before, after) in zip(windows.reach(), windows.pads)]
-    return turned, windows._replace(pads=tuple(pads))
+    return turned, windows.reversed()
 
 
 def _correlated(x: Any, y: Any, windows: Windows, groups: int) -> Any:

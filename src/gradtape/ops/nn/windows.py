@@ -53,6 +53,11 @@ class Windows(NamedTuple):
         """The windows along one of the axes alone."""
         return Windows(*[(part[axis],) for part in self])  # type: ignore[arg-type]
 
+    def reversed(self) -> Windows:
+        """The windows with which a convolution with reversed filters is the transpose, where windows move by 1."""
+        pads = [(r - 1 - before, r - 1 - after) for r, (before, after) in zip(self.reach(), self.pads)]
+        return self._replace(pads=tuple(pads))
+
     def joined(self, other: Windows) -> Windows:
         """The windows over these axes, followed by the axes of `other`."""
         return Windows(
