@@ -242,7 +242,7 @@ def test_stacks_of_products_are_fused_with_what_comes_before_and_after():
         ]
 
     assert library(3, 3) == common_options()["xla_cpu_experimental_ynn_fusion_type"]
-    assert library(2, 3, 3) == "LIBRARY_FUSION_TYPE_DOT"
+    assert library(2, 3, 3) == "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 
 
 def test_large_programs_are_ordered_for_memory():

@@ -55,13 +55,13 @@ _PLACES = 64  # more places of use than these are not told apart
 # LLVM's, where XLA's own is 3: a Keras LSTM's training step takes 1.4 s of processor time to compile instead of 1.8 to
 # 2.2, a depthwise convolution 0.3 s instead of 0.6, and the programs of the bench run as fast.
 _OPTIMIZATION_LEVEL = 2
-# The library YNNPACK for products, where XLA's own choice is convolutions as well: by Eigen these take half to
+# The library YNNPACK for products and sums, where XLA's own choice is convolutions as well: by Eigen these take half to
 # two thirds of the time, but for those of one channel, which are sums here (`ops/nn/convolve_by_xla.py`).
 _YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
-_PRODUCTS_ALONE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+_PRODUCTS_ALONE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 # The same for products with what comes before and after them: the gradient of a mixture of 25 Gaussians takes 1.6 ms
 # instead of 1.9, an attention block as long. Programs without stacks of products would take up to 3 % longer.
-_PRODUCTS_AND_NEIGHBOURS = "LIBRARY_FUSION_TYPE_DOT"
+_PRODUCTS_AND_NEIGHBOURS = "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 # Bits. XLA's own choice is 256, and so on processors that have 512 as well: tanh(b*b + b) * exp(-b) over a million
 # elements, and its gradient, take 345 us instead of 460, and all other programs of the bench as long or up to 3 % less.
 _VECTOR_WIDTH = 512
