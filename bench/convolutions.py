@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from gradtape.compiled.fusion import planned
+from gradtape.compiled.onednn import by_onednn
 from gradtape.ops.nn import convolve_by_xla as xla
 from gradtape.ops.nn.windows import Windows
 
@@ -79,10 +80,11 @@ def programs(shape: tuple[int, ...], filters: tuple[int, ...], windows: Windows,
     yield "by filters", (shape, out), lambda x, y: xla.correlated_by_xla(x, y, windows, groups), by_filters
 
 
-def compiled(function: Any, arrays: list[Any]) -> Any:
-    """The program that gradtape compiles of a function."""
+def compiled(function: Any, arrays: list[Any], library: Any) -> Any:
+    """The program that gradtape compiles of a function, with convolutions by a library."""
     closed = jax.make_jaxpr(function)(*arrays)
     jaxpr, options = planned(closed.jaxpr)
+    jaxpr = library(jaxpr)
     return jax.jit(lambda *a: jax.core.eval_jaxpr(jaxpr, closed.consts, *a), compiler_options=options)
 
 
@@ -109,10 +111,11 @@ def main() -> None:
         print(f"{batch}x{length}x{length}x{channels}, {size}x{size}x{outs}, stride {stride}, groups {groups}")
         for name, shapes, chosen, candidates in programs(shape, filters, windows, groups):
             arrays = [jax.numpy.array(random.normal(size=s), "float32") for s in shapes]
-            row = [
-                f"{label} {microseconds(compiled(program, arrays), arrays, seconds):.0f}"
-                for label, program in ({"chosen": chosen} | candidates).items()
-            ]
+            runs = {"chosen": compiled(chosen, arrays, by_onednn)}
+            for label, program in candidates.items():
+                runs[label] = compiled(program, arrays, lambda jaxpr: jaxpr)
+            runs["oneDNN"] = compiled(candidates["xla"], arrays, by_onednn)
+            row = [f"{label} {microseconds(run, arrays, seconds):.0f}" for label, run in runs.items()]
             print(f"  {name:12}{'   '.join(row)}", flush=True)
 
 

@@ -40,6 +40,7 @@ from .first_calls import FirstCalls, is_possible
 from .function_graph import Code, FunctionGraph
 from .fusion import planned
 from .jaxprs import calls_python, is_large, needed_for, replaced, split, without_aliases
+from .onednn import by_onednn
 from .placeholders import Destination
 from .spmd import AXIS, between_processes, mesh_of, placed, sharding_of
 
@@ -108,6 +109,8 @@ def jit(
     if mesh is not None and results is not None:
         options["out_shardings"] = _shardings(mesh, written, results)
     jaxpr, compiler_options = plan
+    if mesh is None:  # a custom call would be run whole on each of its devices
+        jaxpr = by_onednn(jaxpr)
 
     def evaluate(_: Any, constants: Any, *inputs: Any) -> Any:
         with collection_paused():

@@ -1,9 +1,9 @@
 """Convolution and its two transposes on JAX's arrays: which program of XLA's is the quickest. `convolve.py` calls it.
 
-There are three kinds of programs: XLA's own convolution, by Eigen (`compiled/fusion.py` chooses that library); windows
-that are copied side by side, and one product with the filters; products or sums for each position in the window. Which
-one is the quickest follows from the shapes. The figures in comments are for float32 on two cores; bench/convolutions.py
-measures all of them.
+There are three kinds of programs: XLA's own convolution, by oneDNN or Eigen (`compiled/onednn.py` and
+`compiled/fusion.py` choose these libraries); windows that are copied side by side, and one product with the filters;
+products or sums for each position in the window. Which one is the quickest follows from the shapes. The figures in
+comments are for float32 on two cores, XLA's own by Eigen; bench/convolutions.py measures all of them.
 """
 
 from __future__ import annotations
