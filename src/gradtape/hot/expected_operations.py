@@ -125,11 +125,14 @@ class ExpectedOperations(ExpectedInputs):
         return out
 
     def _with_variables(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        """The result of the expected operation on variables, whose values are read already: see `_read_early`."""
+        """The result of the expected operation on variables, whose values are read already: see `_read_early`.
+
+        Also of one with several results.
+        """
         quick = self._trace.quick.mixed.get(self._position)
         if quick is None:
             return MISS
-        expected, uses, wanted, types, out = quick
+        expected, uses, wanted, types, outs = quick
         if expected is not primitive or len(uses) != len(inputs) or (attributes or None) != wanted:
             return MISS
         if types is not None and [*map(type, attributes.values())] != types:
@@ -144,9 +147,9 @@ class ExpectedOperations(ExpectedInputs):
                 is_known = known is not None and (known is x or known._tensor is x)
                 if not is_known or (use is Use.FIRST and not self._are_read((index,))):
                     return MISS
-        tensor = self._pending(out)
+        out: Any = tuple(map(self._pending, outs)) if type(outs) is tuple else self._pending(outs)
         self._advance()
-        return tensor
+        return out
 
     def _operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         event: Any = self._events[self._position]

@@ -31,8 +31,9 @@ class QuickEvents:
             that is never met.
         pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`, and
             those inputs that are variables and are used first.
-        mixed: operations of one result with variables among their inputs, whose value may be given in their place: the
-            primitive, pairs of an input and its `Use`, the attributes and their types, the `Out`.
+        mixed: operations of several results, and those of one with variables among their inputs, whose value may be
+            given in their place: the primitive, pairs of an input and its `Use`, the attributes and their types, the
+            `Out`, or a plain tuple of all.
         assigns: updates of variables by known tensors: the method, the variable, the value and the `Out`.
         asks: gradients of a known tensor by known ones: the tape's number, the target, the sources, the option, the
             `Out`s.
@@ -80,15 +81,19 @@ class QuickEvents:
         return tuple([spec.slot for spec in event.specs if isinstance(spec, NewVariable)])
 
     def _mixed(self, event: Any) -> tuple[Any, ...] | None:
-        if not _is_quick(event) or not _is_plain(event) or any(isinstance(s, NewNumber) for s in event.specs):
+        has_several = isinstance(event, Operation) and event.primitive.multiple
+        if not _is_quick(event, has_several) or not _is_plain(event):
+            return None
+        if any(isinstance(s, NewNumber) for s in event.specs):
             return None
         if any(isinstance(s, NewVariable) and not s.is_fixed for s in event.specs):
             return None
         uses = [self._use(spec) for spec in event.specs]
-        if not any(uses):
+        if not has_several and not any(uses):
             return None
         inputs = [*zip(map(self._index, event.specs), uses)]
-        return event.primitive, inputs, event.attributes, event.exactly or None, event.outs[0]
+        outs = tuple(event.outs) if has_several else event.outs[0]
+        return event.primitive, inputs, event.attributes, event.exactly or None, outs
 
     def _assign(self, event: Any) -> tuple[Any, ...] | None:
         if not isinstance(event, Assign) or event.method == "assign":
@@ -145,9 +150,11 @@ class QuickEvents:
         return index
 
 
-def _is_quick(event: Any) -> bool:
-    """Return whether an operation has one result, which can be handed out without a value."""
-    if not isinstance(event, Operation) or event.checked or len(event.outs) != 1 or event.primitive.multiple:
+def _is_quick(event: Any, has_several: bool = False) -> bool:
+    """Return whether an operation has one result, or several, which can be handed out without values."""
+    if not isinstance(event, Operation) or event.checked or event.primitive.multiple is not has_several:
+        return False
+    if not has_several and len(event.outs) != 1:
         return False
     if event.primitive.name in MEETINGS:
         return False
