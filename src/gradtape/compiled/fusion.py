@@ -40,7 +40,7 @@ ELEMENTWISE = frozenset(_COSTS)
 # An element of the result comes from another place of the operand.
 _INDEXING = frozenset(_OPERATIONS[0].partition(" squeeze")[0].split())
 _VIEWS = ("reshape", "squeeze", "expand_dims")  # the operand's own memory
-_CONTROL = frozenset(("while", "scan", "cond", "jit"))
+CONTROL = frozenset(("while", "scan", "cond", "jit"))
 
 _STORE = 3  # units: to store an element and load it again;
 _LOAD = 1  # to load it,
@@ -133,7 +133,7 @@ def _is_elementwise(jaxpr: Any) -> bool:
     """
     return all(
         eqn.primitive.name in _COSTS
-        or eqn.primitive.name in _CONTROL
+        or eqn.primitive.name in CONTROL
         or (eqn.primitive.name.startswith("reduce_") and eqn.outvars[0].aval.ndim == 0)
         for code in inner_code(jaxpr)
         for eqn in code.eqns

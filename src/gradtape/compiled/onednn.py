@@ -23,6 +23,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 from jax.interpreters import batching, mlir
 from jaxlib.version import __version__ as jaxlib_version
 
+from .fusion import CONTROL, is_cpu
 from .jaxprs import replaced
 
 TARGET = "__onednn$convolution"
@@ -30,7 +31,6 @@ TESTED = ("0.10.2",)  # versions of jaxlib
 # Multiplications. By itself, a convolution of 4 million takes two thirds to nine tenths of Eigen's time. In a program
 # of several, oneDNN waits for its threads each time: with those below 60 million a program takes up to a tenth longer.
 _LEAST = 1 << 26
-_CONTROL = frozenset(("while", "scan", "cond", "jit"))  # whose code is compiled with the rest
 
 
 def by_onednn(jaxpr: Any) -> Any:
@@ -45,8 +45,7 @@ def by_onednn(jaxpr: Any) -> Any:
 @functools.cache
 def _has_onednn() -> bool:
     """Return whether XLA is one that is known to have oneDNN."""
-    is_cpu = jax.default_backend() == "cpu"
-    return is_cpu and platform.machine() == "x86_64" and jaxlib_version in TESTED
+    return is_cpu() and platform.machine() == "x86_64" and jaxlib_version in TESTED
 
 
 def _replaced(eqn: Any) -> Any:
@@ -55,7 +54,7 @@ def _replaced(eqn: Any) -> Any:
             return eqn
         params = {"params": tuple(eqn.params.items()), "shape": eqn.outvars[0].aval.shape}
         return eqn.replace(primitive=convolution, params=params)
-    if eqn.primitive.name in _CONTROL:
+    if eqn.primitive.name in CONTROL:
         params = {name: _in_code(value) for name, value in eqn.params.items()}
         if any(params[name] is not value for name, value in eqn.params.items()):
             return eqn.replace(params=params)
