@@ -168,7 +168,7 @@ class Tensor(Operators):
         Raises:
             AttributeError: while a @function is traced, when there is no value.
         """
-        array = self._array
+        array = _looked_at(self)
         if array.dtype.names is not None:
             array = dtypes.plain(array)
         value = array.copy() if array.ndim else array[()]
@@ -220,9 +220,10 @@ class Tensor(Operators):
         return len(self._array)
 
     def __bool__(self) -> bool:
-        if self._array.size != 1:
+        array = _looked_at(self)
+        if array.size != 1:
             raise ValueError(
-                f"the truth value of a tensor of shape {tuple(self._array.shape)} is ambiguous: only a single element "
+                f"the truth value of a tensor of shape {tuple(array.shape)} is ambiguous: only a single element "
                 "is true or false. Use reduce_any(...) or reduce_all(...), or where(...) to choose element by element"
             )
         value = bool(self._concrete("bool(tensor), which `if`, `while`, `and`, `or` and `not` ask for,"))
@@ -257,16 +258,17 @@ class Tensor(Operators):
         return int(self._concrete("int(tensor), which range() and Python's lists ask for,"))
 
     def _single(self, asked: str) -> Any:
-        if self._array.size != 1:
+        array = _looked_at(self)
+        if array.size != 1:
             wanted = asked.removesuffix("(tensor)")
             raise TypeError(
-                f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(self._array.shape)}"
+                f"only a tensor of one element becomes a Python {wanted}, not one of shape {tuple(array.shape)}"
             )
         return self._concrete(asked).item()
 
     def _concrete(self, asked: str, kind: type[Exception] = OperatorNotAllowedInGraphError) -> Any:
         """The array, for an operation `asked` that needs its values; raises if it is traced."""
-        array = self._array
+        array = _looked_at(self)
         if type(array) is not ndarray and is_traced(array):
             raise no_value(asked, array, kind)
         return array if array.dtype.names is None else dtypes.plain(array)
@@ -378,6 +380,7 @@ device_of = Tensor.__dict__[
 
 
 _numpy_of = Tensor.__dict__["_array"].__get__
+_both_of = Tensor.__dict__["_both"].__get__
 
 
 def known_array(tensor: Tensor) -> Any:
@@ -406,6 +409,21 @@ def form_of(tensor: Tensor) -> Any:
         both: Any = getattr(tensor, "_both", None)
         is_known = type(both) is tuple and hasattr(both[1], "dtype")
         return both[1] if is_known else array_of(tensor)
+
+
+def _looked_at(tensor: Tensor) -> Any:
+    """The array of a tensor whose value is needed: one that the pass of a hot tape has promised is computed now."""
+    try:
+        return _numpy_of(tensor)
+    except AttributeError:
+        pass
+    try:
+        both: Any = _both_of(tensor)
+    except AttributeError:
+        return tensor._array
+    is_promised = type(both) is tuple and hasattr(both[1], "dtype")
+    value = both[0].value_of(both[1][0]) if is_promised else None
+    return tensor._array if value is None else value
 
 
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:

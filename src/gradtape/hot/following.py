@@ -453,6 +453,20 @@ class Follower(ExpectedOperations):
         self._done(None)
         return True
 
+    def _computed_as_usual(self, slot: int) -> bool:
+        usual = self._trace.usual
+        if usual is None or self._position != self._end or self._values or self._trace.is_broken:
+            return False
+        program = usual.program
+        if slot not in program.covered:
+            return False
+        try:
+            results = self._usual_results(program)
+        except Exception:  # `_run` runs it again, and finds out what to do
+            return False
+        self._values = dict(zip(program.outputs, results))
+        return True
+
     def _usual_results(self, program: Any) -> list[Any]:
         """The results of the whole pass, by NumPy; as `_run` computes them."""
         trace, before, seen = self._trace, self._before, self._seen
@@ -485,9 +499,9 @@ class Follower(ExpectedOperations):
             return
         if trace.usual_at_once is not None and self._ends_as_usual(trace.usual_at_once):
             return
-        is_much = trace.input_elements > _MUCH
-        if trace.late >= _OFTEN and not is_much:
+        if trace.late >= _OFTEN:
             return
+        is_much = trace.input_elements > _MUCH
         held = trace.held(self._position, self._seen)
         others = [slot for slot in held if slot not in trace.outputs and is_pending(self._seen[slot])]
         if not others or (is_much and all(trace.sizes[slot] <= _SMALL for slot in others)):

@@ -118,17 +118,28 @@ class PendingValues:
         """Compute all that was handed out as ever: there is no program."""
         raise NotImplementedError
 
+    def _computed_as_usual(self, slot: int) -> bool:
+        """Compute a result with all others of the pass, if it has gone as passes go; returns whether it has."""
+        raise NotImplementedError
+
     # -- by a program -------------------------------------------------------------------------------------------------
 
     def value_of(self, slot: int) -> Any:
-        """The NumPy array of a result, computed now if it was not before."""
+        """The NumPy array of a result, computed now if it was not before.
+
+        None if the pass has ended since another thread asked: the tensor has its value then.
+        """
         with self._lock:
+            if not self._seen and slot not in self._values:
+                return None
             tensor: Any = self._seen[slot] if self._seen else None
             if tensor is not None and not is_pending(tensor):
                 return tensor._array
             if slot not in self._values:
                 mine = self._here is local.here and not self._over
-                if not self._computed_by_program(self._ahead() if mine else self._position, [slot]):
+                if not (mine and self._computed_as_usual(slot)) and not self._computed_by_program(
+                    self._ahead() if mine else self._position, [slot]
+                ):
                     if not mine or tensor is None:
                         return self._computed_by_hand(slot)
                     self._give_up("the trace cannot be compiled")
