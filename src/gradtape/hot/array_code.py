@@ -6,15 +6,17 @@ trace do the same of it. So it is done once, when the code is generated, and the
 regression of bench/hot_tapes.py takes 4.8 us instead of 28 (XLA's call of the same program: 6.5).
 
 They are the very functions that compute a pass operation by operation, on the same arrays and in the same order: a pass
-gives the same bits either way. Functions are called, not looked into: what they do may depend on values. What depends
-on no input (the first gradients of a sweep) is computed when the code is made.
+gives the same bits either way. Functions are called, not looked into: what they do may depend on values. A few that
+most networks use come to one call of NumPy's for arrays of these shapes, and the code has that (`_CALLS`). What
+depends on no input (the first gradients of a sweep) is computed when the code is made.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,6 +32,9 @@ from ..core.tape import GradientTape
 from ..core.tape_ends import seeds_of
 from ..core.tensor import Tensor, key_of, wrap
 from ..core.variable import Variable
+from ..ops.linalg.products import matmul_, of_first, of_second
+from ..ops.math.elementwise import relu, through_relu
+from ..ops.math.reduction import mean
 from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of
 from .pass_replay import Replay
 from .pass_trace import Trace
@@ -151,6 +156,10 @@ class _Writer(Replay):
         self.names: dict[str, Any] = {
             "asarray": np.asarray,
             "add": np.add,
+            "dot": np.dot,
+            "multiply": np.multiply,
+            "maximum": np.maximum,
+            "subtract": np.subtract,
             "sum": _sum,
         }  # what the code refers to
         self._named: dict[int, str] = {}  # the names, by the ids of what they name
@@ -158,6 +167,8 @@ class _Writer(Replay):
         self._arrays: dict[str, Value | None] = {}
         self._scalars: dict[str, Value] = {}
         self._fresh: set[str] = set()  # large arrays that have one name only
+        # Of deferred products, by name: the text that computes one, and what it uses.
+        self._factors: dict[str, tuple[str, tuple[Value, ...]]] = {}
         for slot, tensor in tensors.items():
             self._note(tensor, Value(f"x{slot}", tensor._array, False))
         super().__init__(trace, variables, tensors)
@@ -218,12 +229,38 @@ class _Writer(Replay):
         result = given if not array or type(given) is np.ndarray else np.asarray(given)
         if all(a.is_known for a in arguments):
             return self._known(result)
-        texts = [a.text for a in arguments] + [
-            f"{name}={self._name(value)}" for name, value in options.items()
-        ]
-        text = f"{self._name(function, 'f')}({', '.join(texts)})"
+        text = self._one_call(function, arguments, result, options) or self._call_of(
+            function, arguments, options
+        )
         # Whether NumPy gives a scalar for an array without axes may depend on values, as in `divide_no_nan`.
         return self._line(f"asarray({text})" if array and not result.ndim else text, result, arguments)
+
+    def _call_of(
+        self, function: Callable[..., Any], arguments: Iterable[Value], options: dict[str, Any]
+    ) -> str:
+        named = [f"{name}={self._name(value)}" for name, value in options.items()]
+        return f"{self._name(function, 'f')}({', '.join([a.text for a in arguments] + named)})"
+
+    def _one_call(
+        self, function: Any, arguments: tuple[Value, ...], result: Any, options: dict[str, Any]
+    ) -> str:
+        """What a function comes to for arrays of these shapes and dtypes; "" if that is more than a call of NumPy's."""
+        if function not in _CALLS or type(result) is Products or result.dtype.char not in "fd":
+            return ""
+        arrays = [a for a in arguments if type(a.value) is np.ndarray and a.value.dtype == result.dtype]
+        pattern = _CALLS[function]
+        if len(arrays) != 1 + ("{1}" in pattern) or (
+            "@" in pattern and any(a.value.ndim != 2 for a in arrays)
+        ):
+            return ""
+        known = {"zero": self._name(_zero(result.dtype)), "dtype": self._name(result.dtype)}
+        if function is mean.forward:
+            array = arrays[0].value
+            if not array.size or not _is_summed_by_numpy(array):
+                return ""
+            known = {name: self._name(value) for name, value in options.items()}
+            known["count"] = str(array.size // result.size)
+        return pattern.format(*[a.text for a in arrays], **known)
 
     def _number(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value:
         """Compute an array without axes as a number: 0.1 us instead of 0.5. Who needs the array gets it."""
@@ -295,8 +332,7 @@ class _Writer(Replay):
         if any(type(array) is not np.ndarray for array in results):
             raise Unfit(f"{event.primitive.name} gives a number")
         names = tuple([f"v{next(self._numbers)}" for _ in out])
-        texts = [a.text for a in arguments] + [f"{name}={self._name(v)}" for name, v in attributes.items()]
-        text = f"{self._name(event.primitive.forward, 'f')}({', '.join(texts)})"
+        text = self._call_of(event.primitive.forward, arguments, attributes)
         self._lines.append(_Line(names, text, _names_in(tuple(arguments))))
         for known, tensor, name in zip(event.outs, out, names, strict=True):
             self.result(known.slot, self._note(tensor, Value(name, tensor._array, False)))
@@ -323,11 +359,9 @@ class _Writer(Replay):
         for spec, given in zip(event.variables, event.gradients, strict=True):
             slot: Any = spec if isinstance(spec, int) else spec.slot  # type: ignore[union-attr]
             self._descend(slot, self._value(self._input(given)), rate)
-        self._give(
-            steps,
-            self._compute(np.add, self._value(self.tensors[steps]), self._known(1), array=True),
-            optimizer._iterations,
-        )
+        before = self._value(self.tensors[steps])
+        after = self._line(f"asarray({before.text}[()] + 1)", np.asarray(before.value + 1), (before,))
+        self._give(steps, after, optimizer._iterations)
         for slot, out in zip(touched, event.outs, strict=True):
             self.result(out.slot, self.tensors[slot])
 
@@ -339,9 +373,15 @@ class _Writer(Replay):
             raise Unfit("a gradient of another dtype or shape than its variable")
         if rate.value.dtype != old.value.dtype:
             raise Unfit("a learning rate of another dtype than its variable")
-        new = self._compute(_descended, old, gradient, rate, array=True)
+        if not old.value.ndim:
+            self._give(slot, self._compute(_descended, old, gradient, rate, array=True), variable)
+            return
+        # In the memory of the step, in C's order; or in that of the gradient, in two thirds of the time.
+        step = self._as_scalar(rate)
+        text = f"subtract({old.text}, (s := multiply({gradient.text}, {step.text}, order='C')), s)"
+        new = self._line(text, _descended(old.value, gradient.value, rate.value), (old, gradient, step))
         if gradient.text in self._fresh and gradient.value.flags.c_contiguous:
-            in_place = f"{self._name(_descended_in_place, 'f')}({old.text}, {gradient.text}, {rate.text})"
+            in_place = f"subtract({old.text}, multiply({gradient.text}, {step.text}, {gradient.text}), {gradient.text})"
             self._lines[-1] = self._lines[-1]._replace(spent=gradient.text, in_place=in_place)
         self._give(slot, new, variable)
 
@@ -411,7 +451,12 @@ class _Writer(Replay):
     def _dense(self, g: Value) -> Value:
         if type(g.value) is not Products:
             return g
-        dense = self._compute(Products.dense, g)
+        factors = self._factors.get(g.text) if g.value.is_single else None
+        if factors is None:
+            dense = self._compute(Products.dense, g)
+        else:
+            text, arguments = factors
+            dense = self._line(text, g.value.dense(), arguments)
         if g.value.is_single and dense.value.size >= _LARGE:
             self._fresh.add(dense.text)
         return dense
@@ -433,6 +478,10 @@ class _Writer(Replay):
             if part.value is None:
                 parts.append(None)
                 continue
+            if type(part.value) is Products and rule in _CALLS:
+                factors = tuple(arguments[:2])
+                if all(a.value.ndim == 2 for a in factors):
+                    self._factors[part.text] = _CALLS[rule].format(*[a.text for a in factors]), factors
             if not isinstance(part.value, (np.ndarray, np.generic, Products)):
                 raise Unfit(f"the gradient of {plan.primitive.name} is a {type(part.value).__name__}")
             if broadcasts and shapes[0] != shapes[1]:
@@ -450,13 +499,18 @@ class _Writer(Replay):
         """`unbroadcast`, and of a small array what it comes to in the end: see `core.structural.total`."""
         axis, squeezed = broadcast_axes(shape, out_shape)
         array = g.value
-        is_small = (
-            type(array) is np.ndarray and (array.size < 4096 or array.ndim < 2) and array.dtype.char in "fd"
-        )
-        if not is_small or squeezed or not axis or g.is_known:
+        is_float = type(array) is np.ndarray and array.dtype.char in "fd"
+        if not is_float or squeezed or not axis or g.is_known:
             return self._compute(unbroadcast, g, self._known(shape), self._known(out_shape))
-        text = f"sum({g.text}, {axis!r}, None, None, False)"
-        return self._line(text, _sum(array, axis, None, None, False), (g,))
+        if _is_summed_by_numpy(array):
+            text = f"sum({g.text}, {axis!r}, None, None, False)"
+            return self._line(text, _sum(array, axis, None, None, False), (g,))
+        given = self._known(shape), self._known(out_shape)
+        text = self._call_of(unbroadcast, (g, *given), {})
+        if array.ndim == 2 and axis == (-2,) and len(array) <= 4096:
+            ones = self._name(np.ones(len(array), array.dtype))
+            text = f"dot({ones}, {g.text}) if {g.text}.flags.c_contiguous else {text}"
+        return self._line(text, unbroadcast(array, shape, out_shape), (g,))
 
     def _joined(self, values: list[Value | None]) -> Value:
         """A tuple of values, of which some may be None."""
@@ -488,6 +542,27 @@ _ARITHMETIC: dict[Any, Any] = {
 }
 
 
+# What functions come to for arrays of one dtype: the products, for matrices.
+_CALLS: dict[Any, str] = {
+    matmul_.forward: "{0} @ {1}",
+    of_first: "{0} @ {1}.T",
+    of_second: "{1}.T @ {0}",
+    relu.forward: "maximum({0}, {zero})",
+    through_relu: "{0} * ({1} > {zero}).astype({dtype})",
+    mean.forward: "sum({0}, {axis}, None, None, {keepdims}) / {count}",
+}
+
+
+@functools.cache
+def _zero(dtype: Any) -> Any:
+    return np.zeros((), dtype)
+
+
+def _is_summed_by_numpy(array: Any) -> bool:
+    """Return whether `core.structural.total` leaves the sum of an array to NumPy, whatever its order."""
+    return array.size < 4096 or array.ndim < 2
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic)) and not value.ndim and value.dtype.char in "fd"
 
@@ -501,12 +576,6 @@ def _descended(value: Any, gradient: Any, rate: Any) -> Any:
     """The value of a variable after a step of gradient descent, in the memory of the step, and in C's order."""
     step = np.multiply(gradient, rate[()], order="C")
     return np.subtract(value, step, step) if type(step) is np.ndarray else value - step
-
-
-def _descended_in_place(value: Any, gradient: Any, rate: Any) -> Any:
-    """The same in the memory of the gradient, in two thirds of the time: nothing is allocated."""
-    np.multiply(gradient, rate[()], gradient)
-    return np.subtract(value, gradient, gradient)
 
 
 def _names_in(arguments: tuple[Value, ...]) -> frozenset[str]:

@@ -55,7 +55,7 @@ def _unbatch(g: Any, shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
     return g if len(out_shape) == 2 else unbroadcast(g, shape, out_shape[:-2] + shape[-2:])
 
 
-def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+def of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
     if len(out_shape) > 2:
         plan = _contraction(x_shape, tuple(y.shape), out_shape)
         if plan is not None:
@@ -65,7 +65,7 @@ def _of_first(g: Any, y: Any, x_shape: tuple[int, ...], out_shape: tuple[int, ..
     return _unbatch(matmul_(g, swap_last(y)), x_shape, out_shape)
 
 
-def _of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
+def of_second(g: Any, x: Any, y_shape: tuple[int, ...], out_shape: tuple[int, ...]) -> Any:
     if len(y_shape) == 2 and len(out_shape) > 2:
         # One large product, and no sum over the batch.
         x, g, out_shape = _rows(x), _rows(g, g.ndim - len(out_shape)), out_shape[-2:]
@@ -144,7 +144,7 @@ def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
     )
 
 
-matmul_.rules(x=_of_first, y=_of_second)
+matmul_.rules(x=of_first, y=of_second)
 
 
 @primitive(wide=True, check_dtype=numbers)

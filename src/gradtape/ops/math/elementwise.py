@@ -777,13 +777,13 @@ def relu(x):
     return xp(x).maximum(x, zero_like(x))
 
 
-def _through_relu(g: Any, out: Any) -> Any:
+def through_relu(g: Any, out: Any) -> Any:
     if type(out) is Tensor:
         g, out = constant_in(g, out), out._array
     return g * (out > zero_like(out)).astype(out.dtype)
 
 
-relu.rules(x=_through_relu)
+relu.rules(x=through_relu)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Parts of numbers
