@@ -8,7 +8,7 @@ PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test test-hot test-first-calls page test-page docs fuzz bench bench-compiled bench-keras test-keras keras-source clean
+.PHONY: help demo examples test test-hot test-first-calls page test-page docs fuzz bench bench-compiled bench-hot bench-keras test-keras keras-source clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -70,6 +70,10 @@ bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure ag
 bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
 	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
+bench-hot: $(patsubst %,.venv-bench-hot/.installed-%,$(filter torch,$(PEERS)) gradtape) ## loops without a decorator: hot tapes on and off, PyTorch, jax.jit
+	.venv-bench-hot/bin/python bench/hot_tapes.py
+	.venv-bench-hot/bin/python bench/hot_tapes.py --loops
+
 bench-keras: .venv-bench-keras/.installed-keras $(PEERS:%=.venv-bench/.installed-%) .venv-bench/.installed-keras ## Keras on gradtape, and on its other backends
 	.venv-bench-keras/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
@@ -105,8 +109,13 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.made
 	.venv-bench-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,keras]'
 	@touch $@
 
+# In one process with PyTorch, which comes first: the loops of both are measured in turns.
+.venv-bench-hot/.installed-gradtape: pyproject.toml constraints.txt | .venv-bench-hot/.made
+	.venv-bench-hot/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,keras]'
+	@touch $@
+
 # torch goes in by itself, so that no other package has a say in which of its builds is chosen.
-.venv-bench/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
+.venv-bench/.installed-torch .venv-bench-hot/.installed-torch .venv-keras/.installed-torch: %/.installed-torch: | %/.made
 	$*/bin/python $(PIP_INSTALL) torch==2.13.0
 	$*/bin/python $(PIP_INSTALL) numpy
 	@touch $@
@@ -127,7 +136,7 @@ KERAS_TESTS_NEED := pytest pytest-xdist attrs absl-py dm-tree grain h5py matplot
 	.venv-keras/bin/python $(PIP_INSTALL) --constraint constraints.txt --editable '.[xla,files,keras]' $(KERAS_TESTS_NEED)
 	@touch $@
 
-$(VENV)/.made .venv-bench/.made .venv-bench-keras/.made .venv-docs/.made .venv-keras/.made:
+$(VENV)/.made .venv-bench/.made .venv-bench-hot/.made .venv-bench-keras/.made .venv-docs/.made .venv-keras/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	    echo 'gradtape needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is none. Name one: make PYTHON=python3.12' >&2; \
 	    exit 1; }
