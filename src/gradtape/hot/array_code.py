@@ -238,8 +238,12 @@ class _Writer(Replay):
     def _call_of(
         self, function: Callable[..., Any], arguments: Iterable[Value], options: dict[str, Any]
     ) -> str:
+        texts = [a.text for a in arguments]
+        pattern = _PATTERNS.get(_instructions(function))
+        if pattern is not None:
+            return pattern.format(*texts)
         named = [f"{name}={self._name(value)}" for name, value in options.items()]
-        return f"{self._name(function, 'f')}({', '.join([a.text for a in arguments] + named)})"
+        return f"{self._name(function, 'f')}({', '.join(texts + named)})"
 
     def _one_call(
         self, function: Any, arguments: tuple[Value, ...], result: Any, options: dict[str, Any]
@@ -258,8 +262,8 @@ class _Writer(Replay):
             array = arrays[0].value
             if not array.size or not _is_summed_by_numpy(array):
                 return ""
-            known = {name: self._name(value) for name, value in options.items()}
-            known["count"] = str(array.size // result.size)
+            whole = _sum_of(arrays[0].text, array.ndim, **options)
+            known = {"sum": whole, "count": array.size // result.size}
         return pattern.format(*[a.text for a in arrays], **known)
 
     def _number(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value:
@@ -268,8 +272,7 @@ class _Writer(Replay):
         result = function(*[a.value for a in scalars])
         if all(a.is_known for a in scalars):
             return self._known(np.asarray(result))
-        text = f"{self._name(_ARITHMETIC[function], 'f')}({', '.join(a.text for a in scalars)})"
-        value = self._line(text, result, scalars)
+        value = self._line(self._call_of(_ARITHMETIC[function], scalars, {}), result, scalars)
         self._arrays[value.text] = None
         return value
 
@@ -474,7 +477,8 @@ class _Writer(Replay):
         for (rule, names, broadcasts), position in zip(plan.rules(), plan.watched):
             arguments = [self._known(position) if name not in values else values[name] for name in names]
             shapes = [arguments.pop().value for _ in range(2 * broadcasts)][::-1]
-            part = arguments[0] if _is_identity(rule) else self._compute(rule, *arguments)
+            is_identity = _instructions(rule) == _instructions(_same)
+            part = arguments[0] if is_identity else self._compute(rule, *arguments)
             if part.value is None:
                 parts.append(None)
                 continue
@@ -503,7 +507,7 @@ class _Writer(Replay):
         if not is_float or squeezed or not axis or g.is_known:
             return self._compute(unbroadcast, g, self._known(shape), self._known(out_shape))
         if _is_summed_by_numpy(array):
-            text = f"sum({g.text}, {axis!r}, None, None, False)"
+            text = _sum_of(g.text, array.ndim, axis, False)
             return self._line(text, _sum(array, axis, None, None, False), (g,))
         given = self._known(shape), self._known(out_shape)
         text = self._call_of(unbroadcast, (g, *given), {})
@@ -549,7 +553,7 @@ _CALLS: dict[Any, str] = {
     of_second: "{1}.T @ {0}",
     relu.forward: "maximum({0}, {zero})",
     through_relu: "{0} * ({1} > {zero}).astype({dtype})",
-    mean.forward: "sum({0}, {axis}, None, None, {keepdims}) / {count}",
+    mean.forward: "{sum} / {count}",
 }
 
 
@@ -561,6 +565,13 @@ def _zero(dtype: Any) -> Any:
 def _is_summed_by_numpy(array: Any) -> bool:
     """Return whether `core.structural.total` leaves the sum of an array to NumPy, whatever its order."""
     return array.size < 4096 or array.ndim < 2
+
+
+def _sum_of(text: str, ndim: int, axis: tuple[int, ...], keepdims: bool) -> str:
+    """The text of a sum by NumPy; of an array with one axis, without arguments: 0.1 us less."""
+    if ndim == 1 and axis == (-1,) and not keepdims:
+        return f"sum({text})"
+    return f"sum({text}, {axis!r}, None, None, {keepdims})"
 
 
 def _is_number(value: Any) -> bool:
@@ -588,15 +599,29 @@ def _is_plain(values: tuple[Any, ...]) -> bool:
     return all(type(value) in (int, bool, str) for value in values)
 
 
-def _is_identity(rule: Any) -> bool:
-    """Return whether a rule is `lambda g: g`."""
-    code = getattr(rule, "__code__", None)
-    return (
-        code is not None
-        and code.co_code == _IDENTITY.co_code
-        and code.co_argcount == 1
-        and not code.co_freevars
-    )
+def _instructions(function: Any) -> Any:
+    """The instructions of a Python function, which are equal for equal arithmetic; of others, the function itself."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_names or code.co_freevars:
+        return function
+    return code.co_code, code.co_argcount, code.co_consts
 
 
-_IDENTITY = (lambda g: g).__code__
+def _same(g: Any) -> Any:
+    return g
+
+
+# Functions that are arithmetic alone, the rules of operations among them: the code has the arithmetic, not the call.
+_PATTERNS: dict[Any, str] = {
+    operator.add: "{0} + {1}",
+    operator.sub: "{0} - {1}",
+    operator.mul: "{0} * {1}",
+    operator.truediv: "{0} / {1}",
+    operator.neg: "-{0}",
+    _instructions(lambda g: -g): "-{0}",
+    _instructions(lambda g, y: g * y): "{0} * {1}",
+    _instructions(lambda g, x: g * (x + x)): "{0} * ({1} + {1})",
+    _instructions(lambda g, out: g * out + g): "{0} * {1} + {0}",
+    _instructions(lambda g, out: g * (1 - out * out)): "{0} * (1 - {1} * {1})",
+    _instructions(lambda g, out: g * (out - out * out)): "{0} * ({1} - {1} * {1})",
+}
