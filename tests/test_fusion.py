@@ -253,3 +253,9 @@ def test_large_programs_are_ordered_for_memory():
 
     assert "xla_cpu_scheduler_type" not in options(8)
     assert options(1 << 12)["xla_cpu_scheduler_type"] == "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
+
+
+def test_a_view_of_a_constant_may_be_multiplied():
+    x, y = (tf.constant(np.linspace(-1.0, end, 300, dtype="float32")) for end in (1.0, 2.0))
+    step = gradient_of(lambda x, y: tf.tensordot(tf.sin(x), y, 1))
+    np.testing.assert_allclose(tf.function(step, jit_compile=True)(x, y), step(x, y), rtol=1e-6)

@@ -272,7 +272,7 @@ class _Kernels:
                 self.roots.update(v for v in eqn.invars if isinstance(v, Var))
         for eqn in reversed(self.eqns):
             if eqn.primitive.name in _VIEWS and eqn.outvars[0] in self.roots:
-                self.roots.update(eqn.invars)
+                self.roots.update(v for v in eqn.invars if isinstance(v, Var))
         self.kinds = self._kinds()
 
     def _kinds(self) -> list[tuple[float, int]]:
