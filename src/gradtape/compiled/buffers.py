@@ -26,6 +26,7 @@ from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
 blank = object.__new__
+_numpy_of = Tensor.__dict__["_array"].__get__
 x64 = jax.enable_x64
 writing = threading.RLock()  # held while a compiled function writes variables
 
@@ -36,12 +37,19 @@ def _create_view(self: Tensor, name: str) -> Any:
         try:
             device = device_of(self)
         except AttributeError:
-            promise = getattr(self, "_both", None)
+            promise: Any = getattr(self, "_both", None)
             if type(promise) is tuple:  # a result in the pass of a hot tape
-                self._array = pending = PendingArray(*promise)
-                self._both = (*promise, pending)
-                promise[0]._arrays.append(pending)
-                return pending
+                with promise[0]._lock:
+                    now: Any = getattr(self, "_both", None)
+                    if now is promise:
+                        self._array = pending = PendingArray(*promise)
+                        self._both = (*promise, pending)
+                        promise[0]._arrays.append(pending)
+                        return pending
+            try:
+                return _numpy_of(self)  # another thread has given it its value meanwhile
+            except AttributeError:
+                pass
             if type(promise) is Text:  # an argument of a function that is being traced
                 self._array = array = promise.read()
                 return array

@@ -50,7 +50,9 @@ class PendingArray:
 
     def value(self) -> Any:
         """The NumPy array, computed now if it was not before."""
-        return self.source.value_of(self.slot)
+        value = self.source.value_of(self.slot)
+        # None if the pass of a hot tape has ended in another thread meanwhile, which has given this another source.
+        return self.source.value_of(self.slot) if value is None else value
 
     def __len__(self) -> int:
         return self.shape[0]
