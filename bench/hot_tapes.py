@@ -1,10 +1,11 @@
 """Loops with hot tapes and without, with PyTorch and with jax.jit where they are installed: microseconds a step.
 
+    make bench-hot
     python bench/hot_tapes.py [--seconds 2] [--loops] [--picture steps.svg]
 
 All columns of a row are measured in turns, in one process; each figure is the best of many. Loops are followed from the
 30th pass on, if the estimate says that it saves time. With --loops, the rows are the training loops of
-tests/hot/loops.py: the best tenth of their steps.
+tests/hot/loops.py, and one around a Keras model: the best tenth of their steps.
 
 The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, compiling, hot.
 """
@@ -306,11 +307,18 @@ def follow_soon() -> None:
 
 def training_loops() -> dict[str, Callable[[int], Any]]:
     """The loops of the tests, by name: each runs so many steps."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    tests = Path(__file__).parents[1] / "tests"
+    sys.path.insert(0, str(tests))
     loops = importlib.import_module("hot.loops")
     found: dict[str, Callable[[int], Any]] = {loop.__name__: loop for loop in loops.LOOPS}
     for name in loops.OPTIMIZERS:
         found[f"mlp, {name}"] = lambda steps, name=name: loops.mlp(steps, getattr(tf.optimizers, name)())
+    if importlib.util.find_spec("keras"):
+        importlib.import_module("gradtape.keras")  # has Keras use gradtape
+        spec: Any = importlib.util.spec_from_file_location("hot_loop", tests / "keras" / "test_hot_loop.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found["keras, Adam"] = module.train
     return found
 
 

@@ -260,6 +260,31 @@ def minibatches(steps):
     return loss, numbers(weights)
 
 
+def slices(steps):
+    x, y = data(36)
+    weights = layers(3, 4, 1)
+    for step in range(steps):
+        i = 8 * (step % 5)  # the last has 4 rows
+        inputs, labels = x[i : i + 8], y[i : i + 8]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(dense(weights, inputs) - labels))
+        for v, g in zip(weights, tape.gradient(loss, weights)):
+            v.assign_sub(0.1 * g)
+    return loss, numbers(weights)
+
+
+def rows(steps):
+    x, y = data(20)
+    weights, order = layers(3, 4, 1), rng(8).permutation(20).tolist()
+    optimizer = tf.optimizers.Adam(0.01)
+    for step in range(steps):
+        i = order[step % 20]
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(dense(weights, x[i][None]) - y[i]))
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    return loss, numbers(weights)
+
+
 def classifier(steps):
     x, _ = data(12)
     labels = tf.constant(rng(4).integers(0, 3, 12))
@@ -332,7 +357,7 @@ def compiled_parts(steps):
 
 LOOPS = [
     regression, mlp, gan, wgan, maml, pinn, rnn, newton, looks_each_step, prints_every_hundredth, early_stopping,
-    computed_rate, assigned_rate, accumulation, minibatches, classifier, persistent, dropout, embedding,
+    computed_rate, assigned_rate, accumulation, minibatches, slices, rows, classifier, persistent, dropout, embedding,
     compiled_parts,
 ]  # fmt: skip
 OPTIMIZERS = ["SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "Nadam", "RMSprop", "Ftrl", "Lion"]

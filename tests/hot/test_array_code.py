@@ -1,6 +1,7 @@
 """Passes that are followed by generated code of NumPy's functions give the bits that they give without hot tapes."""
 
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import gradtape as tf
 from gradtape.hot import gains, places
 from gradtape.hot.array_code import unfit
+from gradtape.hot.following import Follower
 
 
 def regression(steps):
@@ -143,8 +145,73 @@ def a_view_of_a_large_gradient(steps):
     return seen
 
 
+def a_large_gradient_that_is_the_value(steps):
+    """A step by the gradient that was assigned to the variable before."""
+    rng = np.random.default_rng(0)
+    w = tf.Variable(rng.normal(size=(128, 128)).astype("float32") / 12)
+    x = tf.constant(rng.normal(size=(4, 128)).astype("float32"))
+    optimizer, seen = tf.optimizers.SGD(0.1), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(x @ w))
+        gradient = tape.gradient(loss, w)
+        w.assign(gradient)
+        optimizer.apply_gradients([(gradient, w)])
+        del gradient
+        seen.append(w.numpy())
+    return seen
+
+
+def weights_in_fortrans_order(steps):
+    """Updates of variables whose values are in Fortran's order, and sums over these."""
+    rng = np.random.default_rng(0)
+    u, v, w = (
+        tf.Variable(np.asfortranarray(rng.normal(size=s).astype("float32")))
+        for s in ((60, 50), (160, 150), (160, 150))
+    )
+    optimizer, seen = tf.optimizers.SGD(0.01), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(u * u) + tf.reduce_sum(v * v) + tf.reduce_sum(w * w)
+        du, dv, dw = tape.gradient(loss, [u, v, w])
+        u.assign_sub(0.01 * du)
+        v.assign_sub(0.01 * dv)
+        optimizer.apply_gradients([(dw, w)])
+        seen += [loss.numpy(), *[tf.reduce_sum(x, 0).numpy() for x in (u, v, w)]]
+    return seen
+
+
+def gradients_in_two_orders(steps):
+    """Sums of gradients in the orders of C and of Fortran, and sums over these for a bias."""
+    rng = np.random.default_rng(0)
+    bias, w = (tf.Variable(rng.normal(size=s).astype("float32")) for s in ((100,), (100, 30)))
+    seen = []
+    for step in range(steps):
+        batch = rng.normal(size=(64, 100)).astype("float32")
+        x = tf.constant(np.asarray(batch, order="F" if step % 3 else "C"))
+        with tf.GradientTape() as tape:
+            h = x + bias
+            loss = tf.reduce_mean(tf.sin(h @ w)) + tf.reduce_mean(h * h) + tf.reduce_sum(tf.sin(h) * h)
+        seen += [g.numpy() for g in tape.gradient(loss, [bias, w])]
+    return seen
+
+
+def one_part(steps):
+    """An operation that may have several results, and has one."""
+    w, seen = tf.Variable([[3.0, 1.0]]), []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            (part,) = tf.split(w * 2.0, 1)
+            (row,) = tf.unstack(part)
+            loss = tf.reduce_sum(part * row)
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+        seen += [part.numpy(), row.numpy(), loss.numpy(), w.numpy()]
+    return seen
+
+
 LOOPS = [regression, classifier, shared_weights, unconnected, transposed, quotients, large_weights]
-LOOPS += [a_view_of_a_large_gradient]
+LOOPS += [a_view_of_a_large_gradient, a_large_gradient_that_is_the_value, weights_in_fortrans_order]
+LOOPS += [gradients_in_two_orders, one_part]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -229,6 +296,28 @@ def test_a_thread_that_looks_at_a_value_while_the_pass_ends_finds_it(hot):
     np.testing.assert_array_equal(gradient, [3.0, 12.0])
 
 
+def test_a_thread_may_look_at_a_value_that_the_pass_has_just_computed(hot, monkeypatch):
+    hot.by_numpy()
+    hot()
+    v, found = tf.Variable([1.0, 2.0]), []
+    compute = Follower._computed_by_program
+
+    def compute_and_look(follower, end, wanted):
+        is_computed = compute(follower, end, wanted)
+        reader = threading.Thread(target=lambda: found.append(float(loss)))
+        reader.start()
+        reader.join()
+        return is_computed
+
+    monkeypatch.setattr(Follower, "_computed_by_program", compute_and_look)
+    for _ in range(6):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * v * v)
+        gradient = tape.gradient(loss, v)
+    np.testing.assert_array_equal(gradient, [3.0, 12.0])
+    assert found and set(found) == {9.0}
+
+
 def test_what_nobody_uses_is_not_computed(hot):
     hot.by_numpy()
     hot()
@@ -302,6 +391,26 @@ def test_an_array_that_a_pass_may_still_need_is_not_written_into(hot):
         np.testing.assert_array_equal(tape.gradient(y, v), [2.0 * i + 2, 2.0 * i + 4])
 
 
+def test_a_variable_has_the_same_order_after_a_pass_that_was_left(hot):
+    def run():
+        rng = np.random.default_rng(0)
+        v, seen = tf.Variable(tf.zeros((60, 50))), []
+        for step in range(8):
+            v.assign(tf.transpose(tf.constant(rng.normal(size=(50, 60)).astype("float32"))) * 2.0)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(v * v)
+            v.assign_sub(0.01 * v)
+            seen += [tf.reduce_sum(tf.sin(v) if step == 5 else v, 0).numpy(), tape.gradient(loss, v).numpy()]
+        return seen
+
+    wanted = run()
+    hot.by_numpy()
+    hot()
+    np.testing.assert_array_equal(np.concatenate(run(), None), np.concatenate(wanted, None))
+    (place,) = places.places.values()
+    assert place.left == 1
+
+
 @pytest.mark.parametrize(("loop", "by_numpy"), [(regression, True), (classifier, True)])
 def test_the_estimate_chooses_numpy_for_few_operations(hot, monkeypatch, loop, by_numpy):
     monkeypatch.setattr(places, "policy", places.Policy())
@@ -329,3 +438,98 @@ def test_the_estimate_chooses_xla_for_many_operations(hot, monkeypatch):
     (place,) = places.places.values()
     assert place.followed
     assert not place.traces[0].by_numpy
+
+
+OPTIMIZERS = {
+    "momentum": lambda: tf.optimizers.SGD(0.1, momentum=0.9),
+    "nesterov": lambda: tf.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+    "weight decay": lambda: tf.optimizers.SGD(0.1, weight_decay=0.01),
+    "clipnorm": lambda: tf.optimizers.SGD(0.1, clipnorm=0.1),
+    "Adam": lambda: tf.optimizers.Adam(0.05),
+    "amsgrad": lambda: tf.optimizers.Adam(0.05, amsgrad=True),
+    "global_clipnorm": lambda: tf.optimizers.Adam(0.05, global_clipnorm=0.1),
+    "clipvalue": lambda: tf.optimizers.Adam(0.05, clipvalue=0.01),
+    "AdamW": lambda: tf.optimizers.AdamW(0.05),
+    "RMSprop": lambda: tf.optimizers.RMSprop(0.05, momentum=0.5, centered=True),
+    "Adagrad": lambda: tf.optimizers.Adagrad(0.1),
+    "Adadelta": lambda: tf.optimizers.Adadelta(1.0),
+    "Adamax": lambda: tf.optimizers.Adamax(0.05),
+    "Ftrl": lambda: tf.optimizers.Ftrl(0.1, l1_regularization_strength=0.01),
+    "Lion": lambda: tf.optimizers.Lion(0.01),
+}
+
+
+def two_dtypes(make, steps=14):
+    """Train variables of two dtypes and a number; in the middle, look at the state, change it, and step by hand."""
+    random = np.random.default_rng(5)
+    w, b = tf.Variable(random.normal(size=(3, 4)).astype("float32")), tf.Variable(np.zeros(4, "float32"))
+    scale, unused = tf.Variable(np.float64(0.5)), tf.Variable([1.0])
+    x = tf.constant(random.normal(size=(8, 3)).astype("float32"))
+    optimizer, seen = make(), []
+    optimizer.build([w, b, scale, unused])
+    for step in range(steps):
+        with tf.GradientTape() as tape:
+            y = tf.tanh(x @ w + b)
+            loss = (
+                tf.reduce_mean(tf.square(y)) + tf.reduce_sum(b) + tf.cast(tf.square(scale - 1.0), tf.float32)
+            )
+        gradients = tape.gradient(loss, [w, b, scale])
+        optimizer.apply_gradients(zip(gradients, [w, b, scale]))
+        if step % 5 == 3:
+            seen += [v.numpy() for v in optimizer.variables]
+        if step == 8:
+            optimizer.variables[-1].assign(optimizer.variables[-1] * 0.5)
+            optimizer.apply_gradients([(tf.constant([0.5]), unused)])
+        if step == 10:
+            optimizer.learning_rate = 0.02
+    return [*seen, *[v.numpy() for v in (w, b, scale, unused, *optimizer.variables)], loss.numpy()]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_of_optimizers_give_the_same_bits(hot, name):
+    wanted = two_dtypes(OPTIMIZERS[name])
+    hot.by_numpy()
+    hot()
+    for got, expected in zip(two_dtypes(OPTIMIZERS[name]), wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    (place,) = places.places.values()
+    assert place.followed >= 8
+    assert all(trace.by_numpy for trace in place.traces)
+
+
+def test_the_state_of_an_optimizer_that_somebody_holds_stays_as_it_is(hot):
+    hot.by_numpy()
+    hot()
+    v, optimizer = tf.Variable([1.0, 2.0]), tf.optimizers.Adam(0.1)
+    held = []
+    for _ in range(8):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(v * v)
+        optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+        values = [*optimizer.variables[2:], v]
+        held.append(([x.value() for x in values], [x.numpy() for x in values]))
+    assert len({tuple(copies[0]) for _, copies in held}) == 8
+    for tensors, copies in held:
+        for tensor, copy in zip(tensors, copies, strict=True):
+            np.testing.assert_array_equal(tensor, copy)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.optimizers.Adam(0.1, use_ema=True),
+        lambda: tf.optimizers.Adam(0.1, gradient_accumulation_steps=2),
+        lambda: tf.optimizers.Nadam(0.1),
+        lambda: tf.optimizers.Adam(tf.optimizers.schedules.ExponentialDecay(0.1, 5, 0.9)),
+    ],
+    ids=["use_ema", "accumulation", "Nadam", "schedule"],
+)
+def test_steps_that_do_more_than_a_rule_are_compiled(hot, make):
+    wanted = two_dtypes(make, 8)
+    hot.by_numpy()
+    hot()
+    for got, expected in zip(two_dtypes(make, 8), wanted, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
+    (place,) = places.places.values()
+    assert place.followed >= 4
+    assert not any(trace.by_numpy for trace in place.traces)

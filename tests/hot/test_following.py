@@ -722,3 +722,221 @@ def test_a_later_tape_watches_a_value_of_the_pass_before(hot):
     hot()
     for x, each in zip(given, wanted, strict=True):
         np.testing.assert_allclose(run(x), each, rtol=1e-5)
+
+
+@pytest.mark.parametrize("by_numpy", [False, True])
+def test_a_tensor_that_another_path_was_given_later_is_the_one_given_before(hot, by_numpy):
+    a, b = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    def step(x, y, squares):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = tf.sin(x)
+            z = tf.square(z) * y if squares else tf.exp(z) * y
+        return tape.gradient(z, x)
+
+    given = [(a, b, True), (a, b, False), (a, b, True), (a, b, False)] * 2 + [(b, b, True), (b, b, False)]
+    wanted = [step(*one).numpy() for one in given]
+    if by_numpy:
+        hot.by_numpy()
+    hot()
+    for one, expected in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(step(*one), expected, rtol=1e-5)
+    assert hot.counts["followed"] >= 5
+
+
+@pytest.mark.parametrize("by_numpy", [False, True])
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_programs_do_not_keep_the_variables_and_optimizers_of_their_passes(hot, by_numpy, name):
+    if by_numpy:
+        hot.by_numpy()
+    hot()
+    references = []
+
+    def train():
+        v, optimizer = tf.Variable([1.0, 2.0]), getattr(tf.optimizers, name)(0.1)
+        references.extend([weakref.ref(v), weakref.ref(optimizer)])
+        for _ in range(6):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(v * v)
+            optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+
+    train()
+    with tf.GradientTape():  # ends the last pass
+        pass
+    gc.collect()
+    assert hot.counts["followed"] >= 4
+    assert [reference() for reference in references] == [None, None]
+
+
+@pytest.mark.parametrize("by_numpy", [False, True])
+def test_a_variable_read_for_an_unexpected_event_still_is_the_variable(hot, by_numpy):
+    if by_numpy:
+        hot.by_numpy()
+    hot()
+    v, other, count, x = tf.Variable([[2.0]]), tf.Variable([[0.0]]), tf.Variable(0.0), np.float32([[3.0]])
+    for step in range(24):
+        with tf.GradientTape() as tape:
+            y = v * 2.0
+        v.assign_sub(0.1 * tape.gradient(y, v))
+        if step % 4 == 3:
+            other.assign(v)
+        if step % 6 == 5:
+            assert float(x @ v) == pytest.approx(3.0 * (2.0 - 0.2 * (step + 1)), rel=1e-4)
+        count.assign_add(1.0)
+    assert float(other) == pytest.approx(2.0 - 0.2 * 24, rel=1e-4)
+    assert float(count) == 24.0
+    assert hot.counts["followed"] >= 18
+    (place,) = hot.counts["places"].values()
+    assert set(place["reasons"]) <= {"assign was not expected", "matmul was not expected"}
+
+
+def test_the_rest_of_a_pass_is_learned_after_its_tape_is_gone(hot):
+    hot()
+    v, average, count = tf.Variable(1.0), tf.Variable(0.0), tf.Variable(0.0)
+
+    def slope():
+        with tf.GradientTape() as tape:
+            y = v * v
+        return tape.gradient(y, v)
+
+    for step in range(20):
+        v.assign_sub(0.1 * slope())
+        if step % 2:
+            average.assign(0.5 * v)
+        count.assign_add(1.0)
+    assert [float(v), float(average)] == pytest.approx([0.8**20, 0.5 * 0.8**20], rel=1e-4)
+    assert float(count) == 20.0
+    assert hot.counts["left"] == 1
+    assert hot.counts["followed"] >= 17
+
+
+def test_integers_that_change_are_inputs(hot):
+    hot()
+    v, n = tf.Variable([1.0, 2.0]), tf.Variable([1, 2])
+    for step in range(12):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * step) / (step + 1) + (step if step % 2 else 0.5)
+            z = n * (2 if step < 11 else 3)
+        assert float(y) == pytest.approx(3.0 * step / (step + 1) + (step if step % 2 else 0.5))
+        assert tape.gradient(y, v).numpy().tolist() == pytest.approx([step / (step + 1)] * 2)
+        assert z.numpy().tolist() == ([2, 4] if step < 11 else [3, 6])
+    assert hot.counts["followed"] >= 8
+
+
+def test_an_integer_that_no_float_can_hold_is_an_error_of_the_call(hot):
+    hot()
+    v = tf.Variable([1.0, 2.0])
+    for number in (1, 2, 3, 4, 10**400):
+        with tf.GradientTape():
+            if number < 10:
+                assert (v * number).numpy().tolist() == [number, 2.0 * number]
+            else:
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    v * number
+
+
+def test_errors_that_come_seldom_do_not_end_the_following(hot):
+    hot()
+    v = tf.Variable([[1.0, 2.0]])
+    for step in range(200):
+        x = tf.ones([2 if step % 50 else 3, 1])
+        with contextlib.suppress(tf.errors.InvalidArgumentError), tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.linalg.matmul(v, x))
+            v.assign_sub(0.001 * tape.gradient(y, v))
+    assert v.numpy().ravel().tolist() == pytest.approx([1.0 - 0.196, 2.0 - 0.196], rel=1e-4)
+    assert hot.counts["followed"] >= 180
+    assert not any(place["cold"] for place in hot.counts["places"].values())
+
+
+def test_a_place_whose_passes_all_differ_is_not_learned_for_ever(hot):
+    places.policy = places.Policy()
+    hot()
+    models = [tf.Variable(float(i)) for i in range(10)]
+    for _ in range(12):
+        for v in models:
+            with tf.GradientTape() as tape:
+                y = v * v
+            v.assign_sub(0.1 * tape.gradient(y, v))
+    assert [float(v) for v in models] == pytest.approx([i * 0.8**12 for i in range(10)], rel=1e-4)
+    (place,) = hot.counts["places"].values()
+    assert place["cold"]
+    assert place["learned"] == places.MOST_UNEQUAL
+
+
+def cutting(seed, passes=14):
+    """Passes that cut tensors at changing places: from outside, watched or not, variables, and results."""
+    random = np.random.default_rng(seed)
+    x, w = tf.constant(random.normal(size=8)), tf.Variable(random.normal(size=8))
+    kinds = random.integers(0, 5, 3)
+    watches, repeats = random.random() < 0.5, random.random() < 0.5
+    shown = []
+    for number in range(passes):
+        i, j = random.integers(0, 6, 2).tolist()
+        is_watched = watches and (not repeats or number % 5 == 4)
+        part = x[j : j + 2]
+        with tf.GradientTape(persistent=True) as tape:
+            if is_watched:
+                tape.watch(x)
+            h = tf.sin(w * x)
+            loss = tf.reduce_sum(h)
+            for kind in kinds:
+                taken = (x[i], w[i], h[i], x[i : i + 2][0], part[1])[kind]
+                loss = loss + tf.square(taken) * taken
+        shown += [tape.gradient(loss, w), tape.gradient(loss, [x])[0], loss]
+        w.assign_sub(0.01 * shown[-3])
+        if number % 4 == 1:
+            shown.append(w.value())
+    return [None if x is None else x.numpy() for x in shown]
+
+
+@pytest.mark.parametrize("by_numpy", [False, True])
+def test_tensors_that_are_cut_at_other_places_in_each_pass(hot, by_numpy):
+    seeds = range(40 if by_numpy else 12)
+    wanted = [cutting(seed) for seed in seeds]
+    if by_numpy:
+        hot.by_numpy()
+    hot()
+    for seed, expected in zip(seeds, wanted, strict=True):
+        places.places.clear()
+        for got, one in zip(cutting(seed), expected, strict=True):
+            assert (got is None) is (one is None), seed
+            if one is not None:
+                np.testing.assert_allclose(got, one, rtol=1e-9, err_msg=f"seed {seed}")
+
+
+def test_parts_of_a_tensor_from_outside_are_inputs(hot):
+    hot()
+    x, w = tf.constant(np.arange(40.0).reshape(20, 2)), tf.Variable([[1.0], [2.0]], dtype=tf.float64)
+    for i in range(12):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(x[i : i + 4] @ w)
+        np.testing.assert_array_equal(tape.gradient(loss, w)[:, 0], x.numpy()[i : i + 4].sum(0))
+    assert hot.counts["followed"] == 9  # one is learned, one left, and the last has not ended
+    assert len(next(iter(places.places.values())).traces) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError), tf.GradientTape():
+        x[30]
+
+
+def test_a_thread_that_asks_for_an_array_while_it_is_computed_gets_the_value():
+    pytest.importorskip("gradtape.compiled.buffers")  # what gives tensors their arrays
+    late = object.__new__(tf.Tensor)
+
+    class Ending:
+        """A pass that another thread ends while this one waits for its lock."""
+
+        _arrays: list = []  # noqa: RUF012
+
+        def __init__(self):
+            self._lock = self
+
+        def __enter__(self):
+            late._array = np.array([1.0, 2.0])
+            del late._both
+
+        def __exit__(self, *_):
+            pass
+
+    late._both = Ending(), (0, (2,), np.dtype("float64"))
+    assert type(late._array) is np.ndarray
+    np.testing.assert_array_equal(late._array, [1.0, 2.0])

@@ -9,7 +9,14 @@ from .loops import LOOPS, OPTIMIZERS, mlp, rnn
 
 STEPS = 12
 # How many passes are not followed: the first is learned. Others take another path, or a number that changes, once.
-OTHERS = {"early_stopping": 4, "computed_rate": 2, "accumulation": 4, "minibatches": 3}
+OTHERS = {
+    "early_stopping": 4,
+    "computed_rate": 2,
+    "accumulation": 4,
+    "minibatches": 3,
+    "slices": 4,
+    "rows": 5,
+}
 
 
 def flat(numbers):

@@ -29,19 +29,20 @@ class ReplayedProgram(PassProgram):
     """Takes the place of a compiled program."""
 
     def __init__(self, trace, end, outputs, variables, inputs):
-        super().__init__(trace, end, outputs, variables)
+        super().__init__(trace, end, outputs)
         self.trace, self.end = trace, end
 
     def __call__(self, arrays):
-        held = {slot: v._tensor for slot, v in self.variables.items()}
+        variables = {slot: self.trace.variables[slot]() for slot, is_variable in self.inputs if is_variable}
+        held = {slot: v._tensor for slot, v in variables.items()}
         try:
             with outside_of_passes():
                 inputs = {slot: wrap(np.asarray(a)) for slot, a in zip(self.slots, arrays, strict=True)}
-                replay = Replay(self.trace, self.variables, inputs)
+                replay = Replay(self.trace, variables, inputs)
                 replay.run(self.end)
                 return [np.array(replay.tensors[slot]._array) for slot in self.outputs]
         finally:
-            for slot, v in self.variables.items():
+            for slot, v in variables.items():
                 v._tensor = held[slot]
 
 

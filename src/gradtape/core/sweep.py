@@ -132,7 +132,10 @@ def gather(keys: tuple[int, ...], gradients: dict[int, Any], wanted: set[int], f
 
 
 def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
-    """Add `part` to the gradient under `key`, in place if the array is not shared."""
+    """Add `part` to the gradient under `key`, in place if the array is not shared, and in C's order.
+
+    A sum in another order, which later sums depend on to the bit, would have it only where it is made in place.
+    """
     total = gradients[key]
     if type(total) is Products and type(part) is Products:
         total.add(part)
@@ -142,6 +145,7 @@ def _add_to(gradients: dict[int, Any], key: int, part: Any) -> None:
         and total.base is None
         and type(part) is ndarray
         and total.itemsize > 2  # no half precision, which is added up in float32
+        and total.flags.c_contiguous
     ):
         np.add(total, part, total)
     else:

@@ -128,17 +128,17 @@ class Tensor(Operators):
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return dtypes.of(known_array(self))
+        return dtypes.of(form_of(self))
 
     @property
     def shape(self) -> TensorShape:
         """The length of each axis."""
-        return TensorShape._of(known_array(self).shape)
+        return TensorShape._of(form_of(self).shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return known_array(self).ndim
+        return rank(self)
 
     @property
     def device(self) -> str:
@@ -391,6 +391,15 @@ def known_array(tensor: Tensor) -> Any:
         return array_of(tensor)
 
 
+def form_of(tensor: Tensor) -> Any:
+    """Something that has a tensor's `shape` and `dtype`: an array, or what the pass of a hot tape knows of a result."""
+    try:
+        return _numpy_of(tensor)
+    except AttributeError:
+        promise = _promise_of(tensor)
+        return array_of(tensor) if promise is None else promise[1]
+
+
 def rank(tensor: Tensor) -> int:
     """The number of axes; for a result that has no array yet, none is made."""
     try:
@@ -401,29 +410,23 @@ def rank(tensor: Tensor) -> int:
     return ndim
 
 
-def form_of(tensor: Tensor) -> Any:
-    """Something that has a tensor's `shape` and `dtype`: an array, or what the pass of a hot tape knows of a result."""
-    try:
-        return _numpy_of(tensor)
-    except AttributeError:
-        both: Any = getattr(tensor, "_both", None)
-        is_known = type(both) is tuple and hasattr(both[1], "dtype")
-        return both[1] if is_known else array_of(tensor)
-
-
 def _looked_at(tensor: Tensor) -> Any:
     """The array of a tensor whose value is needed: one that the pass of a hot tape has promised is computed now."""
     try:
         return _numpy_of(tensor)
     except AttributeError:
-        pass
+        promise = _promise_of(tensor)
+    value = None if promise is None else promise[0].value_of(promise[1][0])
+    return tensor._array if value is None else value
+
+
+def _promise_of(tensor: Tensor) -> Any:
+    """The pass of a hot tape and the result that a tensor without an array stands for; None if there is none."""
     try:
         both: Any = _both_of(tensor)
     except AttributeError:
-        return tensor._array
-    is_promised = type(both) is tuple and hasattr(both[1], "dtype")
-    value = both[0].value_of(both[1][0]) if is_promised else None
-    return tensor._array if value is None else value
+        return None
+    return both if type(both) is tuple and hasattr(both[1], "dtype") else None
 
 
 def create_missing_by(create: Callable[[Tensor, str], Any]) -> None:

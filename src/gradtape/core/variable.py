@@ -23,7 +23,7 @@ from .primitive import apply1, leave_hot, local, outside, quietly, rounded
 from .replicas import VariableAggregation, VariableSynchronization, as_aggregation, as_synchronization
 from .shapes import TensorShape
 from .structural import identity_
-from .tensor import Operators, Reference, Tensor, array_of, array_text, next_key, wrap
+from .tensor import Operators, Reference, Tensor, array_text, form_of, next_key, wrap
 from .tensor_conversion import convert
 from .trace_errors import no_value
 from .types import DTypeLike, ShapeLike, TensorLike
@@ -458,7 +458,7 @@ class Variable(Operators):
     def _update(self, function: np.ufunc, delta: Any, method: str) -> None:
         """Put `function(value, delta)`, into an existing array if its reference count says that it is not shared.
 
-        A training step then allocates no array the size of each parameter.
+        A training step then allocates no array the size of each parameter. The new value is in C's order either way.
         """
         here = local.here
         if here.hot is not None:
@@ -488,7 +488,11 @@ class Variable(Operators):
             ):
                 # A temporary, as `rate * gradient` is. It is in the processor's cache, and the variable's value is not.
                 self._put(quietly(function, array, operand, operand))
-            elif array.base is None and references(tensor, array) == UNSHARED_VALUE:
+            elif (
+                array.base is None
+                and references(tensor, array) == UNSHARED_VALUE
+                and array.flags.c_contiguous
+            ):
                 quietly(function, array, operand, array)
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
@@ -497,19 +501,24 @@ class Variable(Operators):
             self._put(as_array(quietly(getattr(xp(array, operand), function.__name__), array, operand)))
 
     def _writable(self) -> Any:
-        """The value's NumPy array, to be written into: its own if it is not shared, else a copy of it."""
+        """The value's NumPy array in C's order, to be written into: its own if it is not shared, else a copy of it."""
         leave_hot("a variable's array is written into")
         tensor = self._tensor
         array = tensor._array
-        if type(array) is ndarray and array.base is None and references(tensor, array) == UNSHARED_VALUE:
+        if (
+            type(array) is ndarray
+            and array.base is None
+            and references(tensor, array) == UNSHARED_VALUE
+            and array.flags.c_contiguous
+        ):
             return array
-        array = np.array(array)
+        array = np.array(array, order="C")
         self._put(array)
         return array
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """Validate a value for assignment and return it as a tensor."""
-        own = array_of(self._tensor)
+        own = form_of(self._tensor)
         try:
             tensor = value if type(value) is Tensor else convert(value, own.dtype)
         except DTypeError as error:

@@ -35,7 +35,7 @@ from ..core.variable import Variable
 from ..ops.linalg.products import matmul_, of_first, of_second
 from ..ops.math.elementwise import relu, through_relu
 from ..ops.math.reduction import mean
-from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of
+from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of, specs_of
 from .pass_replay import Replay
 from .pass_trace import Trace
 from .programs import PassProgram, outside_of_passes
@@ -50,10 +50,12 @@ class Unfit(Exception):
 
 def unfit(trace: Trace) -> str | None:
     """The reason why no code can be made of a trace, as far as its events tell; None if there is none."""
-    if any(v is None or v._is_slot for v in [reference() for reference in trace.variables.values()]):
-        return "a variable that is gone, or an optimizer's own"
+    variables = {slot: reference() for slot, reference in trace.variables.items()}
+    if any(variable is None for variable in variables.values()):
+        return "a variable that is gone"
     if trace.unfit is not None:
         return trace.unfit
+    private = {slot for slot, variable in variables.items() if variable is not None and variable._is_slot}
     is_open: list[bool] = []  # the tapes
     for event in trace.events:
         if isinstance(event, Enter):
@@ -70,37 +72,50 @@ def unfit(trace: Trace) -> str | None:
             return "a sparse gradient"
         if isinstance(event, Operation) and event.checked:
             return "an operation that computes at once"
-        if isinstance(event, Update) and (reason := _unfit_update(event)):
-            return reason
+        if isinstance(event, Update):
+            reason = _unfit_update(event, [variables[_slot(spec)] for spec in event.variables])
+            if reason is not None:
+                return reason
+        elif not private.isdisjoint(map(_slot, specs_of(event))):
+            return "an optimizer's own variable"
         parts: list[Any] = [*getattr(event, "specs", ()), *outs_of(event)]
         if any(part.dtype.char in HALF for part in parts if hasattr(part, "dtype")):
             return "half precision"
     return None
 
 
-_LATER = (
-    "clipnorm",
-    "global_clipnorm",
-    "clipvalue",
-    "use_ema",
-    "gradient_accumulation_steps",
-    "loss_scale_factor",
-)
+def _slot(spec: Any) -> int:
+    """The slot of an input; -1 of a Python number."""
+    slot: int = spec if isinstance(spec, int) else getattr(spec, "slot", -1)
+    return slot
 
 
-def _unfit_update(event: Update) -> str | None:
+def _unfit_update(event: Update, variables: list[Any]) -> str | None:
     optimizer: Any = event.optimizer()
     if optimizer is None or event.aggregates is not None:
         return "an optimizer that is gone, or of replicas"
-    if type(optimizer).__name__ != "SGD" or any(getattr(optimizer, name) for name in _LATER):
-        return "an optimizer whose step takes many operations"
-    if optimizer.momentum or optimizer.weight_decay is not None:
-        return "momentum, or weight decay"
     if not isinstance(optimizer._learning_rate, Variable) or any(event.slices):
         return "a schedule of learning rates, or a sparse gradient"
     if len(set(event.variables)) < len(event.variables):
         return "a variable that is updated twice"
+    if not _descends(optimizer) and optimizer._pure_step(variables) is None:
+        return "an optimizer whose step does more than its rule, or whose variables are large"
     return None
+
+
+def _descends(optimizer: Any) -> bool:
+    """Return whether a step of an optimizer subtracts the gradient times the rate, and does nothing more."""
+    o = optimizer
+    if type(o).__name__ != "SGD" or o.weight_decay is not None or o.loss_scale_factor is not None:
+        return False
+    return not (
+        o.momentum
+        or o.clipnorm
+        or o.global_clipnorm
+        or o.clipvalue
+        or o.use_ema
+        or o.gradient_accumulation_steps
+    )
 
 
 class Value(NamedTuple):
@@ -130,9 +145,10 @@ class ArrayProgram(PassProgram):
         variables: dict[int, Variable],
         inputs: list[Tensor],
     ) -> None:
-        super().__init__(trace, end, outputs, variables)
+        super().__init__(trace, end, outputs)
+        variables = {slot: variables[slot] for slot in self.slots if slot in variables}
         with outside_of_passes(), np.errstate(all="ignore"):
-            writer = _Writer(trace, self.variables, dict(zip(self.slots, inputs, strict=True)))
+            writer = _Writer(trace, variables, dict(zip(self.slots, inputs, strict=True)))
             writer.run(end)
         self.code = writer.code(self.slots, outputs)
         names = writer.names
@@ -336,6 +352,8 @@ class _Writer(Replay):
             raise Unfit(f"{event.primitive.name} gives a number")
         names = tuple([f"v{next(self._numbers)}" for _ in out])
         text = self._call_of(event.primitive.forward, arguments, attributes)
+        if len(names) == 1:
+            text += "[0]"
         self._lines.append(_Line(names, text, _names_in(tuple(arguments))))
         for known, tensor, name in zip(event.outs, out, names, strict=True):
             self.result(known.slot, self._note(tensor, Value(name, tensor._array, False)))
@@ -352,28 +370,57 @@ class _Writer(Replay):
 
     def _update(self, event: Update) -> None:
         optimizer: Any = event.optimizer()
-        touched = [spec if isinstance(spec, int) else spec.slot for spec in event.touched]  # type: ignore[union-attr]
-        slots = {self.variables[slot]._key: slot for slot in touched}
-        rate = self._value(self.tensors[slots[optimizer._learning_rate._key]])
-        steps = slots[optimizer._iterations._key]
-        reason = _unfit_update(event)
-        if reason is not None:
-            raise Unfit(reason)
-        for spec, given in zip(event.variables, event.gradients, strict=True):
-            slot: Any = spec if isinstance(spec, int) else spec.slot  # type: ignore[union-attr]
-            self._descend(slot, self._value(self._input(given)), rate)
+        changed, touched = [*map(_slot, event.variables)], [*map(_slot, event.touched)]
+        own = {self.variables[slot]._key: slot for slot in touched}
+        rate, steps = own[optimizer._learning_rate._key], own[optimizer._iterations._key]
+        gradients = [self._value(self._input(spec)) for spec in event.gradients]
+        for slot, gradient in zip(changed, gradients, strict=True):
+            array = self.tensors[slot]._array
+            if gradient.value.dtype != array.dtype or gradient.value.shape != array.shape:
+                raise Unfit("a gradient of another dtype or shape than its variable")
+        if _descends(optimizer):
+            for slot, gradient in zip(changed, gradients, strict=True):
+                self._descend(slot, gradient, self._value(self.tensors[rate]))
+        else:
+            self._advance(optimizer, changed, gradients, rate, steps, own)
         before = self._value(self.tensors[steps])
         after = self._line(f"asarray({before.text}[()] + 1)", np.asarray(before.value + 1), (before,))
         self._give(steps, after, optimizer._iterations)
         for slot, out in zip(touched, event.outs, strict=True):
             self.result(out.slot, self.tensors[slot])
 
+    def _advance(
+        self,
+        optimizer: Any,
+        changed: list[int],
+        gradients: list[Value],
+        rate: int,
+        steps: int,
+        own: dict[int, int],
+    ) -> None:
+        """Update variables and the optimizer's state by its rule; `own`: the slots of all these, by key."""
+        variables = [self.variables[slot] for slot in changed]
+        step = optimizer._pure_step(variables)
+        if step is None:
+            raise Unfit("an optimizer whose step does more than its rule, or whose variables are large")
+        states = zip(*[optimizer._slots_of(variable) for variable in variables])
+        cells = [*changed, *[own[cell._key] for column in states for cell in column]]
+        first, second, *values = [
+            self._as_array(self._value(self.tensors[slot])) for slot in (rate, steps, *cells)
+        ]
+        gradients = [self._as_array(gradient) for gradient in gradients]
+        arguments = (first, second, *values[: len(changed)], *gradients, *values[len(changed) :])
+        results = quietly(step, *[a.value for a in arguments])
+        names = tuple([f"v{next(self._numbers)}" for _ in results])
+        text = self._call_of(step, arguments, {})
+        self._lines.append(_Line(names, f"{text}[0]" if len(names) == 1 else text, _names_in(arguments)))
+        for slot, name, array in zip(cells, names, results, strict=True):
+            self._give(slot, Value(name, array, False), self.variables[slot])
+
     def _descend(self, slot: int, gradient: Value, rate: Value) -> None:
         """Update one variable by gradient descent."""
         variable = self.variables[slot]
         old = self._value(self.tensors[slot])
-        if gradient.value.dtype != old.value.dtype or gradient.value.shape != old.value.shape:
-            raise Unfit("a gradient of another dtype or shape than its variable")
         if rate.value.dtype != old.value.dtype:
             raise Unfit("a learning rate of another dtype than its variable")
         if not old.value.ndim:
@@ -383,7 +430,8 @@ class _Writer(Replay):
         step = self._as_scalar(rate)
         text = f"subtract({old.text}, (s := multiply({gradient.text}, {step.text}, order='C')), s)"
         new = self._line(text, _descended(old.value, gradient.value, rate.value), (old, gradient, step))
-        if gradient.text in self._fresh and gradient.value.flags.c_contiguous:
+        is_other = gradient.text != old.text  # not the value that was assigned before
+        if is_other and gradient.text in self._fresh and gradient.value.flags.c_contiguous:
             in_place = f"subtract({old.text}, multiply({gradient.text}, {step.text}, {gradient.text}), {gradient.text})"
             self._lines[-1] = self._lines[-1]._replace(spent=gradient.text, in_place=in_place)
         self._give(slot, new, variable)
@@ -448,7 +496,13 @@ class _Writer(Replay):
         total, part = self._dense(total), self._dense(part)
         if not in_place or type(part.value) is not np.ndarray:
             return self._compute(np.add, total, part)
-        text = f"add({total.text}, {part.text}, {total.text})"
+        # As in `core.sweep`: an array in another order may come from an input in another order, in some passes.
+        into = (
+            total.text
+            if total.value.ndim < 2
+            else f"{total.text} if {total.text}.flags.c_contiguous else None"
+        )
+        text = f"add({total.text}, {part.text}, {into})"
         return self._line(text, total.value + part.value, (total, part))
 
     def _dense(self, g: Value) -> Value:

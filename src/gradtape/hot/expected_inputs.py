@@ -10,8 +10,8 @@ from ..core.pending_tensors import is_pending
 from ..core.tensor import Tensor, array_of, wrap
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
-from .pass_events import NewNumber, NewVariable, Number
-from .pass_tensors import computed_copy
+from .pass_events import NewNumber, NewVariable, Number, is_scalar
+from .pass_tensors import computed_array
 from .pass_trace import SmallInput
 from .pending_values import PendingValues
 
@@ -49,7 +49,7 @@ class ExpectedInputs(PendingValues):
         if kind is Number:
             return spec.fits(x)
         if kind is NewNumber:
-            if type(x) is not float:
+            if not is_scalar(x):
                 return False
             self._seen[spec.slot] = wrap(np.asarray(x, spec.dtype))
             return True
@@ -59,29 +59,28 @@ class ExpectedInputs(PendingValues):
 
     def _fits_tensor(self, spec: Any, x: Any) -> bool:
         """Return whether another tensor than that of the last pass may come from outside."""
-        if type(x) is not Tensor or x._key in self._read or self._is_seen(x, spec.slot):
+        slot = spec.slot
+        if type(x) is not Tensor or x._key in self._read or self._is_seen(x, slot):
             return False
-        computed_copy(x)
-        array = array_of(x)
-        if (
-            tuple(array.shape) != spec.shape
-            or array.dtype != spec.dtype
-            or (x._key and self._counted and x._key in self._keys)
-        ):
+        array = computed_array(x)
+        if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
             return False
-        if is_traced(array):
+        if (x._key and self._is_key_seen(x._key, slot)) or is_traced(array):
             return False
-        if self._is_small_again(spec.slot, x, array):
-            self._seen[spec.slot] = x
+        trace, seen = self._trace, self._seen
+        if not self._by_numpy and self._is_small_again(slot, x, array):
+            seen[slot] = x
             return True
+        trace.renewed += 1
         if self._values:  # a program was started for the wrong one
-            self._trace.sure *= 2
+            trace.sure *= 2
             self._drop_ahead()
-        self._trace.steady = -1  # see `_complete`
-        for slot in [*self._trace.outside]:  # it may be one that is expected in another place
-            if slot > spec.slot:
-                self._seen[slot] = None
-        self._seen[spec.slot] = x
+        trace.steady = -1  # see `_complete`
+        if id(x) in self._expected_ids:  # the very tensor was expected in another place
+            for other in [*trace.outside]:
+                if seen[other] is x:
+                    seen[other] = None
+        seen[slot] = x
         return True
 
     def _is_small_again(self, slot: int, x: Tensor, array: Any) -> bool:
@@ -95,19 +94,21 @@ class ExpectedInputs(PendingValues):
             self._small[slot] = SmallInput(wrap(array), bits)
             return False
         self._small[slot] = known
-        # Not if the very tensor is expected in another place.
-        return not any(self._seen[other] is x for other in [*self._trace.outside])
+        return id(x) not in self._expected_ids  # else the very tensor is expected in another place
 
     def _is_seen(self, tensor: Tensor, count: int) -> bool:
         """Return whether a tensor has one of the first `count` slots."""
         if not self._counted:
-            self._ids, self._keys = set(), set()
+            self._ids = set()
+            self._expected_ids = {id(self._seen[slot]) for slot in [*self._trace.outside]}
         if self._counted < count:
-            new = self._seen[self._counted : count]
-            self._ids.update(map(id, new))
-            self._keys.update([x._key for x in new if type(x) is Tensor and not is_pending(x)])
+            self._ids.update(map(id, self._seen[self._counted : count]))
             self._counted = count
         return id(tensor) in self._ids
+
+    def _is_key_seen(self, key: int, count: int) -> bool:
+        """Return whether a tensor in one of the first `count` slots that has its value has this key."""
+        return any(type(x) is Tensor and x._key == key and not is_pending(x) for x in self._seen[:count])
 
     def _fits_variable(self, spec: NewVariable, x: Any) -> bool:
         if type(x) is Tensor:

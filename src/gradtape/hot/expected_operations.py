@@ -10,6 +10,7 @@ from numpy import ndarray
 from ..compiled.deferrable import exactly
 from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
+from ..core.slicing import getitem
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 from .expected_inputs import MISS, ExpectedInputs
@@ -108,7 +109,7 @@ class ExpectedOperations(ExpectedInputs):
         return self._general(primitive, inputs, attributes)
 
     def _general(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
-        if self._here.tapes is not self._listening:
+        if self._here.tapes is not self._listening or (primitive is getitem and self._is_cut(inputs[0])):
             return self._outside(primitive, inputs, attributes)
         out = self._with_variables(primitive, inputs, attributes)
         if out is not MISS:
@@ -123,6 +124,19 @@ class ExpectedOperations(ExpectedInputs):
                 self._leave(f"{primitive.name} was not expected", learn=True)
                 return apply(primitive, inputs, attributes)
         return out
+
+    def _is_cut(self, x: Any) -> bool:
+        """Return whether an index is to be taken at once, of a tensor that no tape knows: see `Trace.cuts`."""
+        position, mine = self._position, self._trace
+        cuts = [trace for trace in self._traces if position in trace.cuts]
+        if not any(trace is mine or mine.shared_with(trace) >= position for trace in cuts):
+            return False
+        if type(x) is not Tensor or x._key or is_pending(x):
+            return False
+        if any(self._seen[slot] is x for slot in mine.watched_slots(position)):
+            return False
+        is_result = self._is_seen(x, mine.starts[position])
+        return not is_result or any(self._seen[slot] is x for slot in mine.tensor_slots)
 
     def _with_variables(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """The result of the expected operation on variables, whose values are read already: see `_read_early`.

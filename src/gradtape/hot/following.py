@@ -35,6 +35,7 @@ from .pending_values import PendingValues
 from .sparse_gradients import divided, joined
 
 _new = object.__new__
+_both_of = Tensor.__dict__["_both"].__get__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
 _SMALL = 1 << 10  # and of a result that is computed for that although nobody may look
 _OFTEN = 8  # passes that could not be completed with their last event, after which that is not tried again
@@ -89,10 +90,18 @@ class Follower(ExpectedOperations):
         noted = noted or method
         quick = self._trace.quick.assigns.get(self._position)
         if quick is not None and self._here.tapes is self._listening:
-            expected, a, b, out = quick
-            if expected == noted and self._seen[a] is variable and self._seen[b] is value:
+            expected, a, b, out, first = quick
+            is_same = expected == noted and self._seen[a] is variable and self._seen[b] is value
+            if is_same and (not first or self._are_read(first)):
                 self._position += 1
-                self._give_variable(variable, self._pending(out))
+                if self._values:
+                    self._give_variable(variable, self._pending(out))
+                else:
+                    tensor = _new(Tensor)
+                    tensor._key = variable._key
+                    tensor._both = (self, out)
+                    self._seen[out[0]] = tensor
+                    variable._tensor = tensor
                 if self._position == self._end:
                     self._end_reached()
                 return
@@ -277,7 +286,7 @@ class Follower(ExpectedOperations):
             return False
         inside = kind is None and self._here.tapes is self._listening
         event: Any = self._events[self._position]
-        if inside and type(event) is Exit and self._is(tape, event.tape):
+        if inside and type(event) is Exit and self._tapes[event.tape]() is tape:
             self._position += 1
             if len(self._open) == 1 and self._open[0] is tape:
                 self._open.pop()
@@ -354,7 +363,7 @@ class Follower(ExpectedOperations):
         if seen[a] is not target or options[0] is not None or options[1] is not unconnected:
             return MISS
         given = sources if is_list else (sources,)
-        if len(given) != len(slots) or not self._is(tape, number):
+        if len(given) != len(slots) or self._tapes[number]() is not tape:
             return MISS
         for slot, x in zip(slots, given):
             if seen[slot] is not x:
@@ -432,24 +441,28 @@ class Follower(ExpectedOperations):
                 return False
             for slot, i in zip(usual.slots, usual.at):
                 tensor = seen[slot]
-                if is_pending(tensor):
-                    if len(tensor._both) == 2:  # as `fill` does
+                try:
+                    promise = _both_of(tensor)
+                except AttributeError:  # it has its value
+                    continue
+                if type(promise) is tuple:
+                    if len(promise) == 2:  # as `fill` does
                         tensor._array = results[i]
                         del tensor._both
                     else:
                         fill(tensor, results[i])
-        trace.straight += 1
-        self._is_complete = True
-        self._here.hot = None
-        self._over = True
-        tape = self._tapes[0]()
-        if tape is not None:
-            self._settle(tape, 0)
-        if self._arrays:
-            del seen
-            self._let_go(usual.slots)
-        else:  # tensors without values, which nothing uses any more, refer to the pass
-            self._seen, self._before, self._variables = [], {}, {}
+            trace.straight += 1
+            self._is_complete = True
+            self._here.hot = None
+            self._over = True
+            tape = self._tapes[0]()
+            if tape is not None:
+                self._settle(tape, 0)
+            if self._arrays:
+                del seen
+                self._let_go(usual.slots)
+            else:  # tensors without values, which nothing uses any more, refer to the pass
+                self._seen, self._before, self._variables = [], {}, {}
         self._done(None)
         return True
 
@@ -476,7 +489,9 @@ class Follower(ExpectedOperations):
         results: list[Any] = self._here.run(program.function, *arrays)
         if trace.steady < 0:  # not the tensors of the last pass: see `_fits_tensor`
             for slot in trace.tensor_slots:
-                trace.came_from_outside(slot, seen[slot], self._small.get(slot))
+                last = trace.outside.get(slot)
+                if last is None or last() is not seen[slot]:
+                    trace.came_from_outside(slot, seen[slot], self._small.get(slot))
         trace.steady += 1
         trace.runs += 1
         return results
@@ -522,9 +537,11 @@ class Follower(ExpectedOperations):
             else:
                 self._give_up("the trace cannot be compiled")
                 return False
-        values = self._values
-        for slot in needed:
-            fill(seen[slot], values[slot])
+        with self._lock:
+            values = self._values
+            for slot in needed:
+                if is_pending(seen[slot]):  # else another thread has looked at it meanwhile
+                    fill(seen[slot], values[slot])
         del seen
         if self._position == len(self._trace.events):
             self._trace.straight += 1
@@ -570,7 +587,7 @@ class Follower(ExpectedOperations):
         if not self._over:
             self._leave("a tape is looked into, or stopped")
         if tape._pass is self:
-            self._replayed(finished=True)
+            self._replayed()
 
     def _leave(self, reason: str, learn: bool = False) -> None:
         """Compute all that was handed out as ever, tapes included; `learn` the rest of the pass."""
@@ -582,17 +599,18 @@ class Follower(ExpectedOperations):
     def _give_up(self, reason: str, learn: bool = False) -> None:
         self._trace.straight = 0
         self._close()
-        here, tapes = self._here, [tape for tape in map(_referent, self._tapes) if self._answers_for(tape)]
-        is_heard = here.tapes is self._listening
+        here, tapes = self._here, [reference() for reference in self._tapes]
+        # A tape that is gone, as that of a function which has returned its gradients, is asked no more.
+        is_known = all(tape is None or self._answers_for(tape) for tape in tapes)
+        learn = learn and is_known and here.tapes is self._listening
         # In place: blocks with other listeners give the list back when they end.
         self._listening[:] = self._replayed()
-        learn = learn and is_heard and len(tapes) == len(self._tapes)
         self._done((reason, learn))
         if learn:
             events = self._trace.events[: self._position]
             seen = self._seen[: self._trace.starts[self._position]]
             used = {slot: variable for slot, variable in self._variables.items() if slot < len(seen)}
-            self._learner().resume(events, seen, used, self._read, tapes)
+            self._learner().resume(events, seen, used, self._read, self._tapes)
 
     def _close(self) -> None:
         self._over = True
@@ -605,7 +623,3 @@ def _flat(structure: Any) -> list[Any]:
         return [structure]
     leaves: list[Any] = nest.flatten(structure)
     return leaves
-
-
-def _referent(reference: weakref.ref[GradientTape]) -> GradientTape | None:
-    return reference()

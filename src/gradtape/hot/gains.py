@@ -26,10 +26,17 @@ from .pass_trace import Trace, size
 
 _PASS = 31.0  # to begin a pass, call its program and end it
 _THREAD = (
-    60.0  # to have XLA compute in a thread of its own, and to wait for that: all but the smallest programs
+    10.0  # to have XLA compute in a thread of its own, which it does with all but the smallest programs,
 )
+_LATE = 80.0  # and to wait for that, because a tensor from outside is another than the expected one
 _SMALLEST = 1000  # operations on numbers: below, XLA computes at once
-_OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it
+_OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it;
+_UNRECORDED = 0.8  # and outside of the tapes' blocks, to compute it
+_INPUT = 4.0  # lost for each tensor and variable that the pass takes from outside
+_PASSING = (
+    4.0  # lost for each tensor that is made in every pass, as of a Python number, to compare the values
+)
+_RENEWED = 8.0  # lost for each tensor from outside that is another than in the pass before
 _ASSIGN = 2.0
 _UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it
 _CALL = 60.0  # to call a compiled function under a tape, and its gradient
@@ -44,9 +51,11 @@ _RERUN_EVENT = 0.2
 
 # The same where the program of a pass is code of NumPy's functions. To begin and end the pass takes what the question
 # to the tape does. If the program runs once more, each event, element and multiplication is computed once more.
-_OPERATION_BY_NUMPY = 1.5
+_OPERATION_BY_NUMPY, _UNRECORDED_BY_NUMPY = 1.5, 0.4
 _ASSIGN_BY_NUMPY = 2.0
+_ASSIGN_NEW_BY_NUMPY = -15.0  # of a tensor from outside
 _VARIABLE_BY_NUMPY = 6.0
+_STATE_BY_NUMPY = 3.5  # lost for each variable of an optimizer's state
 _RERUN_BY_NUMPY, _ELEMENT_BY_NUMPY, _MULTIPLY_BY_NUMPY = 1.5, 0.002, 1.5e-5
 
 _PRODUCTS = frozenset(("matmul", "gram", "einsum", "convolve", "deconvolve", "correlate"))
@@ -59,21 +68,33 @@ _COMPILE, _COMPILE_EVENT = (
 _COMPILE_PLAIN, _COMPILE_PLAIN_EVENT = 40_000.0, 400.0  # and one without
 
 
-def saved(trace: Trace, runs: float = 1.0) -> float:
-    """The microseconds that following saves in a pass whose programs run so often."""
-    return saved_by_numpy(trace, runs) if trace.by_numpy else saved_by_xla(trace, runs)
+def saved(trace: Trace, runs: float = 1.0, renewed: float = 0.0) -> float:
+    """The microseconds that following saves in a pass.
+
+    Args:
+        trace: its events.
+        runs: how often its programs run.
+        renewed: how many tensors from outside are others than in the pass before.
+    """
+    if trace.by_numpy:
+        return saved_by_numpy(trace, runs) - _RENEWED * max(renewed - trace.passing, 0.0)
+    return saved_by_xla(trace, runs) - _RENEWED * renewed - _LATE * min(renewed, 1.0)
 
 
 def saved_by_numpy(trace: Trace, runs: float = 1.0) -> float:
     """The same if the program of the pass is code of NumPy's functions: see `array_code`."""
-    total = 0.0
+    total, tapes = -_RENEWED * trace.passing, 0
     for event in trace.events:
+        tapes += isinstance(event, Enter) - isinstance(event, Exit)
         if isinstance(event, Operation):
-            total += _OPERATION_BY_NUMPY
+            total += _OPERATION_BY_NUMPY if tapes else _UNRECORDED_BY_NUMPY
         elif isinstance(event, Assign):
-            total += _ASSIGN_BY_NUMPY
+            total += _ASSIGN_NEW_BY_NUMPY if isinstance(event.specs[1], NewTensor) else _ASSIGN_BY_NUMPY
         elif isinstance(event, Update):
-            total += _UPDATE + _VARIABLE_BY_NUMPY * len(event.variables)
+            state = (
+                len(event.touched) - len(event.variables) - 2
+            )  # the others: the count of steps, and the rate
+            total += _UPDATE + _VARIABLE_BY_NUMPY * len(event.variables) - _STATE_BY_NUMPY * state
     run = (
         _RERUN_BY_NUMPY * len(trace.events)
         + _MULTIPLY_BY_NUMPY * _multiplications(trace)
@@ -84,21 +105,19 @@ def saved_by_numpy(trace: Trace, runs: float = 1.0) -> float:
 
 def saved_by_xla(trace: Trace, runs: float = 1.0) -> float:
     """The same if the program of the pass is compiled by XLA."""
-    total, numbers, operations, tapes = 0.0, 0, 0, 0
+    total, numbers, operations, tapes = -_PASSING * trace.passing, 0, 0, 0
     shapes: dict[int, tuple[int, ...]] = {}
     for event in trace.events:
         new = [spec for spec in specs_of(event) if isinstance(spec, (NewTensor, NewVariable))]
         shapes |= {part.slot: part.shape for part in (*new, *outs_of(event))}
+        tapes += isinstance(event, Enter) - isinstance(event, Exit)
+        total -= _INPUT * len(new)
         if isinstance(event, Operation):
             operations += 1
             inner = _inner(event, shapes)
             elements = sum(map(size, event.outs))
             numbers += 3 * elements * max(2 * inner, 1)  # forward and back
-            total += _saved_by_operation(event, elements, inner)
-        elif isinstance(event, Enter):
-            tapes += 1
-        elif isinstance(event, Exit):
-            tapes -= 1
+            total += _saved_by_operation(event, elements, inner, tapes > 0)
         elif isinstance(event, Ask):
             total -= _SPARSE * sum(shape is not None for shape in event.slices)
             total += _OPERATION * operations * (tapes > 0)  # an outer tape records the sweep
@@ -149,10 +168,11 @@ def _inner(event: Operation, shapes: dict[int, tuple[int, ...]]) -> int:
     return shape[-1] if shape else 1
 
 
-def _saved_by_operation(event: Operation, elements: int, inner: int) -> float:
+def _saved_by_operation(event: Operation, elements: int, inner: int, is_recorded: bool) -> float:
     """The same for one operation."""
     if event.checked:
         return -_CHECKED
+    once = _OPERATION if is_recorded else _UNRECORDED
     if inner:
-        return _OPERATION - _MULTIPLY * elements * inner
-    return _OPERATION + (_ELEMENT * elements if event.primitive.elementwise else 0.0)
+        return once - _MULTIPLY * elements * inner
+    return once + (_ELEMENT * elements if event.primitive.elementwise else 0.0)

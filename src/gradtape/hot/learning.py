@@ -81,9 +81,9 @@ class Learner:
         seen: list[Any],
         variables: dict[int, Variable],
         read: dict[int, Variable],
-        tapes: list[Any],
+        tapes: list[weakref.ref[GradientTape]],
     ) -> None:
-        """Go on with a pass that was followed so far: its events, and its objects by slot."""
+        """Go on with a pass that was followed so far: its events, its objects by slot, and its tapes."""
         self._events = list(events)
         self._seen = list(seen)
         written = {out.slot for event in events if isinstance(event, (Assign, Update)) for out in event.outs}
@@ -108,8 +108,8 @@ class Learner:
             elif isinstance(event, Call):
                 for i, out in written_by(event):
                     self._written[self._key(event.variables[i])] = out.slot
-        self._tapes = [weakref.ref(tape) for tape in tapes]
-        for tape in tapes:
+        self._tapes = tapes
+        for tape in self._alive_tapes():
             tape._pass = self
 
     def _key(self, spec: Any) -> int:
@@ -414,7 +414,9 @@ class Learner:
         results = [out.slot for event in self._events for out in outs_of(event)]
         alive = set(self._slots.values())
         outputs = {slot for slot in results if slot in alive}
-        done(Trace(self._events, variables, outputs | set(self._written.values())))
+        trace = Trace(self._events, variables, outputs | set(self._written.values()))
+        trace.passing = sum(slot not in alive for slot in trace.tensor_slots)
+        done(trace)
 
     def interrupt(self, reason: str) -> None:
         """Learn nothing from this pass."""

@@ -31,7 +31,7 @@ class Number(NamedTuple):
 
 
 class NewNumber(NamedTuple):
-    """A Python float that may be another in every pass, and becomes a scalar of this dtype."""
+    """A Python float or integer that may be another in every pass, and becomes a scalar of this dtype, of floats."""
 
     slot: int
     dtype: Any
@@ -61,6 +61,11 @@ Spec = int | Number | NewNumber | NewTensor | NewVariable
 def number(x: Any) -> Number:
     """The spec of a Python number."""
     return Number(x, repr(x))
+
+
+def is_scalar(x: Any) -> bool:
+    """Return whether a Python number is a float, or an integer that becomes a float as any integer of NumPy's does."""
+    return type(x) is float or (type(x) is int and abs(x) < 1 << 63)
 
 
 # -- events -----------------------------------------------------------------------------------------------------------

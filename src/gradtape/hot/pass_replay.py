@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..core import nest
 from ..core.primitive import apply, local, quietly
 from ..core.tape import GradientTape
@@ -144,6 +146,8 @@ class Replay:
             old = self.tensors[slot]._array
             function = "add" if event.method == "assign_add" else "subtract"
             array = as_array(quietly(getattr(xp(old, array), function), old, array))
+            if type(array) is np.ndarray:
+                array = np.asarray(array, order="C")  # as `Variable._update` gives it
         self.result(event.outs[0].slot, self._set(slot, array, self.variables[slot]))
 
     def _put_values(self, slots: list[int]) -> None:

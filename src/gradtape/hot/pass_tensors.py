@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from ..compiled.buffers import on_device
-from ..core.tensor import Tensor, array_of, device_of
+from ..core.tensor import Tensor, array_of, device_of, known_array
 from ..core.variable import Variable
 from ..engine.pending import PendingArray, computed
 
@@ -23,11 +23,12 @@ def own_result(source: Any, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def computed_copy(tensor: Tensor) -> None:
-    """Compute the value of a tensor from outside that shares the array of a result, or is one of another pass."""
-    array = array_of(tensor)
+def computed_array(tensor: Tensor) -> Any:
+    """The array of a tensor from outside, computed now if that is the array of a result, or one of another pass."""
+    array = known_array(tensor)
     if type(array) is PendingArray:
-        tensor._array = array.value()
+        tensor._array = array = array.value()
+    return array
 
 
 def value_on_device(variable: Variable) -> Tensor:

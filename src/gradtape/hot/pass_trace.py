@@ -13,6 +13,7 @@ from operator import itemgetter
 from sys import getrefcount
 from typing import Any, NamedTuple
 
+from ..core.slicing import getitem
 from ..core.tensor import Tensor
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
@@ -33,6 +34,7 @@ from .pass_events import (
     Out,
     Update,
     Watch,
+    is_scalar,
     outs_of,
     specs_of,
 )
@@ -77,7 +79,13 @@ class Trace:
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
-        self.runs = 0  # of its programs
+        self.runs = 0  # of its programs, since `Place` has last looked at that
+        self.renewed = 0  # tensors from outside that were others than in the pass before, in the same time
+        self.passing = (
+            0  # tensors from outside that were gone when the pass ended, and so are others in each pass
+        )
+        # After how many events tensors from outside are cut, at other indices in each pass. Their parts are inputs.
+        self.cuts: frozenset[int] = frozenset()
         self.unfit: str | None = (
             None  # why its programs cannot be NumPy's functions, if that was tried in vain
         )
@@ -85,6 +93,7 @@ class Trace:
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         # Tensors from outside that passes were given last, by slot; never one of them twice.
         self.outside: dict[int, weakref.ref[Tensor]] = {}
+        self._likely: list[tuple[int, weakref.ref[Any]]] | None = None  # see `expected`
         self._slots_outside: dict[int, int] = {}  # of them, by their id,
         self._ids_outside: dict[int, int] = {}  # and the other way round
         self.small: dict[
@@ -128,7 +137,20 @@ class Trace:
         if by_numpy is not self.by_numpy:
             self.by_numpy = by_numpy
             self.programs, self.current = {}, {}
-            self.usual = self.usual_at_once = None
+            self.usual = self.usual_at_once = self._likely = None
+
+    def expected(self) -> list[Any]:
+        """The objects that the next pass is likely to meet, by slot; and after these the numbers: see `QuickEvents`."""
+        likely = self._likely
+        if likely is None:
+            with self._lock:
+                # Those of compiled programs are read before the pass begins: see `Follower._guess`.
+                variables = self.variables.items() if self.by_numpy else ()
+                likely = self._likely = [*self.outside.items(), *variables]
+        objects = self.quick.blank[:]
+        for slot, reference in likely:
+            objects[slot] = reference()
+        return objects
 
     def shared_with(self, other: Trace) -> int:
         """The number of events that two traces begin with in common."""
@@ -198,6 +220,7 @@ class Trace:
             self._slots_outside[id(tensor)] = slot
             self._ids_outside[slot] = id(tensor)
             self.outside[slot] = weakref.ref(tensor)
+            self._likely = None
 
     def held(self, position: int, seen: list[Any]) -> list[int]:
         """The slots of results of the first events that something else holds than `seen`; all if nobody can tell."""
@@ -256,6 +279,13 @@ class Trace:
             events = [e for e in self.events[:end] if isinstance(e, Watch) and e.tape == number]
             self._watched_by[number, end] = self._variables_in(events)
         return self._watched_by[number, end]
+
+    def watched_slots(self, end: int) -> set[int]:
+        """The slots of all that tapes were told to watch in the first `end` events."""
+        watched: Any = [
+            spec for event in self.events[:end] if isinstance(event, Watch) for spec in event.specs
+        ]
+        return {spec if isinstance(spec, int) else spec.slot for spec in watched}
 
     def _variables_in(self, events: list[Any]) -> list[int]:
         slots = [s if isinstance(s, int) else getattr(s, "slot", -1) for e in events for s in e.specs]
@@ -332,64 +362,113 @@ def _told(event: Event) -> Any:
 
 
 def merged(old: Trace, new: Trace) -> Trace | None:
-    """One trace for two passes that differ only in Python floats, which become inputs; None if more differs."""
+    """One trace for two passes; None if they differ in more than it can leave open.
+
+    That are Python numbers, which become inputs, and the indices by which tensors from outside are cut. Such parts of
+    them are computed at once, and are inputs as well.
+    """
+    new = _rewritten(new, cuts=_cuts_as(old, new))
     if len(old.events) != len(new.events):
         return None
-    places = [
+    numbers = [
         (i, k)
         for i, (a, b) in enumerate(zip(old.events, new.events))
         for k, (x, y) in enumerate(zip(specs_of(a), specs_of(b)))
-        if isinstance(x, NewNumber) and isinstance(y, Number) and type(y.value) is float
+        if isinstance(x, NewNumber) and isinstance(y, Number) and is_scalar(y.value)
     ]
-    if places:
-        new = _with_numbers(new, places)
-    differ = _differing_numbers(old, new)
-    if differ is None:
+    new = _rewritten(new, numbers)
+    differences = _differences(old, new)
+    if differences is None:
         return None
-    if not differ:
+    if not any(differences):
         old.wants(new.outputs)
         return old
-    return _with_numbers(new, differ)
+    new.cuts |= old.cuts
+    return _rewritten(new, *differences)
 
 
-def _differing_numbers(old: Trace, new: Trace) -> list[tuple[int, int]] | None:
-    """The places of Python floats in which two traces differ, as events and inputs; None if more differs."""
-    differ = []
+def _differences(old: Trace, new: Trace) -> tuple[list[tuple[int, int]], list[int]] | None:
+    """The places in which two traces differ; None if more differs.
+
+    Returns:
+        The places of Python numbers, as events and inputs; and the events that cut tensors from outside.
+    """
+    numbers, cuts = [], []
+    can_cut = set(_cuts(new))
     for i, (a, b) in enumerate(zip(old.events, new.events)):
         if a is b or a == b:
             continue
         if not (isinstance(a, Operation) and isinstance(b, Operation) and len(a.specs) == len(b.specs)):
             return None
+        if i in can_cut and a._replace(attributes=None, exactly=None) == b._replace(
+            attributes=None, exactly=None
+        ):
+            cuts.append(i)
+            continue
         if a._replace(specs=()) != b._replace(specs=()) or not _takes_floats(a):
             return None
         for k, (x, y) in enumerate(zip(a.specs, b.specs)):
             if x != y:
                 if not (isinstance(x, Number) and isinstance(y, Number)):
                     return None
-                if type(x.value) is not float or type(y.value) is not float:
+                if not is_scalar(x.value) or not is_scalar(y.value):
                     return None
-                differ.append((i, k))
-    return differ
+                numbers.append((i, k))
+    return numbers, cuts
+
+
+def _cuts(trace: Trace) -> Iterator[int]:
+    """The events that cut a tensor from outside, or a part of one, that no tape watches."""
+    outside = {*trace.tensor_slots}.difference(trace.watched_slots(len(trace.events)))
+    for i, event in enumerate(trace.events):
+        if isinstance(event, Operation) and event.primitive is getitem:
+            spec: Any = event.specs[0]
+            if (spec if isinstance(spec, int) else spec.slot) in outside:
+                outside.add(event.outs[0].slot)
+                yield i
+
+
+def _cuts_as(old: Trace, new: Trace) -> list[int]:
+    """The events by which a trace cuts tensors from outside where another one computes that at once."""
+    found: list[int] = []
+    if old.cuts:
+        for i in _cuts(new):
+            if i - len(found) in old.cuts:
+                found.append(i)
+    return found
 
 
 def _takes_floats(event: Operation) -> bool:
-    """Return whether a Python float among the inputs becomes a scalar of the other inputs' dtype."""
+    """Return whether a Python number among the inputs becomes a scalar of the other inputs' dtype, of floats."""
     primitive = event.primitive
     return (
         primitive.elementwise and not primitive.mixed and event.dtype is not None and event.dtype.kind == "f"
     )
 
 
-def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
-    """A trace with the numbers at these places as inputs: the slots after them move."""
+def _rewritten(trace: Trace, numbers: Iterable[tuple[int, int]] = (), cuts: Iterable[int] = ()) -> Trace:
+    """A trace with the numbers at these places as inputs, and without these events, whose results become inputs.
+
+    The slots are numbered anew.
+    """
+    numbers, cuts = set(numbers), set(cuts)
+    if not numbers and not cuts:
+        return trace
     moved: dict[int, int] = {}
     events: list[Event] = []
+    later: dict[int, NewTensor] = {}  # tensors from outside that are yet to be used
     count = 0
     for i, event in enumerate(trace.events):
-        changed: dict[str, Any] = {}
         specs: list[Any] = list(specs_of(event))
+        if i in cuts:
+            later |= {spec.slot: spec for spec in specs if not isinstance(spec, int)}
+            later |= {out.slot: NewTensor(*out) for out in outs_of(event)}
+            continue
+        changed: dict[str, Any] = {}
         for k, spec in enumerate(specs):
-            if (i, k) in places:
+            if isinstance(spec, int) and spec in later:
+                spec = later.pop(spec)
+            if (i, k) in numbers:
                 specs[k] = NewNumber(count, event.dtype)  # type: ignore[union-attr]
                 count += 1
             elif isinstance(spec, int):
@@ -424,8 +503,10 @@ def _with_numbers(trace: Trace, places: list[tuple[int, int]]) -> Trace:
             changed["outs"] = tuple(outs)
         events.append(event._replace(**changed))
     variables = {moved[slot]: v for slot, r in trace.variables.items() if (v := r()) is not None}
-    other = Trace(events, variables, {moved[slot] for slot in trace.outputs})
-    other.sure = trace.sure
+    other = Trace(events, variables, {moved[slot] for slot in trace.outputs if slot in moved})
+    other.sure, other.passing = trace.sure, trace.passing
+    before = [i - sum(cut < i for cut in cuts) for i in (*trace.cuts, *cuts)]
+    other.cuts = frozenset(before)
     return other
 
 
@@ -435,7 +516,7 @@ def _takes_new(event: Event) -> bool:
 
 
 def _computes(event: Event) -> bool:
-    """Return whether an event computes at once, or takes a Python float that may be another in every pass."""
+    """Return whether an event computes at once, or takes a Python number that may be another in every pass."""
     if isinstance(event, Operation) and event.checked:
         return True
     return any(isinstance(spec, NewNumber) for spec in specs_of(event))

@@ -45,10 +45,10 @@ class PendingValues:
         "_counted",
         "_end",
         "_events",
+        "_expected_ids",
         "_here",
         "_ids",
         "_is_complete",
-        "_keys",
         "_listening",
         "_lock",
         "_over",
@@ -79,13 +79,7 @@ class PendingValues:
         self._singles, self._pairs = quick.singles, quick.pairs
         self._position = 0
         self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
-        # By slot, with the tensors from outside of the last pass; after the last slot, the numbers: see `QuickEvents`.
-        self._seen = seen = quick.blank[:]
-        for slot, reference in [*trace.outside.items()]:  # another thread may change them
-            seen[slot] = reference()
-        if trace.by_numpy:  # these are read when they are used first: see `_are_read`
-            for slot, variable in trace.variables.items():
-                seen[slot] = variable()
+        self._seen: list[Any] = trace.expected()  # objects by slot, and after the last slot the numbers
         self._before: dict[int, Tensor] = {}  # the values of variables before the pass, by slot
         self._variables: dict[int, Variable] = {}  # by slot
         self._values: dict[int, Any] = {}  # arrays of results that a program has computed, by slot
@@ -96,9 +90,9 @@ class PendingValues:
         self._over = False
         self._is_complete = False  # whether all has happened and is computed
         self._read: dict[int, Variable] = {}  # by key
-        self._counted = 0  # of the objects in `_seen`, those that the next two are of: see `_is_seen`
+        self._counted = 0  # of the objects in `_seen`, those that `_ids` has: see `_is_seen`
         self._ids: set[int]
-        self._keys: set[int]  # of tensors with values
+        self._expected_ids: set[int]  # of tensors from outside that the pass began with
         self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
         self._lock = RLock()
         self._here = local.here
@@ -108,11 +102,15 @@ class PendingValues:
         count = self._trace.starts[self._position]
         self._trace.straight = 0
         self._trace = trace
+        trace.renewed += 4  # which takes about as long
         self._events = trace.with_end
         self._end = len(trace.events)
         self._singles, self._pairs = trace.quick.singles, trace.quick.pairs
         self._ready_at = trace.ready_at
-        self._seen = self._seen[:count] + trace.quick.blank[count:]
+        self._counted = 0
+        seen = self._seen[:count]
+        ids = {id(x) for x in seen if type(x) is Tensor}  # which come no more as tensors from outside
+        self._seen = seen + [None if id(x) in ids else x for x in trace.expected()[count:]]
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
         """Compute all that was handed out as ever: there is no program."""
@@ -292,17 +290,18 @@ class PendingValues:
         tapes_may_ask = not RELIABLE
         for reference in self._tapes:
             tapes_may_ask = tapes_may_ask or self._answers_for(reference())
-        if tapes_may_ask or self._arrays:
-            seen = self._seen
-            kept: list[Any] = [None] * len(seen)
-            for slot in [*(held if tapes_may_ask else ()), *self._trace.input_slots(self._position)]:
-                kept[slot] = seen[slot]
-            self._seen = kept
-            del seen
-        if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
-            self._seen = []
-            self._before, self._values, self._variables, self._reads = {}, {}, {}, []
-        self._arrays = []
+        with self._lock:  # another thread may look
+            if tapes_may_ask or self._arrays:
+                seen = self._seen
+                kept: list[Any] = [None] * len(seen)
+                for slot in [*(held if tapes_may_ask else ()), *self._trace.input_slots(self._position)]:
+                    kept[slot] = seen[slot]
+                self._seen = kept
+                del seen
+            if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
+                self._seen = []
+                self._before, self._values, self._variables, self._reads = {}, {}, {}, []
+            self._arrays = []
 
     def _answers_for(self, tape: GradientTape | None) -> bool:
         """Return whether a tape has no records, because this pass answers for it."""
@@ -325,11 +324,8 @@ class PendingValues:
                 variable._tensor = held[key]
         return replay.tensors[slot]._array
 
-    def _replayed(self, finished: bool = False) -> list[Any]:
-        """Run the events as ever, and return the listeners that are open then.
-
-        After the pass is finished that gives tapes their records, and variables nothing.
-        """
+    def _replayed(self) -> list[Any]:
+        """Run the events as ever, which gives tapes their records, and return the listeners that are open then."""
         here = local.here
         before, here.tapes = here.tapes, []
         tapes = [
@@ -345,10 +341,9 @@ class PendingValues:
                 replay.run(self._position)
             finally:
                 here.tapes, opened = before, here.tapes
-        ours = set(map(id, self._seen))
+        # The tensors themselves, which have their values now: whoever has just read one will use it as the variable's.
         for slot, variable in self._variables.items():
-            mine = not finished and id(held[slot]) in ours
-            variable._tensor = replay.tensors[slot] if mine else held[slot]
+            variable._tensor = held[slot]
         return opened
 
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 MOST_TRACES = 6  # of one place
 SAMPLE = 32  # passes that are followed, after which it is checked again whether that pays
 MOST_PLACES = 1000  # beyond these, those that have not come often are forgotten
-MOST_FAILURES = 3  # passes that no trace can be made of
+MOST_FAILURES = 3  # passes that no trace can be made of, and one more for each `SAMPLE` that is followed
+MOST_TROUBLE = 32  # as `Place._trouble` counts it
+MOST_UNEQUAL = 30  # passes that are learned, which takes several times as long, before two of them are equal
 
 
 class Policy:
@@ -51,11 +53,11 @@ class Policy:
 
         return int(min(self.most, max(self.least, gains.to_compile(trace) / max(gains.saved(trace), 1.0))))
 
-    def pays(self, trace: Trace, runs: float = 1.0) -> bool:
-        """Return whether following takes less time than computing operation by operation; programs run so often."""
+    def pays(self, trace: Trace, runs: float = 1.0, renewed: float = 0.0) -> bool:
+        """Return whether following takes less time than computing operation by operation: see `gains.saved`."""
         from . import gains
 
-        return gains.saved(trace, runs) >= self.least_saved
+        return gains.saved(trace, runs, renewed) >= self.least_saved
 
     def uses_numpy(self, trace: Trace) -> bool:
         """Return whether programs of a trace call NumPy's functions, and are not compiled."""
@@ -91,6 +93,7 @@ class Place:
         self.reasons: Counter[str] = Counter()  # why passes were not followed to their end, or not learned
         self.failures = 0
         self.left = 0
+        self._trouble = 0  # of late: passes that were left, less a quarter of those that were followed
         self.relearn = False
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
@@ -163,7 +166,7 @@ class Place:
         if not isinstance(result, Trace):
             self.reasons[result] += 1
             self.failures += 1
-            self.is_cold = self.failures >= MOST_FAILURES
+            self.is_cold = self.failures >= MOST_FAILURES + self.followed // SAMPLE
             return
         self.relearn = False
         result.sure = policy.sure
@@ -181,10 +184,14 @@ class Place:
                     break
             else:
                 self.candidates = [result, *self.candidates][:MOST_TRACES]
+                if not self.traces and self.learned >= MOST_UNEQUAL:
+                    self.reasons["no pass is like one before"] += 1
+                    self.is_cold = True
                 return
         result.compute_by_numpy(policy.uses_numpy(result))
         if not policy.pays(result):
             self.reasons["a pass is too short to gain"] += 1
+            self._set_traces([trace for trace in self.traces if not trace.is_dead])
             self.is_cold = not self.traces
             return
         self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
@@ -198,14 +205,22 @@ class Place:
             trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
             trace.compute_by_numpy(by_numpy)
 
-    def _check_runs(self) -> None:
-        """Leave the place alone if looks in the middle of passes have programs run so often that nothing is gained."""
-        runs = sum(trace.runs for trace in self.traces) / SAMPLE
+    def _check_gain(self) -> None:
+        """Leave the place alone if nothing is gained, by what happened in the last passes that were followed.
+
+        Looks in the middle of passes may have programs run often, and each pass may be given other tensors.
+        """
+        runs = max(sum(trace.runs for trace in self.traces) / SAMPLE, 1.0)
+        renewed = sum(trace.renewed for trace in self.traces) / SAMPLE
         for trace in self.traces:
-            trace.runs = 0
-        if not any(policy.pays(trace, max(runs, 1.0)) for trace in self.traces):
-            self.reasons["values are looked at too often to gain"] += 1
-            self.is_cold = True
+            trace.runs = trace.renewed = 0
+        if any(policy.pays(trace, runs, renewed) for trace in self.traces):
+            return
+        is_given_others = any(policy.pays(trace, runs) for trace in self.traces)
+        self.reasons[
+            "tensors are others in each pass" if is_given_others else "values are looked at too often"
+        ] += 1
+        self.is_cold = True
 
     def _shared(self, trace: Trace) -> Trace:
         """A trace with the very events that others have in common with it, which are quick to compare."""
@@ -218,8 +233,10 @@ class Place:
         """Count a pass: None if it was followed to its end, else why it was left, and whether the rest is learned."""
         if left is None:
             self.followed += 1
+            if self._trouble > -MOST_TROUBLE:
+                self._trouble -= 1
             if self.followed % SAMPLE == 0:
-                self._check_runs()
+                self._check_gain()
                 self._close_door_if_cold()
             return
         self._count_left(*left)
@@ -231,7 +248,8 @@ class Place:
         self.relearn = not is_learned
         kept = [trace for trace in self.traces if not trace.is_broken]
         self._set_traces(kept)
-        self.is_cold = self.left > 8 + self.followed // 4
+        self._trouble += 4
+        self.is_cold = self._trouble > MOST_TROUBLE
         if any(trace.unfit for trace in kept) and not any(map(policy.pays, kept)):
             self.reasons["a pass is too short to gain"] += 1
             self.is_cold = True

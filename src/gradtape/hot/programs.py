@@ -17,16 +17,16 @@ from .pass_trace import Trace
 
 
 class PassProgram:
-    """What all programs have: the first `end` events of a trace, what they take, and the results in `outputs`."""
+    """What all programs have: the first `end` events of a trace, what they take, and the results in `outputs`.
 
-    def __init__(
-        self, trace: Trace, end: int, outputs: tuple[int, ...], variables: dict[int, Variable]
-    ) -> None:
+    They do not keep variables alive: a place in the code may have programs of models that are gone.
+    """
+
+    def __init__(self, trace: Trace, end: int, outputs: tuple[int, ...]) -> None:
         self.slots = [spec.slot for spec in trace.inputs(end)]
         self.inputs = [(slot, slot in trace.variables) for slot in self.slots]
         self.outputs = outputs
         self.covered = set(outputs)
-        self.variables = {slot: variables[slot] for slot in self.slots if slot in variables}
 
 
 @contextmanager
@@ -52,10 +52,11 @@ class Program(PassProgram):
         variables: dict[int, Variable],
         inputs: list[Tensor],
     ) -> None:
-        super().__init__(trace, end, outputs, variables)
+        super().__init__(trace, end, outputs)
+        variables = {slot: variables[slot] for slot in self.slots if slot in variables}
 
         def run(tensors: list[Tensor]) -> list[Any]:
-            replay = Replay(trace, self.variables, dict(zip(self.slots, tensors, strict=True)))
+            replay = Replay(trace, variables, dict(zip(self.slots, tensors, strict=True)))
             replay.run(end)
             return [wrap(replay.tensors[slot]._array) for slot in outputs]
 
@@ -64,6 +65,8 @@ class Program(PassProgram):
             if graph.reads:
                 raise ValueError("a variable is read that is no input of the trace")
             executable = Executable(graph, pure=True)
+        variables.clear()
+        graph.written.clear()
         is_plain = executable.is_plain and not executable.aliases and graph.packer() is tensors
         self._compiled = executable.compiled if is_plain else None
         self._execute = executable.execute

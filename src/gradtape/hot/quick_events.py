@@ -34,7 +34,8 @@ class QuickEvents:
         mixed: operations of several results, and those of one with variables among their inputs, whose value may be
             given in their place: the primitive, pairs of an input and its `Use`, the attributes and their types, the
             `Out`, or a plain tuple of all.
-        assigns: updates of variables by known tensors: the method, the variable, the value and the `Out`.
+        assigns: updates of variables by known tensors: the method, the variable, the value, the `Out`, and the variable
+            again if it is used first.
         asks: gradients of a known tensor by known ones: the tape's number, the target, the sources, the option, the
             `Out`s.
         updates: steps of optimizers for known gradients: the optimizer, its settings, the gradients, the variables, the
@@ -99,9 +100,15 @@ class QuickEvents:
         if not isinstance(event, Assign) or event.method == "assign":
             return None
         variable, value = event.specs
-        if not isinstance(variable, int) or not isinstance(value, int) or value in self._variables:
+        if not isinstance(value, int) or value in self._variables:
             return None
-        return event.method, variable, value, event.outs[0]
+        if isinstance(variable, NewVariable):
+            return (
+                (event.method, variable.slot, value, event.outs[0], (variable.slot,))
+                if variable.is_fixed
+                else None
+            )
+        return event.method, variable, value, event.outs[0], ()
 
     def _ask(self, event: Any) -> tuple[Any, ...] | None:
         if not isinstance(event, Ask) or event.method != "gradient" or event.weights is not None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, is_
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypedDict
 
@@ -71,7 +72,7 @@ _OPTIONS = ("weight_decay", *CommonOptions.__annotations__)
 class _Trained:
     """The variables that an optimizer trains, and how it updates them. No part of its state, nor of checkpoints."""
 
-    __slots__ = ("excluded", "excluded_names", "index", "plans", "variables")
+    __slots__ = ("excluded", "excluded_names", "index", "last", "plans", "variables")
 
     def __init__(
         self, variables: Iterable[Variable] = (), excluded: Any = (), excluded_names: Any = None
@@ -79,6 +80,8 @@ class _Trained:
         self.variables = list(variables)
         self.index = {v._key: i for i, v in enumerate(self.variables)}
         self.plans: dict[tuple[int, ...], _Plan] = {}
+        # Of the last call of a `_pure_step`: its groups of variables, its results, and the arrays they are parts of.
+        self.last: tuple[Any, list[Any], list[Any]] = None, [], []
         self.excluded = list(excluded)  # from weight decay
         self.excluded_names = excluded_names
 
@@ -659,12 +662,7 @@ class Optimizer:
 
     def _update(self, gradients: list[Any], variables: list[Variable], step: Any) -> None:
         """Update all the variables once; `step` counts from 1."""
-        if self.clipnorm:
-            gradients = g.clip_each_by_norm(gradients, self.clipnorm)
-        elif self.global_clipnorm:
-            gradients = g.clip_all_by_norm(gradients, self.global_clipnorm)
-        elif self.clipvalue:
-            gradients = g.clip_by_value(gradients, self.clipvalue)
+        gradients = self._clipped(gradients)
         rate = convert(self.learning_rate)._array
         if type(self).update_step is not Optimizer.update_step:
             self._update_by_hand(gradients, variables, rate)
@@ -685,6 +683,58 @@ class Optimizer:
         else:  # a variable that occurs twice is updated twice
             for gradient, variable, key in zip(gradients, variables, keys):
                 update([gradient], [variable], (key,), rate, step)
+
+    def _clipped(self, gradients: list[Any]) -> list[Any]:
+        if self.clipnorm:
+            return g.clip_each_by_norm(gradients, self.clipnorm)
+        if self.global_clipnorm:
+            return g.clip_all_by_norm(gradients, self.global_clipnorm)
+        return g.clip_by_value(gradients, self.clipvalue) if self.clipvalue else gradients
+
+    def _pure_step(self, variables: list[Variable]) -> Callable[..., list[Any]] | None:
+        """A step on these variables as a pure function of NumPy arrays, for passes of hot tapes.
+
+        It takes the learning rate and the count of steps; then of all variables the values, the gradients, and each
+        state in turn. It returns the new values and states, in that order. None if a step does more than to apply its
+        rule, or if a variable is so large that to copy its state would take longer than a step that writes into it.
+        """
+        groups = self._groups(variables)
+        does_more = self.use_ema or self.gradient_accumulation_steps or self.loss_scale_factor is not None
+        does_more = does_more or type(self)._before_update is not Optimizer._before_update
+        if does_more or not all(is_small for _, _, is_small in groups):
+            return None
+        count, reference = len(variables), weakref.ref(self)  # a program does not keep its optimizers alive
+
+        def step(rate: Any, steps: Any, *arrays: Any) -> list[Any]:
+            optimizer: Any = reference()
+            before = [*arrays[:count], *arrays[2 * count :]]
+            given = optimizer._clipped([*arrays[count : 2 * count]])
+            known, last, packed = optimizer._trained.last
+            is_last = known is groups and all(map(is_, last, before))
+            results: list[Any] = [None] * len(before)
+            wholes = []
+            for k, ((dtype, decays, _), at) in enumerate(groups.items()):
+                if is_last:
+                    value, *state = [whole.copy() for whole in packed[k]]
+                else:
+                    columns = [before[i : i + count] for i in range(0, len(before), count)]
+                    value, *state = [np.concatenate([column[i] for i in at], None) for column in columns]
+                gradient = np.concatenate([given[i] for i in at], None)
+                advance = optimizer._advance(dtype, rate, steps + 1, decays)
+                new, new_state = advance(value, gradient, state)
+                wholes.append([new, *new_state])
+                end = 0
+                for i in at:
+                    shape = arrays[i].shape
+                    start, end = end, end + arrays[i].size
+                    # A copy: a part would keep the whole array alive. State is private, and may do that.
+                    results[i] = new[start:end].reshape(shape).copy()
+                    for j, part in enumerate(new_state, 1):
+                        results[j * count + i] = part[start:end].reshape(shape)
+            optimizer._trained.last = groups, results, wholes
+            return results
+
+        return step
 
     def _update_eager(
         self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
