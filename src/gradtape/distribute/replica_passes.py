@@ -331,7 +331,7 @@ class ReplicaFollower(CustomFollower):
         self._changed = {}
         super()._give_up(reason)
 
-    def _replayed(self, finished: bool = False) -> list[Any]:
+    def _replayed(self) -> list[Any]:
         """Compute as ever, with the other replicas, and return the listeners that are open then."""
         here = self._here
         before, here.tapes = here.tapes, []

@@ -94,7 +94,7 @@ class Follower(ExpectedOperations):
             is_same = expected == noted and self._seen[a] is variable and self._seen[b] is value
             if is_same and (not first or self._are_read(first)):
                 self._position += 1
-                if self._values:
+                if self._values or not self._by_numpy:
                     self._give_variable(variable, self._pending(out))
                 else:
                     tensor = _new(Tensor)
