@@ -1,5 +1,9 @@
 """Training loops are followed, and give what they give without."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -73,3 +77,26 @@ def test_a_pass_that_is_too_short_to_gain_is_left_alone(hot, monkeypatch):
     (place,) = hot.counts["places"].values()
     assert place["followed"] == 0
     assert place["cold"]
+
+
+def test_a_loop_that_ends_soon_does_not_import_jax():
+    program = """
+import sys
+import gradtape as tf
+
+v = tf.Variable([1.0, 2.0])
+for _ in range(60):
+    with tf.GradientTape() as tape:
+        y = v
+        for _ in range(30):
+            y = tf.sin(y * 1.1)
+    tape.gradient(y, v)
+(place,) = tf.config.experimental.hot_tapes()["places"].values()
+assert place["learned"] == 2 and place["traces"] == 1 and place["start"] > 60, place
+assert "jax" not in sys.modules
+"""
+    environment = {**os.environ, "GRADTAPE_HOT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

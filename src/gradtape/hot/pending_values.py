@@ -20,11 +20,11 @@ from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
 from .array_code import ArrayProgram, Unfit
+from .compiled_passes import Program
 from .pass_events import Event
 from .pass_replay import Replay
 from .pass_tensors import value_in_memory, value_on_device
 from .pass_trace import SmallInput, Trace
-from .programs import Program
 
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
 
