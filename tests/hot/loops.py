@@ -341,23 +341,8 @@ def embedding(steps):
     return losses, gradients[0].values, gradients[0].indices, table, numbers(weights)
 
 
-def compiled_parts(steps):
-    x, y = data()
-    weights, seen = layers(3, 8, 1), tf.Variable(0.0)
-    model = tf.function(lambda x: {"out": dense(weights, x), "none": None})
-    total = tf.function(lambda loss: seen.assign_add(loss))
-    for step in range(steps):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(x * (1.0 + 0.1 * (step % 2)))["out"] - y))
-        for v, g in zip(weights, tape.gradient(loss, weights)):
-            v.assign_sub(0.1 * g)
-        total(loss)
-    return loss, seen, numbers(weights)
-
-
 LOOPS = [
     regression, mlp, gan, wgan, maml, pinn, rnn, newton, looks_each_step, prints_every_hundredth, early_stopping,
     computed_rate, assigned_rate, accumulation, minibatches, slices, rows, classifier, persistent, dropout, embedding,
-    compiled_parts,
 ]  # fmt: skip
 OPTIMIZERS = ["SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "Nadam", "RMSprop", "Ftrl", "Lion"]

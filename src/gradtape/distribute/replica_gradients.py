@@ -28,6 +28,7 @@ Gradients = list[Any]
 class CustomLearner(Learner):
     """The events of a pass, with those of gradient functions of the user's."""
 
+    notes_calls = True
     _customs = 0  # so far
     _is_asking = _is_pulling = False  # whether a tape is asked, and whether it has called a gradient function
 

@@ -56,7 +56,10 @@ class Learner:
         begin: called with the tape of the next pass.
     """
 
-    notes_custom = False  # whether functions with a gradient of the user's are part of a pass
+    notes_custom = False  # whether functions with a gradient of the user's are part of a pass,
+    notes_calls = (
+        False  # and compiled functions: their Python code runs again when the program of the pass is made
+    )
 
     def __init__(self, done: Callable[[Any], None], begin: Callable[[GradientTape], bool]) -> None:
         self._done = done
@@ -195,6 +198,8 @@ class Learner:
         return result
 
     def _call(self, function: Any, args: Any, kwargs: Any, leaves: list[Any], result: Any) -> Event:
+        if not self.notes_calls:
+            raise Unfit("a compiled function is called")
         self._calls += 1
         if self._calls > MOST_CALLS:
             raise Unfit("compiled functions are called too often")
