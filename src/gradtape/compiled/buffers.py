@@ -17,11 +17,12 @@ import numpy as np
 from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
 from ..core.errors import FailedPreconditionError, UnimplementedError
+from ..core.pending_tensors import create_array
 from ..core.tensor import Tensor, create_missing_by, device_of
 from ..core.trace_errors import no_value
 from ..core.variable import Variable
 from ..engine.arrays import is_traced
-from ..engine.pending import PendingArray, computed
+from ..engine.pending import computed
 from ..engine.reference_counts import UNSHARED_ITEMS
 from .placeholders import Text
 
@@ -38,14 +39,9 @@ def _create_view(self: Tensor, name: str) -> Any:
             device = device_of(self)
         except AttributeError:
             promise: Any = getattr(self, "_both", None)
-            if type(promise) is tuple:  # a result in the pass of a hot tape
-                with promise[0]._lock:
-                    now: Any = getattr(self, "_both", None)
-                    if now is promise:
-                        self._array = pending = PendingArray(*promise)
-                        self._both = (*promise, pending)
-                        promise[0]._arrays.append(pending)
-                        return pending
+            pending = create_array(self)  # of a result in the pass of a hot tape
+            if pending is not None:
+                return pending
             try:
                 return _numpy_of(self)  # another thread has given it its value meanwhile
             except AttributeError:

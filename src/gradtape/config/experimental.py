@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from ..core.settings import settings
@@ -61,8 +60,8 @@ def set_hot_tapes(enabled: bool) -> None:
     """Compile passes through a tape's place in the code once they have proved alike: see docs/hot-tapes.md.
 
     Args:
-        enabled: whether to do so from now on, in all threads. They are on from the start where JAX is installed, unless
-            the environment has GRADTAPE_HOT=0.
+        enabled: whether to do so from now on, in all threads. They are on from the start, unless the environment has
+            GRADTAPE_HOT=0. XLA compiles where JAX is installed.
 
     >>> set_hot_tapes(False)
     >>> set_hot_tapes(True)
@@ -71,8 +70,6 @@ def set_hot_tapes(enabled: bool) -> None:
 
     if not isinstance(enabled, bool):
         raise TypeError(f"config.experimental.set_hot_tapes: enabled must be True or False, not {enabled!r}")
-    if enabled and importlib.util.find_spec("jax") is None:
-        raise ValueError("config.experimental.set_hot_tapes: needs JAX: pip install 'gradtape[xla]'")
     switch(enabled)
 
 

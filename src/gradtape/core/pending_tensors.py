@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .tensor import Tensor
+from ..engine.pending import PendingArray
+from .tensor import Tensor, create_missing_by
 
 _both_of = Tensor.__dict__["_both"].__get__
+_numpy_of = Tensor.__dict__["_array"].__get__
 _drop_array = Tensor.__dict__["_array"].__delete__
 
 
@@ -29,6 +31,35 @@ class _Known:
 def known_by(tensor: Tensor) -> _Known:
     """The source of an array without a value whose tensor has one now."""
     return _Known(tensor)
+
+
+def create_array(tensor: Tensor) -> Any:
+    """Create the array of a tensor without a value when it is first asked for; None if it has none to be computed."""
+    promise = getattr(tensor, "_both", None)
+    if type(promise) is not tuple:
+        return None
+    source, result = promise[:2]
+    with source._lock:
+        if getattr(tensor, "_both", None) is promise:
+            tensor._array = pending = PendingArray(source, result)
+            tensor._both = (source, result, pending)
+            source._arrays.append(pending)
+            return pending
+    return None
+
+
+def create_missing(tensor: Tensor, name: str) -> Any:
+    """Create what a tensor lacks, in a program that compiles nothing: see `tensor.create_missing_by`."""
+    if name != "_array":
+        return object.__getattribute__(tensor, name)  # says what is missing
+    array = create_array(tensor)
+    return _numpy_of(tensor) if array is None else array  # another thread has given it its value meanwhile
+
+
+def create_missing_arrays() -> None:
+    """Have the arrays of tensors without values be created, also where nothing is compiled."""
+    if not hasattr(Tensor, "__getattr__"):  # else `compiled.buffers` does so
+        create_missing_by(create_missing)
 
 
 def is_pending(tensor: Tensor | None) -> bool:

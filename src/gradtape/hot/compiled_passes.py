@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiled.buffers import tensors
+from ..compiled.buffers import on_device, tensors
 from ..compiled.executable import Executable
 from ..compiled.function_graph import FunctionGraph
 from ..core.tensor import Tensor, array_of, wrap
@@ -16,6 +16,8 @@ from .programs import PassProgram, outside_of_passes
 
 class Program(PassProgram):
     """A compiled program."""
+
+    on_device = staticmethod(on_device)
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ _RERUN_BY_NUMPY, _ELEMENT_BY_NUMPY, _MULTIPLY_BY_NUMPY = 1.5, 0.002, 1.5e-5
 
 _PRODUCTS = frozenset(("matmul", "gram", "einsum", "convolve", "deconvolve", "correlate"))
 _IMPORT = 700_000.0  # to import JAX
-_GENERATE_EVENT = 150.0  # to generate the code of an event
+_GENERATE, _GENERATE_EVENT = 3_000.0, 80.0  # to import what generates code, and to generate that of an event
 _COMPILE, _COMPILE_EVENT = (
     250_000.0,
     10_000.0,
@@ -68,20 +68,21 @@ _COMPILE, _COMPILE_EVENT = (
 _COMPILE_PLAIN, _COMPILE_PLAIN_EVENT = 40_000.0, 400.0  # and one without
 
 
-def saved(trace: Trace, runs: float = 1.0, renewed: float = 0.0) -> float:
+def saved(trace: Trace, by_numpy: bool, runs: float = 1.0, renewed: float = 0.0) -> float:
     """The microseconds that following saves in a pass.
 
     Args:
         trace: its events.
+        by_numpy: whether its programs are code of NumPy's functions, or compiled by XLA.
         runs: how often its programs run.
         renewed: how many tensors from outside are others than in the pass before.
     """
-    if trace.by_numpy:
-        return saved_by_numpy(trace, runs) - _RENEWED * max(renewed - trace.passing, 0.0)
-    return saved_by_xla(trace, runs) - _RENEWED * renewed - _LATE * min(renewed, 1.0)
+    if by_numpy:
+        return _saved_by_numpy(trace, runs) - _RENEWED * max(renewed - trace.passing, 0.0)
+    return _saved_by_xla(trace, runs) - _RENEWED * renewed - _LATE * min(renewed, 1.0)
 
 
-def saved_by_numpy(trace: Trace, runs: float = 1.0) -> float:
+def _saved_by_numpy(trace: Trace, runs: float) -> float:
     """The same if the program of the pass is code of NumPy's functions: see `array_code`."""
     total, tapes = -_RENEWED * trace.passing, 0
     for event in trace.events:
@@ -103,7 +104,7 @@ def saved_by_numpy(trace: Trace, runs: float = 1.0) -> float:
     return total - (runs - 1) * run
 
 
-def saved_by_xla(trace: Trace, runs: float = 1.0) -> float:
+def _saved_by_xla(trace: Trace, runs: float) -> float:
     """The same if the program of the pass is compiled by XLA."""
     total, numbers, operations, tapes = -_PASSING * trace.passing, 0, 0, 0
     shapes: dict[int, tuple[int, ...]] = {}
@@ -132,10 +133,13 @@ def saved_by_xla(trace: Trace, runs: float = 1.0) -> float:
     return total - _PASS - (runs - 1) * run - runs * (_THREAD if numbers >= _SMALLEST else 0.0)
 
 
+def to_generate(trace: Trace) -> float:
+    """The microseconds that it takes to make a program of NumPy's functions."""
+    return _GENERATE + _GENERATE_EVENT * len(trace.events)
+
+
 def to_compile(trace: Trace) -> float:
-    """The microseconds that it takes to make the program of a pass, and to import JAX if nothing has done so yet."""
-    if trace.by_numpy:
-        return _GENERATE_EVENT * len(trace.events) + (0.0 if "jax" in sys.modules else _IMPORT)
+    """The microseconds that it takes to compile the program of a pass, and to import JAX if nothing has done so yet."""
     has_products = any(
         isinstance(e, Call) or (isinstance(e, Operation) and _is_product(e)) for e in trace.events
     )

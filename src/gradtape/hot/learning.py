@@ -412,8 +412,8 @@ class Learner:
     def finish(self) -> None:
         """End the pass: its events are a trace."""
         done = self._close()
-        variables = {slot: self._seen[slot]() for slot in self._variables.values()}
-        if any(variable is None for variable in variables.values()):
+        variables = {slot: self._seen[slot] for slot in self._variables.values()}
+        if any(reference() is None for reference in variables.values()):
             done("a variable of the pass is gone")
             return
         results = [out.slot for event in self._events for out in outs_of(event)]

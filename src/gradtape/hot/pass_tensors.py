@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..compiled.buffers import on_device
 from ..core.tensor import Tensor, array_of, device_of, known_array
 from ..core.variable import Variable
 from ..engine.pending import PendingArray, computed
@@ -36,6 +35,8 @@ def value_on_device(variable: Variable) -> Tensor:
     tensor = variable._tensor
     if _has_device(tensor):
         return tensor
+    from ..compiled.buffers import on_device  # imports JAX
+
     computed(tensor._array)  # if it is pending, before the lock: that may take a while, and other locks
     with _moving:
         if not _has_device(tensor):  # else it was computed on the device, or another thread has moved it

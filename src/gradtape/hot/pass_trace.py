@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import threading
 import weakref
 from collections import Counter
@@ -70,12 +69,20 @@ class Trace:
         events: in the order in which they happened.
         variables: by slot.
         outputs: the slots of results that were in use when the pass ended.
+        by_numpy: whether its programs are code of NumPy's functions, and not compiled.
     """
 
-    def __init__(self, events: list[Event], variables: dict[int, Variable], outputs: set[int]) -> None:
+    def __init__(
+        self,
+        events: list[Event],
+        variables: dict[int, weakref.ref[Variable]],
+        outputs: set[int],
+        by_numpy: bool = False,
+    ) -> None:
         self.events = events
-        self.variables = {slot: weakref.ref(v) for slot, v in variables.items()}
+        self.variables = variables
         self.outputs = outputs
+        self.by_numpy = by_numpy
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
@@ -89,7 +96,6 @@ class Trace:
         self.unfit: str | None = (
             None  # why its programs cannot be NumPy's functions, if that was tried in vain
         )
-        self.by_numpy = False  # whether its programs are code of NumPy's functions, and not compiled
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         # Tensors from outside that passes were given last, by slot; never one of them twice.
         self.outside: dict[int, weakref.ref[Tensor]] = {}
@@ -132,12 +138,17 @@ class Trace:
         # Whether a program may be started for the tensors of the last pass: all else it takes are variables.
         self.can_guess = not any(_computes(event) for event in events)
 
-    def compute_by_numpy(self, by_numpy: bool) -> None:
-        """Choose how its programs compute: with NumPy's functions, or compiled by XLA."""
-        if by_numpy is not self.by_numpy:
-            self.by_numpy = by_numpy
-            self.programs, self.current = {}, {}
-            self.usual = self.usual_at_once = self._likely = None
+    def computed(self, by_numpy: bool) -> Trace:
+        """The trace whose programs are code of NumPy's functions, or are compiled: this one, or another like it.
+
+        Passes of other threads that are followed now go on with this one.
+        """
+        if by_numpy is self.by_numpy:
+            return self
+        other = Trace([*self.events], self.variables, {*self.outputs}, by_numpy)
+        other.sure, other.passing, other.cuts, other.unfit = self.sure, self.passing, self.cuts, self.unfit
+        other.stops = self.stops.copy()
+        return other
 
     def expected(self) -> list[Any]:
         """The objects that the next pass is likely to meet, by slot; and after these the numbers: see `QuickEvents`."""
@@ -321,6 +332,8 @@ class Trace:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Tells traces of different processes apart: the events, without what only this process knows."""
+        import hashlib  # takes 3 ms, and replicas alone need it
+
         text = "\n".join(repr(_told(event)) for event in self.events)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -502,8 +515,9 @@ def _rewritten(trace: Trace, numbers: Iterable[tuple[int, int]] = (), cuts: Iter
         if hasattr(event, "outs"):
             changed["outs"] = tuple(outs)
         events.append(event._replace(**changed))
-    variables = {moved[slot]: v for slot, r in trace.variables.items() if (v := r()) is not None}
-    other = Trace(events, variables, {moved[slot] for slot in trace.outputs if slot in moved})
+    variables = {moved[slot]: reference for slot, reference in trace.variables.items()}
+    outputs = {moved[slot] for slot in trace.outputs if slot in moved}
+    other = Trace(events, variables, outputs, trace.by_numpy)
     other.sure, other.passing = trace.sure, trace.passing
     before = [i - sum(cut < i for cut in cuts) for i in (*trace.cuts, *cuts)]
     other.cuts = frozenset(before)

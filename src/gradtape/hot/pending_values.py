@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import weakref
 from _thread import RLock
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
-from ..compiled.buffers import on_device
-from ..core.pending_tensors import fill, is_pending
+from ..core.pending_tensors import create_missing_arrays, fill, is_pending
 from ..core.primitive import listeners, local
 from ..core.tape import GradientTape
 from ..core.tensor import Tensor, array_of, device_of
 from ..core.variable import Variable
 from ..engine.reference_counts import RELIABLE
 from .array_code import ArrayProgram, Unfit
-from .compiled_passes import Program
 from .pass_events import Event
 from .pass_replay import Replay
 from .pass_tensors import value_in_memory, value_on_device
 from .pass_trace import SmallInput, Trace
+from .programs import PassProgram
 
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
+
+create_missing_arrays()
 
 
 class PendingValues:
@@ -175,7 +177,7 @@ class PendingValues:
             return False
         return True
 
-    def _run(self, program: Program) -> None:
+    def _run(self, program: Any) -> None:
         """Start a program. XLA may compute its results while Python goes on."""
         arrays = []
         before, seen = self._before, self._seen
@@ -194,7 +196,7 @@ class PendingValues:
                 if is_variable:
                     arrays.append(device_of(before[slot]))
                 else:
-                    arrays.append(self._from_outside(slot, seen[slot]))
+                    arrays.append(self._from_outside(slot, seen[slot], program.on_device))
         # Those that were handed out already stay as they are.
         self._values = dict(zip(program.outputs, program(arrays), strict=True)) | self._values
         self._trace.runs += 1
@@ -233,15 +235,15 @@ class PendingValues:
             start = self._trace.starts[self._position]
             self._values = {slot: value for slot, value in self._values.items() if slot < start}
 
-    def _program(self, end: int) -> Program:
+    def _program(self, end: int) -> PassProgram:
         """The program for the results that passes like this one need of the first `end` events, made now if need be."""
         trace = self._trace
         outputs = tuple(sorted(slot for slot in trace.outputs if slot < trace.starts[end]))
-        program: Program | None = trace.programs.get((end, outputs))
+        program: PassProgram | None = trace.programs.get((end, outputs))
         if program is None:
             variables = {slot: v for slot, r in trace.variables.items() if (v := r()) is not None}
             inputs = [self._input(spec.slot) for spec in trace.inputs(end)]
-            make: Any = ArrayProgram if self._by_numpy else Program
+            make: Any = ArrayProgram if self._by_numpy else _compiled_program()
             program = trace.programs[end, outputs] = make(trace, end, outputs, variables, inputs)
         return program
 
@@ -271,7 +273,7 @@ class PendingValues:
         tensor: Tensor = self._seen[slot]
         return tensor
 
-    def _from_outside(self, slot: int, tensor: Tensor | None) -> Any:
+    def _from_outside(self, slot: int, tensor: Tensor | None, on_device: Callable[[Tensor], Any]) -> Any:
         """The array of an input as JAX takes it: one that the last pass used as well stays on JAX's device."""
         if tensor is not None:
             last = self._trace.outside.get(slot)
@@ -345,6 +347,12 @@ class PendingValues:
         for slot, variable in self._variables.items():
             variable._tensor = held[slot]
         return opened
+
+
+def _compiled_program() -> type[PassProgram]:
+    from .compiled_passes import Program  # imports JAX
+
+    return Program
 
 
 class Restored(Replay):

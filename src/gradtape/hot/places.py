@@ -10,6 +10,7 @@ import importlib.util
 import sys
 import threading
 from collections import Counter
+from math import inf
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -47,26 +48,51 @@ class Policy:
             None  # whether programs are NumPy's functions where they can be; None: if that pays
         )
 
-    def follow_from(self, trace: Trace) -> int:
-        """The first pass to follow: when following so far would have saved what it takes to compile."""
+    def follow_from(self, trace: Trace, by_numpy: bool) -> int:
+        """The first pass to follow: when following so far would have saved what it takes to make the program."""
         from . import gains
 
-        return int(min(self.most, max(self.least, gains.to_compile(trace) / max(gains.saved(trace), 1.0))))
+        cost = gains.to_generate(trace) if by_numpy else gains.to_compile(trace)
+        return self._bounded(cost / max(gains.saved(trace, by_numpy), 1.0))
+
+    def compile_from(self, trace: Trace) -> float:
+        """The first pass to follow with a compiled program, where NumPy's functions, which are made sooner, come first.
+
+        0 if NumPy's functions cannot compute the pass or gain nothing, inf if they are to stay.
+        """
+        from . import gains
+
+        if not self._fits_numpy(trace):
+            return 0
+        if self.by_numpy or not _has_jax():
+            return inf
+        by_numpy, by_xla = gains.saved(trace, True), gains.saved(trace, False)
+        if by_xla <= by_numpy:
+            return inf
+        passes = self._bounded(gains.to_compile(trace) / (by_xla - by_numpy))
+        return passes if by_numpy >= self.least_saved and passes > self.follow_from(trace, True) else 0
 
     def pays(self, trace: Trace, runs: float = 1.0, renewed: float = 0.0) -> bool:
-        """Return whether following takes less time than computing operation by operation: see `gains.saved`."""
+        """Return whether following with programs of one kind or the other saves enough: see `gains.saved`."""
+        kinds = (self._fits_numpy(trace), _has_jax())
+        return any(
+            self.pays_with(trace, kind, runs, renewed) for kind, can in zip((True, False), kinds) if can
+        )
+
+    def pays_with(self, trace: Trace, by_numpy: bool, runs: float = 1.0, renewed: float = 0.0) -> bool:
+        """The same for one kind of programs."""
         from . import gains
 
-        return gains.saved(trace, runs, renewed) >= self.least_saved
+        return gains.saved(trace, by_numpy, runs, renewed) >= self.least_saved
 
-    def uses_numpy(self, trace: Trace) -> bool:
-        """Return whether programs of a trace call NumPy's functions, and are not compiled."""
-        from . import gains
+    def _fits_numpy(self, trace: Trace) -> bool:
+        """Return whether programs of a trace may be code of NumPy's functions."""
         from .array_code import unfit
 
-        if self.by_numpy is False or unfit(trace) is not None:
-            return False
-        return self.by_numpy or gains.saved_by_numpy(trace) > gains.saved_by_xla(trace)
+        return self.by_numpy is not False and unfit(trace) is None
+
+    def _bounded(self, passes: float) -> int:
+        return int(min(self.most, max(self.least, passes)))
 
     def always(self, by_numpy: bool = False) -> None:
         """For tests: learn the first pass, follow the second; programs are compiled, or NumPy's where they can be."""
@@ -97,6 +123,9 @@ class Place:
         self.relearn = False
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
+        self._compile_from = (
+            inf  # the first pass to follow with compiled programs, where NumPy's functions come first
+        )
         # The thread whose passes are followed, for which operations ask passes until the place is left alone. (To count
         # each pass took 1 us.) If there are several threads, operations ask from then on.
         self._follows_in: Any = None
@@ -116,9 +145,8 @@ class Place:
             return False
         if settings.promote is not None:  # operations on two dtypes are made others inside the door
             return False
-        if not self.traces and not _has_jax():
-            self.is_cold = True
-            return False
+        if self.passes >= self._compile_from:
+            self._set_traces(self.traces)
         if self.traces and not self.relearn:
             for trace in self.traces:
                 if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
@@ -127,8 +155,7 @@ class Place:
         return True
 
     def _follow(self, trace: Trace, tape: GradientTape) -> bool:
-        follower = _followers()
-        if follower is None:
+        if not trace.by_numpy and not _can_compile():
             self.reasons["JAX cannot be used"] += 1
             self.is_cold = True
             return False
@@ -138,9 +165,8 @@ class Place:
                 self._follows_in = local.here
             else:
                 self._follows_in_many = True
-        return follower(trace, self.traces, self._followed, self._learner, entered, policy.patience).start(
-            tape
-        )
+        make = _follower_class()
+        return make(trace, self.traces, self._followed, self._learner, entered, policy.patience).start(tape)
 
     def _learner(self) -> Learner:
         from .learning import Learner
@@ -150,11 +176,11 @@ class Place:
 
     def _learned(self, result: Trace | str) -> None:
         self._take(result)
-        self._close_door_if_cold()
+        self._close_door_if_resting()
         _door.close(self)
 
-    def _close_door_if_cold(self) -> None:
-        if self.is_cold and self._follows_in is local.here and not self._follows_in_many:
+    def _close_door_if_resting(self) -> None:
+        if self.rests and self._follows_in is local.here and not self._follows_in_many:
             self._follows_in = None
             _door.close(self)
 
@@ -188,22 +214,22 @@ class Place:
                     self.reasons["no pass is like one before"] += 1
                     self.is_cold = True
                 return
-        result.compute_by_numpy(policy.uses_numpy(result))
         if not policy.pays(result):
             self.reasons["a pass is too short to gain"] += 1
             self._set_traces([trace for trace in self.traces if not trace.is_dead])
             self.is_cold = not self.traces
             return
         self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
-        self.start = max(self.start, policy.follow_from(result))
 
     def _set_traces(self, traces: list[Trace]) -> None:
         """Replace the traces; a pass that is followed now goes on with those it knows."""
-        self.traces = traces
-        by_numpy = all(policy.uses_numpy(trace) for trace in traces)  # a pass may go from one to another
+        compile_from = min(map(policy.compile_from, traces), default=inf)
+        by_numpy = self.passes < compile_from  # for all: a pass may go from one to another
+        self._compile_from = compile_from if by_numpy else inf
+        self.traces = traces = [trace.computed(by_numpy) for trace in traces]
         for trace in traces:
             trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
-            trace.compute_by_numpy(by_numpy)
+        self.start = max([self.start, *[policy.follow_from(trace, by_numpy) for trace in traces]])
 
     def _check_gain(self) -> None:
         """Leave the place alone if nothing is gained, by what happened in the last passes that were followed.
@@ -214,7 +240,12 @@ class Place:
         renewed = sum(trace.renewed for trace in self.traces) / SAMPLE
         for trace in self.traces:
             trace.runs = trace.renewed = 0
+        if any(policy.pays_with(trace, trace.by_numpy, runs, renewed) for trace in self.traces):
+            return
         if any(policy.pays(trace, runs, renewed) for trace in self.traces):
+            for trace in self.traces:
+                trace.unfit = "compiled programs gain more"
+            self._set_traces(self.traces)
             return
         is_given_others = any(policy.pays(trace, runs) for trace in self.traces)
         self.reasons[
@@ -237,10 +268,10 @@ class Place:
                 self._trouble -= 1
             if self.followed % SAMPLE == 0:
                 self._check_gain()
-                self._close_door_if_cold()
+                self._close_door_if_resting()
             return
         self._count_left(*left)
-        self._close_door_if_cold()
+        self._close_door_if_resting()
 
     def _count_left(self, reason: str, is_learned: bool) -> None:
         self.reasons[reason] += 1
@@ -257,16 +288,20 @@ class Place:
 
 @functools.cache
 def _has_jax() -> bool:
+    """Return whether JAX is installed; does not import it."""
     return importlib.util.find_spec("jax") is not None
 
 
 @functools.cache
-def _followers() -> type[Follower] | None:
-    """The class; None where JAX, which is imported now, cannot be used."""
+def _can_compile() -> bool:
+    """Return whether JAX, which is imported now, can be used."""
     from ..compiled.function_warnings import can_compile
 
-    if not can_compile():
-        return None
+    return can_compile()
+
+
+@functools.cache
+def _follower_class() -> type[Follower]:
     from .following import Follower
 
     return Follower

@@ -1,0 +1,193 @@
+"""Passes are computed by NumPy's functions first, which needs no JAX, and by compiled programs once that has paid."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.hot import gains, places
+
+LOOP = """
+import sys
+import gradtape as tf
+
+v = tf.Variable([1.0, 2.0])
+held = []
+for step in range(160):
+    with tf.GradientTape() as tape:
+        y = v
+        for _ in range(30):
+            y = tf.sin(y * 1.1)
+        loss = tf.reduce_sum(y)
+    v.assign_sub(0.01 * tape.gradient(loss, v))
+    if step % 50 == 0:
+        held.append(float(loss))
+held += [float(loss), *v.numpy().tolist()]
+"""
+WITHOUT_JAX = """
+import importlib.util
+
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *package: None if name == "jax" else find_spec(name, *package)
+"""
+
+
+def ran(program, hot="1"):
+    environment = {**os.environ, "GRADTAPE_HOT": hot}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("before", ["", WITHOUT_JAX], ids=["with JAX", "without JAX"])
+def test_a_loop_is_followed_without_importing_jax(before):
+    after = """
+(place,) = tf.config.experimental.hot_tapes()["places"].values()
+assert place["learned"] == 2 and place["followed"] > 50, place
+assert "jax" not in sys.modules
+print(held)
+"""
+    got = ran(before + LOOP + after)
+    assert got == ran(LOOP + "print(held)", hot="0")  # to the bit
+
+
+def test_a_loop_is_left_alone_where_only_jax_would_gain(monkeypatch):
+    monkeypatch.setattr(places, "_has_jax", lambda: False)
+    monkeypatch.setattr(places, "places", {})
+    monkeypatch.setattr(places, "policy", places.Policy())
+    before = places.is_on()
+    places.switch(True)
+    v = tf.Variable([1.0, 2.0])
+    for _ in range(40):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = v
+                for _ in range(30):
+                    y = tf.sin(y * 1.1)
+            slope = inner.gradient(y, v)
+        outer.gradient(slope, v)
+    places.switch(before)
+    (place,) = places.places.values()
+    assert place.is_cold
+    assert place.followed == 0
+    assert place.reasons == {"a pass is too short to gain": 1}
+
+
+@pytest.fixture
+def soon(hot, monkeypatch):
+    """Passes are followed from the 25th on, and by compiled programs from about the 60th."""
+    monkeypatch.setattr(places, "policy", places.Policy())
+    monkeypatch.setattr(gains, "to_generate", lambda trace: 0.0)
+    monkeypatch.setattr(gains, "to_compile", lambda trace: 60 * gained(trace))
+    return hot
+
+
+def gained(trace):
+    """The microseconds that a compiled program saves more."""
+    return gains.saved(trace, False) - gains.saved(trace, True)
+
+
+def sines(steps, v, each=None):
+    losses = []
+    for step in range(steps):
+        with tf.GradientTape() as tape:
+            y = v
+            for _ in range(40):
+                y = tf.sin(y * 1.1)
+            loss = tf.reduce_sum(y)
+        v.assign_sub(0.01 * tape.gradient(loss, v))
+        losses.append(loss)
+        if each is not None:
+            each(step)
+    return [float(loss) for loss in losses]
+
+
+def kinds():
+    (place,) = places.places.values()
+    return {trace.by_numpy for trace in place.traces}
+
+
+def test_compiled_programs_take_over_at_a_fixed_pass(soon):
+    cold = tf.Variable([0.3, 0.7])
+    wanted = sines(100, cold)
+    soon()
+    warm, found = tf.Variable([0.3, 0.7]), []
+    got = sines(100, warm, each=lambda step: found.append(kinds()))
+    soon(False)
+    assert found.index({True}) < found.index({False})
+    assert found.count({False}) == 100 - 60 + 1
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    np.testing.assert_allclose(warm.numpy(), cold.numpy(), rtol=1e-5)
+    assert soon.counts["left"] == 0
+    assert soon.counts["followed"] == 100 - 24
+
+
+def test_compiled_programs_take_over_in_the_middle_of_a_pass_of_another_thread(soon):
+    soon()
+    begun, goes_on = threading.Event(), threading.Event()
+    v, other = tf.Variable([0.3, 0.7]), tf.Variable([0.2, 0.4])
+    slopes = {}
+
+    def program(variable, waits=lambda: None):
+        with tf.GradientTape() as tape:
+            y = variable
+            for step in range(40):
+                y = tf.sin(y * 1.1)
+                if step == 20:
+                    waits()
+            loss = tf.reduce_sum(y)
+        return tape.gradient(loss, variable)
+
+    def waits():
+        begun.set()
+        goes_on.wait(60)
+
+    for _ in range(50):
+        program(v)
+    assert kinds() == {True}
+    thread = threading.Thread(target=lambda: slopes.update(other=program(other, waits)))
+    thread.start()
+    begun.wait(60)
+    for _ in range(20):
+        slopes["mine"] = program(v)
+    assert kinds() == {False}
+    goes_on.set()
+    thread.join()
+    soon(False)
+    for name, variable in (("mine", v), ("other", other)):
+        np.testing.assert_allclose(slopes[name], program(variable), rtol=1e-5)
+
+
+def test_compiled_programs_take_over_where_looks_have_numpy_compute_twice(soon):
+    def looks(steps):
+        v, random, seen = tf.Variable([0.3, 0.7]), np.random.default_rng(0), []
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                y = v
+                for _ in range(100):
+                    y = tf.sin(y * 1.1)
+                loss = tf.reduce_sum(y)
+            seen.append(float(loss))
+            noise = tf.constant(random.normal(size=2).astype("float32"))
+            v.assign_sub(0.01 * tape.gradient(loss, v) * noise)
+        return [*seen, *v.numpy()]
+
+    steps = 25 + places.SAMPLE
+    wanted = looks(steps + 20)
+    soon()
+    got = looks(steps)
+    assert kinds() == {False}
+    places.places.clear()
+    got = looks(steps + 20)
+    soon(False)
+    (place,) = places.places.values()
+    assert place.traces[0].unfit == "compiled programs gain more"
+    assert not place.is_cold
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
