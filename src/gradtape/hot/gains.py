@@ -7,7 +7,7 @@ runs of a program.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from .pass_events import (
     Ask,
@@ -77,14 +77,25 @@ def saved(trace: Trace, by_numpy: bool, runs: float = 1.0, renewed: float = 0.0)
         runs: how often its programs run.
         renewed: how many tensors from outside are others than in the pass before.
     """
+    gain = trace.gains.get(by_numpy)
+    if gain is None:
+        gain = trace.gains[by_numpy] = _by_numpy(trace) if by_numpy else _by_xla(trace)
+    total = gain.once - (runs - 1) * gain.rerun
     if by_numpy:
-        return _saved_by_numpy(trace, runs) - _RENEWED * max(renewed - trace.passing, 0.0)
-    return _saved_by_xla(trace, runs) - _RENEWED * renewed - _LATE * min(renewed, 1.0)
+        return total - _RENEWED * max(renewed, trace.passing)
+    return total - _PASSING * trace.passing - _RENEWED * renewed - _LATE * min(renewed, 1.0)
 
 
-def _saved_by_numpy(trace: Trace, runs: float) -> float:
-    """The same if the program of the pass is code of NumPy's functions: see `array_code`."""
-    total, tapes = -_RENEWED * trace.passing, 0
+class Gain(NamedTuple):
+    """The microseconds that following saves in a pass whose program runs once, and loses if it runs once more."""
+
+    once: float
+    rerun: float
+
+
+def _by_numpy(trace: Trace) -> Gain:
+    """The gain if the program of the pass is code of NumPy's functions: see `array_code`."""
+    total, tapes = 0.0, 0
     for event in trace.events:
         tapes += isinstance(event, Enter) - isinstance(event, Exit)
         if isinstance(event, Operation):
@@ -96,17 +107,17 @@ def _saved_by_numpy(trace: Trace, runs: float) -> float:
                 len(event.touched) - len(event.variables) - 2
             )  # the others: the count of steps, and the rate
             total += _UPDATE + _VARIABLE_BY_NUMPY * len(event.variables) - _STATE_BY_NUMPY * state
-    run = (
+    rerun = (
         _RERUN_BY_NUMPY * len(trace.events)
         + _MULTIPLY_BY_NUMPY * _multiplications(trace)
         + _ELEMENT_BY_NUMPY * trace.elements
     )
-    return total - (runs - 1) * run
+    return Gain(total, rerun)
 
 
-def _saved_by_xla(trace: Trace, runs: float) -> float:
-    """The same if the program of the pass is compiled by XLA."""
-    total, numbers, operations, tapes = -_PASSING * trace.passing, 0, 0, 0
+def _by_xla(trace: Trace) -> Gain:
+    """The gain if the program of the pass is compiled by XLA."""
+    total, numbers, operations, tapes = 0.0, 0, 0, 0
     shapes: dict[int, tuple[int, ...]] = {}
     for event in trace.events:
         new = [spec for spec in specs_of(event) if isinstance(spec, (NewTensor, NewVariable))]
@@ -129,8 +140,8 @@ def _saved_by_xla(trace: Trace, runs: float) -> float:
             total += _CALL
         elif isinstance(event, Update):
             total += _UPDATE + _VARIABLE * len(event.variables)
-    run = _RERUN + _RERUN_EVENT * len(trace.events)
-    return total - _PASS - (runs - 1) * run - runs * (_THREAD if numbers >= _SMALLEST else 0.0)
+    thread = _THREAD if numbers >= _SMALLEST else 0.0
+    return Gain(total - _PASS - thread, _RERUN + _RERUN_EVENT * len(trace.events) + thread)
 
 
 def to_generate(trace: Trace) -> float:

@@ -86,6 +86,7 @@ class Trace:
         self.programs: dict[Any, Any] = {}  # by the number of events and the outputs
         self.stops: Counter[int] = Counter()  # how often a pass ended after so many events
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
+        self.gains: dict[bool, Any] = {}  # by NumPy's functions, and by XLA: see `gains`
         self.runs = 0  # of its programs, since `Place` has last looked at that
         self.renewed = 0  # tensors from outside that were others than in the pass before, in the same time
         self.passing = (
