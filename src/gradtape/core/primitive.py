@@ -548,9 +548,18 @@ def reals(primitive: Primitive, arrays: list[Any], result: Any) -> Any:
     return result
 
 
+def form_in_pass(tensor: Tensor) -> Any:
+    """`form_of`, which in the pass of a hot tape would first look for an array in vain: 0.6 us more."""
+    if local.here.hot is not None:
+        both = getattr(tensor, "_both", None)
+        if type(both) is tuple and hasattr(both[1], "dtype"):
+            return both[1]
+    return form_of(tensor)
+
+
 def ordered(primitive: Primitive, out: Tensor) -> Tensor:
     """Refuse complex numbers and strings, which have no order, in the result of an operation."""
-    if form_of(out).dtype.kind in "cO":
+    if form_in_pass(out).dtype.kind in "cO":
         reals(primitive, [out._array], None)
     return out
 

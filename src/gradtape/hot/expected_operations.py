@@ -44,8 +44,13 @@ class ExpectedOperations(ExpectedInputs):
             expected is primitive
             and ((known := self._seen[a]) is x or (type(known) is Variable and known._tensor is x))
             and self._here.tapes is self._listening
-            and (attributes or None) == wanted
-            and (types is None or [*map(type, attributes.values())] == types)
+            and (
+                attributes is wanted
+                or (
+                    (attributes or None) == wanted
+                    and (types is None or [*map(type, attributes.values())] == types)
+                )
+            )
             and (not first or self._are_read(first))
         ):
             tensor = _new(Tensor)

@@ -21,14 +21,14 @@ from ...core.primitive import (
     apply2,
     cast_,
     floats,
-    local,
+    form_in_pass,
     numbers,
     primitive,
     reals,
     rounded,
 )
 from ...core.structural import broadcast, cast_without_gradient, conj, spread, sum_, total
-from ...core.tensor import Tensor, rank, wrap
+from ...core.tensor import Tensor, wrap
 from ...core.tensor_conversion import convert, floating_tensor
 from ...core.types import Axes, Axis, DTypeLike, TensorLike
 from ...engine.arrays import xp
@@ -328,10 +328,15 @@ logsumexp.rules(
 
 def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
     x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
-    # In a pass of a hot tape, `rank` would first look for an array in vain, which takes 0.7 us more.
-    both = None if local.here.hot is None else getattr(x, "_both", None)
-    ndim = len(both[1][1]) if type(both) is tuple else rank(x)
+    ndim = len(form_in_pass(x).shape)
+    if (axis is None or type(axis) is int) and type(keepdims) is bool:
+        return apply1(reduction, x, _attributes(name, axis, keepdims, ndim))
     return apply1(reduction, x, {"axis": axes(name, axis, ndim), "keepdims": bool(keepdims)})
+
+
+@functools.lru_cache(maxsize=1000)
+def _attributes(name: str, axis: int | None, keepdims: bool, ndim: int) -> dict[str, Any]:
+    return {"axis": axes(name, axis, ndim), "keepdims": keepdims}
 
 
 def reduce_sum(

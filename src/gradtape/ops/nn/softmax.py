@@ -10,10 +10,10 @@ import numpy as np
 
 from ...core.dtypes import HALF
 from ...core.errors import DTypeError, InvalidArgumentError
-from ...core.primitive import apply, apply1, apply2, floats, primitive, real_floats, rounded
+from ...core.primitive import apply, apply1, apply2, floats, form_in_pass, primitive, real_floats, rounded
 from ...core.slicing import bounds
 from ...core.structural import reshape_, sum_, total
-from ...core.tensor import Tensor, form_of
+from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...core.types import Axis, TensorLike
 from ...engine.arrays import xp
@@ -232,7 +232,7 @@ def sparse_softmax_cross_entropy_with_logits(
     array([0.6931472], dtype=float32)
     """
     x = logits if type(logits) is Tensor else convert(logits)
-    form = form_of(x)
+    form = form_in_pass(x)
     if form.dtype.kind != "f":
         real_floats(sparse_softmax_cross_entropy, [x._array], None)
     classes = labels if type(labels) is Tensor else convert(labels)
