@@ -3,7 +3,7 @@
     GRADTAPE_FUZZ_HOT=2000 pytest tests/hot/test_random_programs.py
 
 runs more of them. Most run the replay of a trace operation by operation in place of a compiled program, which shows the
-same mistakes of following in a hundredth of the time.
+same mistakes of following in a hundredth of the time, and rounds as without hot tapes.
 """
 
 import os
@@ -49,6 +49,11 @@ class ReplayedProgram(PassProgram):
                 v._tensor = held[slot]
 
 
+@pytest.fixture
+def replays(monkeypatch):
+    monkeypatch.setattr(pending_values, "_compiled_program", lambda: ReplayedProgram)
+
+
 def check(hot, seed):
     places.places.clear()
     statements = programs.draw(seed)
@@ -64,14 +69,24 @@ def check(hot, seed):
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
-def test_a_random_program_replayed(hot, monkeypatch, first):
-    monkeypatch.setattr(pending_values, "_compiled_program", lambda: ReplayedProgram)
+@pytest.mark.usefixtures("replays")
+def test_a_random_program_replayed(hot, first):
     assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH
 
 
 @pytest.mark.parametrize("first", range(20_000, 20_000 + COUNT, BATCH))
+@pytest.mark.usefixtures("replays")
 def test_a_random_program_by_numpy(hot, first):
     hot.by_numpy()
+    assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH // 2
+
+
+@pytest.mark.parametrize("first", range(40_000, 40_000 + COUNT, BATCH))
+@pytest.mark.usefixtures("replays")
+def test_a_random_program_by_numpy_and_then_replayed(hot, monkeypatch, first):
+    hot.by_numpy()
+    as_ever = places.policy.compile_from
+    monkeypatch.setattr(places.policy, "compile_from", lambda trace: min(as_ever(trace), PASSES // 2))
     assert sum(check(hot, seed) for seed in range(first, first + BATCH)) > BATCH // 2
 
 
