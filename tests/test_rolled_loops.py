@@ -150,10 +150,31 @@ def windows_that_overlap(x: Any) -> Any:
     return total
 
 
+def recurrence(steps: int) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        inputs = tf.tensordot(tf.constant([0.5, -0.3]), x, 0)
+        weights = tf.tensordot(x, tf.constant([0.1, 0.3, -0.2, 0.4]), 0)[:, :3] + _MATRIX
+        state, rows = tf.zeros([2, 3]), []
+        for t in range(steps):
+            row = tf.reshape(_SERIES[t % 40], [2, 2]) @ inputs
+            state = tf.tanh(row + state @ weights) + 0.1 * tf.sin(state) * state
+            rows.append(state)
+        return (
+            tf.reduce_sum(state) + tf.reduce_sum(tf.concat([*rows[5:30], rows[2], *rows[20:8:-1]], 1), 1)[0]
+        )
+
+    return run
+
+
+def a_recurrence(x: Any) -> Any:
+    return recurrence(40)(x)
+
+
 INDEPENDENT = [components, a_sum_with_shared_weights, two_sums_in_reverse, parts_of_a_vector, columns]
 PROGRAMS = [
     *INDEPENDENT,
     windows_that_overlap,
+    a_recurrence,
     steps_in_a_loop,
     matrix_steps,
     network_over_rows,
@@ -217,6 +238,13 @@ def test_the_code_does_not_grow_with_the_steps() -> None:
 
     few, many = _operations(steps(40)), _operations(steps(400))
     assert many == few and many.count("scan") == 2 and len(many) < 40
+
+
+def test_the_gradient_of_weights_that_every_step_uses_is_one_product() -> None:
+    # Two a step forward, one back, by the state, and 6 by the weights and x.
+    assert _operations(recurrence(8)).count("dot_general") == 2 * 8 + 7 + 6
+    long, longer = _operations(recurrence(100)), _operations(recurrence(400))
+    assert longer == long and "scan" in longer  # whose states are joined as they are stacked
 
 
 @pytest.mark.parametrize("program", INDEPENDENT, ids=lambda program: program.__name__)

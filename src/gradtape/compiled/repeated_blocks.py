@@ -18,7 +18,8 @@ from .fusion import ELEMENTWISE
 from .leading_blocks import with_lead
 from .vectorized_blocks import IndependentBlocks
 
-LEAST = 200  # equations in a run: fewer compile in the time that a loop takes
+LEAST = 200  # equations in a run: fewer compile in the time that a loop takes,
+_AT_ONCE = 100  # and fewer than these in that of all blocks at once
 _REPEATS = 16  # blocks in a run,
 _MORE_REPEATS = 64  # and in one for which a loop runs slower: see `Finder._pays`
 _PERIOD = 2048  # equations in a block
@@ -60,10 +61,10 @@ class Finder:
 
     def _candidates(self, first: int, last: int) -> Iterator[Run]:
         """Runs of equal kinds of equations in a part of the code, in order."""
-        if last - first < LEAST:
+        if last - first < _AT_ONCE:
             return
         kinds = self.kinds[first:last]
-        best, where = LEAST - 1, None
+        best, where = _AT_ONCE - 1, None
         for period in range(1, min(_PERIOD, len(kinds) // _REPEATS) + 1):
             equal = kinds[period:] == kinds[:-period]
             if np.count_nonzero(equal) + period <= best:
@@ -98,7 +99,7 @@ class Finder:
 
     def _accept(self, run: Run) -> None:
         """Note a run, or the parts of it whose blocks are alike."""
-        while run.count >= _REPEATS and run.count * run.period >= LEAST:
+        while run.count >= _REPEATS and run.count * run.period >= _AT_ONCE:
             try:
                 self._connect(run)
             except _Broken as broken:
@@ -126,6 +127,8 @@ class Finder:
         size, whose iterations take a few microseconds, as long as starting their kernels; if they are elementwise
         operations on arrays larger than the cache, which are one kernel otherwise; and if large values are stacked.
         """
+        if not is_independent and run.count * run.period < LEAST:
+            return False
         block = self.eqns[run.start : run.start + run.period]
         sizes = [math.prod(v.aval.shape) for eqn in block for v in eqn.outvars]
         elements = sum(sizes)

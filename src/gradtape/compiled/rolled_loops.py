@@ -110,27 +110,48 @@ class _Rolled:
         return [self._read(v) for v in self.jaxpr.outvars]
 
     def _evaluate_part(self, first: int, last: int) -> None:
-        """Evaluate some equations as they are; but for those that join all rows of a stack, which are there."""
+        """Evaluate some equations as they are; but for those that join rows of stacks."""
         for number in range(first, last):
             eqn = self.jaxpr.eqns[number]
-            joined = self._joined(eqn) if eqn.primitive.name in ("stack", "concatenate") else None
-            if joined is not None:
+            parts = self._parts(eqn) if eqn.primitive.name in ("stack", "concatenate") else eqn.invars
+            if len(parts) < len(eqn.invars):
                 self._evaluate_equations(self.jaxpr.eqns[first:number])
-                self.values[eqn.outvars[0]] = joined
+                self.values[eqn.outvars[0]] = self._joined(eqn, parts)
                 first = number + 1
         self._evaluate_equations(self.jaxpr.eqns[first:last])
 
-    def _joined(self, eqn: Any) -> Any:
-        """The value of an equation that stacks or concatenates the results of all blocks in order; None for others."""
-        homes = [
-            self.homes.get(v, (None, 0, 0, 0)) if isinstance(v, Var) else (None, 0, 0, 0) for v in eqn.invars
-        ]
-        r, _, place, o = homes[0]
-        if r is None or homes != [(r, block, place, o) for block in range(self.runs[r].count)]:
-            return None
-        stack = self.stacks[r, (place, o)]
-        axis = eqn.params["axis" if eqn.primitive.name == "stack" else "dimension"]
-        return jax.numpy.moveaxis(stack, 0, axis).reshape(eqn.outvars[0].aval.shape)
+    def _parts(self, eqn: Any) -> list[tuple[Any, list[int], Any]]:
+        """The operands of an equation that stacks or concatenates, results of successive blocks together.
+
+        Each part has its stack, if it has one, its blocks, forwards or backwards, and the first operand.
+        """
+        parts: list[tuple[Any, list[int], Any]] = []
+        for v in eqn.invars:
+            r, block, *place = self.homes.get(v, (None, 0)) if isinstance(v, Var) else (None, 0)
+            stack = (r, tuple(place)) if (r, tuple(place)) in self.stacks else None
+            if stack is not None and parts and parts[-1][0] == stack:
+                blocks = parts[-1][1]
+                step = block - blocks[-1]
+                if abs(step) == 1 and (len(blocks) == 1 or step == blocks[-1] - blocks[-2]):
+                    blocks.append(block)
+                    continue
+            parts.append((stack, [block], v))
+        return parts
+
+    def _joined(self, eqn: Any, parts: list[tuple[Any, list[int], Any]]) -> Any:
+        """The value of an equation that stacks or concatenates, from the stacks themselves."""
+        stacks = eqn.primitive.name == "stack"
+        axis = eqn.params["axis" if stacks else "dimension"]
+        shape, arrays = list(eqn.outvars[0].aval.shape), []
+        for stack, blocks, v in parts:
+            shape[axis] = len(blocks) * (1 if stacks else v.aval.shape[axis])
+            if len(blocks) == 1:
+                arrays.append(self._array(v).reshape(shape))
+                continue
+            rows = jax.lax.slice_in_dim(self.stacks[stack], min(blocks), max(blocks) + 1)
+            rows = rows if blocks[0] < blocks[1] else rows[::-1]
+            arrays.append(jax.numpy.moveaxis(rows, 0, axis).reshape(shape))
+        return arrays[0] if len(arrays) == 1 else jax.lax.concatenate(arrays, axis)
 
     def _evaluate_equations(self, eqns: list[Any]) -> None:
         results = [v for eqn in eqns for v in eqn.outvars]

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.arrays import xp
+
+_MOST = 1 << 24  # elements of rows that compiled code may hold, whatever the size of the sum
+
 
 class Products:
     """A sum of products a^T b, of arrays a and b with as many rows.
 
     A recurrent network multiplies the same weights at every step, each time with a few rows. The gradients of many
     steps are one product of all their rows: 1.0 ms instead of 2.6 for weights of 128 x 256 and 100 steps of 16 rows.
-    The rows held until then are bounded by a few times the size of the sum.
+    The rows held until then are bounded by a few times the size of the sum. Compiled code, where each product takes
+    1 us at least, defers those of small matrices as well: 20 steps of 8 rows and 16 columns take 59 us instead of 109.
     """
 
     __slots__ = ("_firsts", "_rows", "_seconds", "_sum")
@@ -38,7 +43,8 @@ class Products:
         if not self._rows:
             return
         m, n = self._firsts[0].shape[1], self._seconds[0].shape[1]
-        if self._rows * (m + n) > 4 * m * n:
+        is_eager = xp(self._firsts[0], self._seconds[0]) is np
+        if self._rows * (m + n) > (4 * m * n if is_eager else _MOST):
             self._sum = self.dense()
             self._firsts, self._seconds, self._rows = [], [], 0
 
@@ -49,8 +55,11 @@ class Products:
         if len(self._firsts) == 1:
             product = self._firsts[0].T @ self._seconds[0]
         else:
-            product = np.concatenate(self._firsts).T @ np.concatenate(self._seconds)
-        return product if self._sum is None else np.add(product, self._sum, product)
+            m = xp(self._firsts[0], self._seconds[0])
+            product = m.concatenate(self._firsts).T @ m.concatenate(self._seconds)
+        if self._sum is None:
+            return product
+        return np.add(product, self._sum, product) if type(product) is np.ndarray else product + self._sum
 
 
 def without_products(parts: Any) -> Any:

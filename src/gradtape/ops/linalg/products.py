@@ -24,6 +24,8 @@ from .matrix import swap_last
 # The cost of one more product of small matrices, and of copying a number of a factor into another order. The unit: to
 # write a number, and to sum it.
 _CALL, _COPY = 64, 4
+# In compiled code: rows of factors, and elements of two whose product takes longer to begin than to compute.
+_ROWS, _SMALL = 32, 1 << 13
 
 
 @primitive(
@@ -148,16 +150,15 @@ def _order_of(last: list[int], rank: int) -> tuple[int, ...]:
 
 
 def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a matrix's gradient is larger than its two factors: then the product is deferred."""
-    return (
-        type(g) is np.ndarray
-        and type(other) is np.ndarray
-        and len(shape) == 2
-        and g.size + other.size <= shape[0] * shape[1]
-        and g.ndim == 2
-        and other.ndim == 2
-        and g.dtype.itemsize > 2
-    )
+    """Return whether the product for a matrix's gradient is deferred: if the factors have few rows."""
+    if len(shape) != 2 or g.ndim != 2 or other.ndim != 2 or type(g) is Tensor or type(other) is Tensor:
+        return False
+    elements, is_small = g.size + other.size, False
+    if type(g) is not np.ndarray or type(other) is not np.ndarray:
+        if elements > _ROWS * sum(shape):
+            return False
+        is_small = elements <= _SMALL
+    return (is_small or elements <= shape[0] * shape[1]) and g.dtype.itemsize > 2
 
 
 matmul_.rules(x=of_first, y=of_second)
