@@ -242,3 +242,16 @@ def test_a_product_of_few_rows_that_is_computed_swapped(monkeypatch, dtype, tran
         assert not is_quicker_swapped(other, y[: other.shape[1]].astype(other.dtype))
     monkeypatch.setattr(in_numpy, "threads", None)
     assert not is_quicker_swapped(x, y)
+
+
+def test_products_of_constants_come_before_one_of_traced_values():
+    random = np.random.default_rng(0)
+    w = tf.Variable(random.normal(size=(16, 16)))
+    x, constant, weight = (tf.constant(random.normal(size=(8, 16))) for _ in range(3))
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            targets = [tf.tanh(x @ w), constant @ w]
+        return tape.gradient(targets, w, output_gradients=[tf.ones_like(x), weight])
+
+    assert_allclose(tf.function(gradient, jit_compile=True)(x), gradient(x), rtol=1e-12, atol=1e-12)

@@ -84,6 +84,7 @@ def test_a_loop_is_left_alone_where_only_jax_would_gain(monkeypatch):
 def soon(hot, monkeypatch):
     """Passes are followed from the 25th on, and by compiled programs from about the 60th."""
     monkeypatch.setattr(places, "policy", places.Policy())
+    monkeypatch.setattr(places, "_door", places._Door())  # no place of another test holds it open
     monkeypatch.setattr(gains, "to_generate", lambda trace: 0.0)
     monkeypatch.setattr(gains, "to_compile", lambda trace: 60 * gained(trace))
     return hot
@@ -190,4 +191,102 @@ def test_compiled_programs_take_over_where_looks_have_numpy_compute_twice(soon):
     (place,) = places.places.values()
     assert place.traces[0].unfit == "compiled programs gain more"
     assert not place.is_cold
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def products_of_eight(steps, v, renews):
+    """A step that takes eight tensors from outside, others in each pass that `renews` names; gives the gradients."""
+    random = np.random.default_rng(0)
+    given, gradients = [tf.constant(random.normal(size=2).astype("float32")) for _ in range(8)], []
+    for step in range(steps):
+        if renews(step):
+            given = [tf.constant(random.normal(size=2).astype("float32")) for _ in range(8)]
+        with tf.GradientTape() as tape:
+            y = v
+            for x in given:
+                for _ in range(5):
+                    y = tf.sin(y * 1.1)
+                y = y * x
+            loss = tf.reduce_sum(y)
+        gradients.append(tape.gradient(loss, v))
+        v.assign_sub(0.01 * gradients[-1])
+    return [g.numpy() for g in gradients]
+
+
+def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon):
+    def second_derivatives(steps):
+        v, random = tf.Variable([0.3, 0.7]), np.random.default_rng(0)
+        usual, found = [tf.constant([0.8 + 0.02 * k, 0.9]) for k in range(8)], []
+        for step in range(steps):
+            given = usual
+            if (
+                step < 24 + places.SAMPLE - 8
+            ):  # when all is expected, a pass begins before the last one is let go
+                given = [tf.constant(random.uniform(0.7, 1.0, 2).astype("float32")) for _ in range(8)]
+            with tf.GradientTape() as outer:
+                with tf.GradientTape() as inner:
+                    y = v
+                    for k in range(12):
+                        y = tf.sin(y * 1.1)
+                        if k < 8:
+                            y = y * given[k]
+                slope = inner.gradient(y, v)
+            second = outer.gradient(slope, v)
+            assert slope is not None and second is not None, step
+            v.assign_sub(0.01 * second)
+            found.append(v.numpy() if step % 10 == 9 else None)
+        return [x for x in found if x is not None]
+
+    steps = 24 + places.SAMPLE + 8
+    wanted = second_derivatives(steps)
+    places.policy.most = 25
+    soon()
+    got = second_derivatives(steps)
+    soon(False)
+    (place,) = places.places.values()
+    assert place.is_cold
+    assert place.followed == places.SAMPLE
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_numpys_functions_come_back_where_compiled_programs_gain_nothing(soon, monkeypatch):
+    monkeypatch.setattr(places.policy, "most", 25)  # compiled from the first pass that is followed
+    monkeypatch.setattr(places.policy, "least_saved", 65.0)
+
+    def renews(step):
+        return step >= 24
+
+    steps = 24 + 3 * places.SAMPLE
+    wanted = products_of_eight(steps, tf.Variable([0.3, 0.7]), renews)
+    soon()
+    products_of_eight(40, tf.Variable([0.3, 0.7]), lambda step: False)
+    assert kinds() == {False}
+    places.places.clear()
+    got = products_of_eight(steps, tf.Variable([0.3, 0.7]), renews)
+    soon(False)
+    (place,) = places.places.values()
+    assert kinds() == {True}
+    assert place.traces[0].uncompiled == "NumPy's functions gain more"
+    assert not place.is_cold and place.followed == 3 * places.SAMPLE
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_place_of_two_paths_goes_on_after_the_change(soon):
+    def loop(steps):
+        v = tf.Variable([0.3, 0.7])
+        for step in range(steps):
+            with tf.GradientTape() as tape:
+                y = v * v
+                for _ in range(8 if step % 100 == 50 else 60):
+                    y = tf.sin(y)
+                loss = tf.reduce_sum(y)
+            v.assign_sub(0.01 * tape.gradient(loss, v))
+        return v.numpy()
+
+    wanted = loop(800)
+    soon()
+    got = loop(800)
+    (place,) = places.places.values()
+    assert kinds() == {False}
+    assert place.start < 300 and place.followed > 700 and len(place.traces) == 2
     np.testing.assert_allclose(got, wanted, rtol=1e-5)

@@ -230,11 +230,9 @@ class Follower(ExpectedOperations):
                 self.finish()
                 return self._begin(tape)
             self._close()
+            self._done(None)  # first: if it closes the door, the next pass is not followed
             is_begun = self._begin(tape)
-            try:
-                self._complete(self._trace.held(self._position, self._seen))
-            finally:
-                self._done(None)
+            self._complete(self._trace.held(self._position, self._seen))
             return is_begun
         return self.open(tape)
 

@@ -88,15 +88,16 @@ class Trace:
         self.starts = list(_slots_before(events))  # the number of slots before each event, and after the last
         self.gains: dict[bool, Any] = {}  # by NumPy's functions, and by XLA: see `gains`
         self.runs = 0  # of its programs, since `Place` has last looked at that
-        self.renewed = 0  # tensors from outside that were others than in the pass before, in the same time
+        self.renewed = 0  # tensors from outside that were others than in the pass before, in the same time;
+        self.usually_renewed = 0.0  # and in a pass of the time before
         self.passing = (
             0  # tensors from outside that were gone when the pass ended, and so are others in each pass
         )
         # After how many events tensors from outside are cut, at other indices in each pass. Their parts are inputs.
         self.cuts: frozenset[int] = frozenset()
-        self.unfit: str | None = (
-            None  # why its programs cannot be NumPy's functions, if that was tried in vain
-        )
+        # Why its programs cannot be NumPy's functions, or compiled, if that was tried in vain.
+        self.unfit: str | None = None
+        self.uncompiled: str | None = None
         self.is_broken: Any = False  # why it cannot be compiled, if it cannot
         # Tensors from outside that passes were given last, by slot; never one of them twice.
         self.outside: dict[int, weakref.ref[Tensor]] = {}
@@ -147,8 +148,14 @@ class Trace:
         if by_numpy is self.by_numpy:
             return self
         other = Trace([*self.events], self.variables, {*self.outputs}, by_numpy)
-        other.sure, other.passing, other.cuts, other.unfit = self.sure, self.passing, self.cuts, self.unfit
-        other.stops = self.stops.copy()
+        other.sure, other.passing, other.cuts, other.stops = (
+            self.sure,
+            self.passing,
+            self.cuts,
+            self.stops.copy(),
+        )
+        other.unfit, other.uncompiled = self.unfit, self.uncompiled
+        other.usually_renewed = self.usually_renewed
         return other
 
     def expected(self) -> list[Any]:

@@ -64,9 +64,9 @@ class Policy:
 
         if not self._fits_numpy(trace):
             return 0
-        if self.by_numpy or not _has_jax():
+        if self.by_numpy or not self._fits_xla(trace):
             return inf
-        by_numpy, by_xla = gains.saved(trace, True), gains.saved(trace, False)
+        by_numpy, by_xla = (gains.saved(trace, kind, 1.0, trace.usually_renewed) for kind in (True, False))
         if by_xla <= by_numpy:
             return inf
         passes = self._bounded(gains.to_compile(trace) / (by_xla - by_numpy))
@@ -74,7 +74,7 @@ class Policy:
 
     def pays(self, trace: Trace, runs: float = 1.0, renewed: float = 0.0) -> bool:
         """Return whether following with programs of one kind or the other saves enough: see `gains.saved`."""
-        kinds = (self._fits_numpy(trace), _has_jax())
+        kinds = (self._fits_numpy(trace), self._fits_xla(trace))
         return any(
             self.pays_with(trace, kind, runs, renewed) for kind, can in zip((True, False), kinds) if can
         )
@@ -90,6 +90,10 @@ class Policy:
         from .array_code import unfit
 
         return self.by_numpy is not False and unfit(trace) is None
+
+    def _fits_xla(self, trace: Trace) -> bool:
+        """Return whether programs of a trace may be compiled."""
+        return trace.uncompiled is None and _has_jax()
 
     def _bounded(self, passes: float) -> int:
         return int(min(self.most, max(self.least, passes)))
@@ -146,7 +150,7 @@ class Place:
         if settings.promote is not None:  # operations on two dtypes are made others inside the door
             return False
         if self.passes >= self._compile_from:
-            self._set_traces(self.traces)
+            self._change_over()
         if self.traces and not self.relearn:
             for trace in self.traces:
                 if trace.events[0] == (tape._persistent, tape._watch_accessed_variables):
@@ -157,16 +161,28 @@ class Place:
     def _follow(self, trace: Trace, tape: GradientTape) -> bool:
         if not trace.by_numpy and not _can_compile():
             self.reasons["JAX cannot be used"] += 1
-            self.is_cold = True
+            self._leave_alone()
             return False
         if self._follows_in is not local.here:
-            if self._follows_in is None:
-                _door.open()
-                self._follows_in = local.here
-            else:
-                self._follows_in_many = True
+            with _door.lock:
+                if self._follows_in is None:
+                    _door.open()
+                    self._follows_in = local.here
+                else:
+                    self._follows_in_many = True
         make = _follower_class()
         return make(trace, self.traces, self._followed, self._learner, entered, policy.patience).start(tape)
+
+    def _change_over(self) -> None:
+        """Follow with compiled programs from now on, or say when to ask again."""
+        if _can_compile():
+            self._set_traces(self.traces)
+        else:
+            self._compile_from = inf
+
+    def _leave_alone(self) -> None:
+        self.is_cold = True
+        self._close_door_if_resting()
 
     def _learner(self) -> Learner:
         from .learning import Learner
@@ -180,9 +196,11 @@ class Place:
         _door.close(self)
 
     def _close_door_if_resting(self) -> None:
-        if self.rests and self._follows_in is local.here and not self._follows_in_many:
-            self._follows_in = None
-            _door.close(self)
+        if self.rests:
+            with _door.lock:
+                if self._follows_in is local.here and not self._follows_in_many:
+                    self._follows_in = None
+                    _door.close(self)
 
     def _take(self, result: Trace | str) -> None:
         """Use the trace of a pass that was learned, or count why there is none."""
@@ -192,7 +210,8 @@ class Place:
         if not isinstance(result, Trace):
             self.reasons[result] += 1
             self.failures += 1
-            self.is_cold = self.failures >= MOST_FAILURES + self.followed // SAMPLE
+            if self.failures >= MOST_FAILURES + self.followed // SAMPLE:
+                self.is_cold = True
             return
         self.relearn = False
         result.sure = policy.sure
@@ -217,9 +236,11 @@ class Place:
         if not policy.pays(result):
             self.reasons["a pass is too short to gain"] += 1
             self._set_traces([trace for trace in self.traces if not trace.is_dead])
-            self.is_cold = not self.traces
+            if not self.traces:
+                self.is_cold = True
             return
         self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
+        self._start_with(self.traces[:1])
 
     def _set_traces(self, traces: list[Trace]) -> None:
         """Replace the traces; a pass that is followed now goes on with those it knows."""
@@ -229,7 +250,11 @@ class Place:
         self.traces = traces = [trace.computed(by_numpy) for trace in traces]
         for trace in traces:
             trace.is_prefix = any(trace.is_prefix_of(other) for other in traces)
-        self.start = max([self.start, *[policy.follow_from(trace, by_numpy) for trace in traces]])
+
+    def _start_with(self, traces: list[Trace]) -> None:
+        """Do not follow before the programs of one of these traces pay."""
+        starts = [policy.follow_from(t, t.by_numpy) for t in traces if policy.pays_with(t, t.by_numpy)]
+        self.start = max(self.start, min(starts, default=0))
 
     def _check_gain(self) -> None:
         """Leave the place alone if nothing is gained, by what happened in the last passes that were followed.
@@ -240,12 +265,18 @@ class Place:
         renewed = sum(trace.renewed for trace in self.traces) / SAMPLE
         for trace in self.traces:
             trace.runs = trace.renewed = 0
+        for trace in self.traces:
+            trace.usually_renewed = renewed
         if any(policy.pays_with(trace, trace.by_numpy, runs, renewed) for trace in self.traces):
             return
-        if any(policy.pays(trace, runs, renewed) for trace in self.traces):
+        if any(policy.pays(trace, runs, renewed) for trace in self.traces):  # with programs of the other kind
             for trace in self.traces:
-                trace.unfit = "compiled programs gain more"
+                if trace.by_numpy:
+                    trace.unfit = "compiled programs gain more"
+                else:
+                    trace.uncompiled = "NumPy's functions gain more"
             self._set_traces(self.traces)
+            self._start_with(self.traces)
             return
         is_given_others = any(policy.pays(trace, runs) for trace in self.traces)
         self.reasons[
@@ -280,7 +311,8 @@ class Place:
         kept = [trace for trace in self.traces if not trace.is_broken]
         self._set_traces(kept)
         self._trouble += 4
-        self.is_cold = self._trouble > MOST_TROUBLE
+        if self._trouble > MOST_TROUBLE:
+            self.is_cold = True
         if any(trace.unfit for trace in kept) and not any(map(policy.pays, kept)):
             self.reasons["a pass is too short to gain"] += 1
             self.is_cold = True
@@ -297,7 +329,10 @@ def _can_compile() -> bool:
     """Return whether JAX, which is imported now, can be used."""
     from ..compiled.function_warnings import can_compile
 
-    return can_compile()
+    try:
+        return can_compile()
+    except ImportError:
+        return False
 
 
 @functools.cache
@@ -315,19 +350,20 @@ class _Door:
 
     def __init__(self) -> None:
         self._passes = 0  # that are learned or followed now, in all threads
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
 
     def open(self) -> None:
         """A pass is learned or followed from now on."""
-        with self._lock:
+        with self.lock:
             self._passes += 1
             ask_passes()
 
     def close(self, place: Place) -> None:
         """A pass of a place has ended."""
-        with self._lock:
+        with self.lock:
             self._passes -= 1
-            if not self._passes and place.rests and all(other.rests for other in [*places.values()]):
+            is_last = not self._passes and local.here.hot is None
+            if is_last and place.rests and all(other.rests for other in [*places.values()]):
                 ask_nobody()
 
 

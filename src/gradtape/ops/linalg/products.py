@@ -12,7 +12,7 @@ import numpy as np
 from ...core.deferred_products import Products
 from ...core.dtypes import HALF
 from ...core.errors import InvalidArgumentError
-from ...core.primitive import apply1, apply2, numbers, primitive, rounded
+from ...core.primitive import apply1, apply2, local, numbers, primitive, rounded
 from ...core.structural import conj, reshape_, transpose_, unbroadcast
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, TensorLike
@@ -155,7 +155,7 @@ def _few_rows(g: Any, other: Any, shape: tuple[int, ...]) -> bool:
         return False
     elements, is_small = g.size + other.size, False
     if type(g) is not np.ndarray or type(other) is not np.ndarray:
-        if elements > _ROWS * sum(shape):
+        if local.here.any_length or elements > _ROWS * sum(shape):  # other lengths may have more
             return False
         is_small = elements <= _SMALL
     return (is_small or elements <= shape[0] * shape[1]) and g.dtype.itemsize > 2
