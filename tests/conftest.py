@@ -53,6 +53,7 @@ def nobody_is_left_listening():
     before = [*when_entered]
     yield
     assert local.here.tapes == [] and not observers and when_entered == before
+    assert local.here.trace is None and not local.here.is_inside
 
 
 @pytest.fixture
