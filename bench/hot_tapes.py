@@ -7,8 +7,8 @@ All columns of a row are measured in turns, in one process; each figure is the b
 30th pass on, if the estimate says that it saves time. With --loops, the rows are the training loops of
 tests/hot/loops.py, and one around a Keras model: the best tenth of their steps.
 
-The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, by code of NumPy's functions,
-compiling, compiled.
+The picture shows the time of each of the first 2,000 steps of one loop: operation by operation, by code of NumPy's
+functions, compiling, compiled.
 """
 
 from __future__ import annotations
