@@ -264,9 +264,7 @@ class Place:
         runs = max(sum(trace.runs for trace in self.traces) / SAMPLE, 1.0)
         renewed = sum(trace.renewed for trace in self.traces) / SAMPLE
         for trace in self.traces:
-            trace.runs = trace.renewed = 0
-        for trace in self.traces:
-            trace.usually_renewed = renewed
+            trace.runs, trace.renewed, trace.usually_renewed = 0, 0, renewed
         if any(policy.pays_with(trace, trace.by_numpy, runs, renewed) for trace in self.traces):
             return
         if any(policy.pays(trace, runs, renewed) for trace in self.traces):  # with programs of the other kind
