@@ -290,3 +290,29 @@ def test_a_place_of_two_paths_goes_on_after_the_change(soon):
     assert kinds() == {False}
     assert place.start < 300 and place.followed > 700 and len(place.traces) == 2
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_a_loop_that_only_turns_out_not_to_fit_numpy_waits_until_compiling_pays(soon, monkeypatch):
+    monkeypatch.setattr(gains, "to_compile", lambda trace: 300 * gains.saved(trace, False))
+
+    def loop(steps):
+        v, unused, seen = tf.Variable([0.3, 0.7]), tf.Variable(1.0), []
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                y = v
+                for _ in range(60):
+                    y = tf.sin(y * 1.1)
+                loss = tf.reduce_sum(y)
+            slope, zero = tape.gradient(loss, [v, unused], unconnected_gradients="zero")
+            v.assign_sub(0.01 * slope)
+            seen.append(float(zero))
+        return [*v.numpy(), *seen]
+
+    wanted = loop(100)
+    soon()
+    got = loop(100)
+    (place,) = places.places.values()
+    assert kinds() == {False}
+    assert place.start == 300 and not place.is_cold
+    assert place.followed == 0 and place.left <= 2
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)

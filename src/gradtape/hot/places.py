@@ -127,9 +127,7 @@ class Place:
         self.relearn = False
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
-        self._compile_from = (
-            inf  # the first pass to follow with compiled programs, where NumPy's functions come first
-        )
+        self._compile_from = inf  # the same with compiled programs, where NumPy's functions come first
         # The thread whose passes are followed, for which operations ask passes until the place is left alone. (To count
         # each pass took 1 us.) If there are several threads, operations ask from then on.
         self._follows_in: Any = None
@@ -311,9 +309,12 @@ class Place:
         self._trouble += 4
         if self._trouble > MOST_TROUBLE:
             self.is_cold = True
-        if any(trace.unfit for trace in kept) and not any(map(policy.pays, kept)):
-            self.reasons["a pass is too short to gain"] += 1
-            self.is_cold = True
+        if any(trace.unfit for trace in kept):  # for NumPy's functions, as it turned out
+            if any(map(policy.pays, kept)):
+                self._start_with(self.traces)
+            else:
+                self.reasons["a pass is too short to gain"] += 1
+                self.is_cold = True
 
 
 @functools.cache
