@@ -259,3 +259,23 @@ def test_a_view_of_a_constant_may_be_multiplied():
     x, y = (tf.constant(np.linspace(-1.0, end, 300, dtype="float32")) for end in (1.0, 2.0))
     step = gradient_of(lambda x, y: tf.tensordot(tf.sin(x), y, 1))
     np.testing.assert_allclose(tf.function(step, jit_compile=True)(x, y), step(x, y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("as_argument", [False, True])
+def test_what_writes_over_large_arrays_has_the_code_generator_that_makes_vector_instructions_of_that(
+    as_argument,
+):
+    def step(variable):
+        variable.assign_sub(0.1 * tf.tanh(variable))
+
+    def has_older(size):
+        variable = tf.Variable(tf.fill([size], 0.5))
+        if as_argument:
+            executable = compiled(step, variable)
+        else:
+            executable = compiled(lambda: step(variable))
+        np.testing.assert_allclose(variable, np.full(size, 0.5 - 0.1 * np.tanh(0.5)), rtol=1e-5)
+        return "xla_cpu_use_fusion_emitters" in executable._plan[1]
+
+    assert has_older(16)
+    assert not has_older(4096)

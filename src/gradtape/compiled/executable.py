@@ -214,7 +214,10 @@ class Executable:
 
     @cached_property
     def _plan(self) -> Plan:
-        return planned(self.graph.code.jaxpr)
+        jaxpr = self.graph.code.jaxpr
+        sizes = [array_of(v._tensor).size for v in self.donated]
+        sizes += [math.prod(jaxpr.invars[d.position].aval.shape) for d in self.donated_arguments]
+        return planned(jaxpr, max(sizes, default=0))
 
     @property
     def code(self) -> Any:
