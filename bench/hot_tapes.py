@@ -18,6 +18,7 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -130,6 +131,28 @@ def mlp() -> Step:
     return step
 
 
+def minibatches() -> Step:
+    """Ten steps of Adam of the same network, each for 32 shuffled examples, and a look at the last loss."""
+    random = np.random.default_rng(0)
+    shapes = ((784, 128), (128,), (128, 10), (10,))
+    weights = [tf.Variable(random.normal(size=shape).astype("float32") * 0.05) for shape in shapes]
+    examples = random.normal(size=(2048, 784)).astype("float32"), random.integers(0, 10, 2048)
+    batches = iter(tf.data.Dataset.from_tensor_slices(examples).shuffle(2048).repeat().batch(32))
+    optimizer = tf.optimizers.Adam(0.001)
+
+    def ten_steps() -> Any:
+        for _ in range(10):
+            x, labels = next(batches)
+            with tf.GradientTape() as tape:
+                hidden = tf.nn.relu(x @ weights[0] + weights[1])
+                logits = hidden @ weights[2] + weights[3]
+                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return float(loss)
+
+    return ten_steps
+
+
 def large() -> Step:
     """tanh(b*b + b) * exp(-b) over a million elements, and its gradient."""
     b = tf.Variable(np.linspace(-1, 1, 10**6, dtype="float32"))
@@ -201,6 +224,28 @@ def torch_mlp(torch: Any) -> Step:
     return step
 
 
+def torch_minibatches(torch: Any) -> Step:
+    """The same ten steps in PyTorch."""
+    shapes = ((784, 128), (128,), (128, 10), (10,))
+    weights = [(torch.randn(*shape) * 0.05).requires_grad_() for shape in shapes]
+    examples, classes = torch.randn(2048, 784), torch.randint(0, 10, (2048,))
+    chosen = (rows for _ in itertools.count() for rows in torch.randperm(2048).split(32))
+    optimizer = torch.optim.Adam(weights, 0.001)
+
+    def ten_steps() -> Any:
+        for _ in range(10):
+            rows = next(chosen)
+            hidden = torch.relu(examples[rows] @ weights[0] + weights[1])
+            logits = hidden @ weights[2] + weights[3]
+            loss = torch.nn.functional.cross_entropy(logits, classes[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return float(loss.detach())
+
+    return ten_steps
+
+
 def torch_large(torch: Any) -> Step:
     """The same million elements in PyTorch."""
     b = torch.linspace(-1, 1, 10**6, requires_grad=True)
@@ -239,7 +284,8 @@ def torch_recurrent(torch: Any) -> Step:
     return step
 
 
-LOOPS = [small_operations, regression, pendulum, recurrent, mlp, large]
+LOOPS = [small_operations, regression, pendulum, recurrent, mlp, minibatches, large]
+STEPS = {minibatches: 10}  # of a call, where that is not one
 PEERS = {
     "torch": [
         torch_small_operations,
@@ -247,9 +293,10 @@ PEERS = {
         torch_pendulum,
         torch_recurrent,
         torch_mlp,
+        torch_minibatches,
         torch_large,
     ],
-    "jax": [None, None, None, None, None, jax_large],
+    "jax": [None, None, None, None, None, None, jax_large],
 }
 
 
@@ -295,7 +342,7 @@ def table(seconds: float) -> None:
         steps = {"eager": loop(), "hot": loop()}
         steps |= {name: make(module) for name, module in found.items() if (make := PEERS[name][i])}
         warm_up(steps["hot"])
-        times = measure(steps, seconds)
+        times = {column: t / STEPS.get(loop, 1) for column, t in measure(steps, seconds).items()}
         row = "".join(f"{times[c]:10.1f}" if c in times else " " * 10 for c in columns)
         ratio = f"{times['torch'] / times['hot']:11.2f}" if "torch" in times else ""
         print(f"{loop.__name__:18}{row}{ratio}", flush=True)

@@ -204,7 +204,7 @@ def products_of_eight(steps, v, renews):
         with tf.GradientTape() as tape:
             y = v
             for x in given:
-                for _ in range(5):
+                for _ in range(3):
                     y = tf.sin(y * 1.1)
                 y = y * x
             loss = tf.reduce_sum(y)
@@ -213,7 +213,9 @@ def products_of_eight(steps, v, renews):
     return [g.numpy() for g in gradients]
 
 
-def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon):
+def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon, monkeypatch):
+    monkeypatch.setattr(places.policy, "least_saved", 50.0)
+
     def second_derivatives(steps):
         v, random = tf.Variable([0.3, 0.7]), np.random.default_rng(0)
         usual, found = [tf.constant([0.8 + 0.02 * k, 0.9]) for k in range(8)], []
@@ -251,7 +253,7 @@ def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon):
 
 def test_numpys_functions_come_back_where_compiled_programs_gain_nothing(soon, monkeypatch):
     monkeypatch.setattr(places.policy, "most", 25)  # compiled from the first pass that is followed
-    monkeypatch.setattr(places.policy, "least_saved", 65.0)
+    monkeypatch.setattr(places.policy, "least_saved", 20.0)
 
     def renews(step):
         return step >= 24
@@ -316,3 +318,110 @@ def test_a_loop_that_only_turns_out_not_to_fit_numpy_waits_until_compiling_pays(
     assert place.start == 300 and not place.is_cold
     assert place.followed == 0 and place.left <= 2
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def descend(v, steps):
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            y = v
+            for _ in range(60):
+                y = tf.sin(y * 1.1)
+            loss = tf.reduce_sum(y)
+        v.assign_sub(0.01 * tape.gradient(loss, v))
+    return v.numpy()
+
+
+def test_programs_for_other_variables_must_pay_by_their_own_passes(soon, monkeypatch):
+    monkeypatch.setattr(gains, "to_generate", lambda trace: 60 * gains.saved(trace, True))
+    monkeypatch.setattr(gains, "to_compile", lambda trace: 200 * gained(trace))
+    wanted = descend(tf.Variable([0.3, 0.7]), 500)
+    soon()
+    first = tf.Variable([0.3, 0.7])
+    descend(first, 500)
+    (place,) = places.places.values()
+    assert place.start == 60 and kinds() == {False}
+    followed = place.followed
+    for _ in range(4):  # short trainings, each of a model of its own, as in a search for good settings
+        descend(tf.Variable([0.3, 0.7]), 15)
+    assert place.followed == followed + 1 and place.left <= 3  # the last pass of the first one ended here
+    later = tf.Variable([0.3, 0.7])
+    descend(later, 100)
+    assert place.followed > followed and kinds() == {True}
+    descend(later, 400)
+    assert kinds() == {False} and not place.is_cold
+    np.testing.assert_allclose(later, wanted, rtol=1e-5)
+
+
+def test_other_paths_of_a_loop_are_followed_at_once(soon):
+    v, w = tf.Variable([0.3, 0.7]), tf.Variable([0.1, 0.2])
+
+    def loop(steps, both):
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                y = v * w if both else v
+                for _ in range(60):
+                    y = tf.sin(y * 1.1)
+                loss = tf.reduce_sum(y)
+            v.assign_sub(0.01 * tape.gradient(loss, v))
+
+    soon()
+    loop(500, both=False)
+    (place,) = places.places.values()
+    followed = place.followed
+    loop(20, both=True)
+    assert place.followed >= followed + 15
+
+
+def test_a_pass_whose_optimizer_writes_much_is_not_compiled_because_it_would_take_more_memory(
+    soon, monkeypatch
+):
+    def train(steps):
+        weights = tf.Variable(tf.fill([200, 100], 0.1))
+        optimizer = tf.optimizers.Adam(0.01)
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.tanh(weights) - 0.5))
+            optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+
+    monkeypatch.setattr(places.policy, "least_saved", 0.0)
+    soon()
+    train(60)
+    (place,) = places.places.values()
+    assert kinds() == {False} and place.followed > 10
+    places.places.clear()
+    monkeypatch.setattr(places, "MOST_UPDATED", 50_000)  # 60,000 are the weights and the optimizer's state
+    train(60)
+    (place,) = places.places.values()
+    assert place.followed == 0 and place.is_cold
+
+
+NETWORK = """
+import gradtape as tf, numpy as np
+from gradtape.hot import gains, places
+
+places.policy.most = 30  # however long it takes to compile
+random = np.random.default_rng(0)
+x, y = random.normal(size=(96, 784)).astype("float32"), random.integers(0, 10, 96)
+batches = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(96, seed=1).repeat(30).batch(32)
+shapes = (784, 128), (128,), (128, 10), (10,)
+weights = [tf.Variable(random.normal(size=shape).astype("float32") * 0.05) for shape in shapes]
+optimizer = tf.optimizers.OPTIMIZER(1e-3)
+for inputs, labels in batches:
+    with tf.GradientTape() as tape:
+        logits = tf.nn.relu(inputs @ weights[0] + weights[1]) @ weights[2] + weights[3]
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+print([float(loss), *(float(tf.reduce_sum(w * w)) for w in weights)])
+"""
+
+
+@pytest.mark.parametrize(("optimizer", "by_numpy"), [("SGD", True), ("Adam", False)])
+def test_a_network_trained_by_minibatches_is_followed_by_default(optimizer, by_numpy):
+    program = NETWORK.replace("OPTIMIZER", optimizer)
+    after = f"""
+(place,) = places.places.values()
+assert place.followed > 50, places.counts()
+assert {{trace.by_numpy for trace in place.traces}} == {{{by_numpy}}}
+"""
+    got, wanted = (eval(ran(program + end, hot)) for end, hot in ((after, "1"), ("", "0")))
+    np.testing.assert_allclose(got, wanted, rtol=1e-4)

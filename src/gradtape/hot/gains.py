@@ -1,7 +1,7 @@
 """How much time following saves: an estimate from the events of a trace, never from a clock.
 
-Microseconds, fitted to the loops of bench/hot_tapes.py on one machine. On another they differ, but decide alike in all
-runs of a program.
+Microseconds, fitted to the loops of bench/hot_tapes.py on several processors, and cautious where these differ. All runs
+of a program decide alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PASS = 31.0  # to begin a pass, call its program and end it
 _THREAD = (
     10.0  # to have XLA compute in a thread of its own, which it does with all but the smallest programs,
 )
-_LATE = 80.0  # and to wait for that, because a tensor from outside is another than the expected one
+_LATE = 40.0  # and to wait for that, because a tensor from outside is another than the expected one
 _SMALLEST = 1000  # operations on numbers: below, XLA computes at once
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it;
 _UNRECORDED = 0.8  # and outside of the tapes' blocks, to compute it
@@ -38,12 +38,10 @@ _PASSING = (
 )
 _RENEWED = 8.0  # lost for each tensor from outside that is another than in the pass before
 _ASSIGN = 2.0
-_UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it
+_UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it,
+_UPDATED = 0.0007  # and each element of these and of the optimizer's state
 _CALL = 60.0  # to call a compiled function under a tape, and its gradient
 _ELEMENT = 0.0006  # of an elementwise operation: NumPy goes through memory for each, XLA once for many
-_MULTIPLY = (
-    1e-5  # lost for each multiplication of a product, forward and back: XLA has half of the speed of BLAS
-)
 _CHECKED = 15.0  # lost for an operation that computes at once: all before it is computed for it
 _SPARSE = 140.0  # lost for a sparse gradient, of which XLA looks at all rows
 _RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
@@ -107,6 +105,7 @@ def _by_numpy(trace: Trace) -> Gain:
                 len(event.touched) - len(event.variables) - 2
             )  # the others: the count of steps, and the rate
             total += _UPDATE + _VARIABLE_BY_NUMPY * len(event.variables) - _STATE_BY_NUMPY * state
+            total += _UPDATED * _updated(event) if not state else 0.0
     rerun = (
         _RERUN_BY_NUMPY * len(trace.events)
         + _MULTIPLY_BY_NUMPY * _multiplications(trace)
@@ -129,7 +128,7 @@ def _by_xla(trace: Trace) -> Gain:
             inner = _inner(event, shapes)
             elements = sum(map(size, event.outs))
             numbers += 3 * elements * max(2 * inner, 1)  # forward and back
-            total += _saved_by_operation(event, elements, inner, tapes > 0)
+            total += _saved_by_operation(event, elements, tapes > 0)
         elif isinstance(event, Ask):
             total -= _SPARSE * sum(shape is not None for shape in event.slices)
             total += _OPERATION * operations * (tapes > 0)  # an outer tape records the sweep
@@ -139,7 +138,7 @@ def _by_xla(trace: Trace) -> Gain:
             numbers += _SMALLEST
             total += _CALL
         elif isinstance(event, Update):
-            total += _UPDATE + _VARIABLE * len(event.variables)
+            total += _UPDATE + _VARIABLE * len(event.variables) + _UPDATED * _updated(event)
     thread = _THREAD if numbers >= _SMALLEST else 0.0
     return Gain(total - _PASS - thread, _RERUN + _RERUN_EVENT * len(trace.events) + thread)
 
@@ -170,6 +169,11 @@ def _multiplications(trace: Trace) -> float:
     return total
 
 
+def _updated(event: Update) -> int:
+    """How many numbers an optimizer's step writes; 0 if it has a sparse gradient, which eagerly writes few of them."""
+    return 0 if any(shape is not None for shape in event.slices) else sum(map(size, event.outs))
+
+
 def _is_product(event: Operation) -> bool:
     return event.primitive.name in _PRODUCTS
 
@@ -183,11 +187,9 @@ def _inner(event: Operation, shapes: dict[int, tuple[int, ...]]) -> int:
     return shape[-1] if shape else 1
 
 
-def _saved_by_operation(event: Operation, elements: int, inner: int, is_recorded: bool) -> float:
+def _saved_by_operation(event: Operation, elements: int, is_recorded: bool) -> float:
     """The same for one operation."""
     if event.checked:
         return -_CHECKED
     once = _OPERATION if is_recorded else _UNRECORDED
-    if inner:
-        return once - _MULTIPLY * elements * inner
     return once + (_ELEMENT * elements if event.primitive.elementwise else 0.0)

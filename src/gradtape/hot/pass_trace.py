@@ -127,6 +127,8 @@ class Trace:
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
+        # What the steps of optimizers write, which a compiled pass has twice for a while: before and after.
+        self.updated_elements = sum(self.sizes[out.slot] for _, event in self._updates for out in event.outs)
         self.late = (
             0  # passes whose results were in use with their last event that are not with the next pass
         )
@@ -181,6 +183,13 @@ class Trace:
     def is_prefix_of(self, other: Trace) -> bool:
         """Return whether another trace begins with all events of this one, and goes on."""
         return len(other.events) > len(self.events) == self.shared_with(other)
+
+    def shares_variables(self, other: Trace) -> bool:
+        """Return whether two traces have a variable in common, or both have none."""
+        mine, others = (
+            {spec.key for spec, _ in trace.variables_of(len(trace.events))} for trace in (self, other)
+        )
+        return not mine.isdisjoint(others) or not (mine or others)
 
     def share(self, other: Trace, count: int) -> None:
         """Take over the first events of another trace, equal to these: what is one is quick to compare."""

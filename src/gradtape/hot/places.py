@@ -31,6 +31,9 @@ SAMPLE = 32  # passes that are followed, after which it is checked again whether
 MOST_PLACES = 1000  # beyond these, those that have not come often are forgotten
 MOST_FAILURES = 3  # passes that no trace can be made of, and one more for each `SAMPLE` that is followed
 MOST_TROUBLE = 32  # as `Place._trouble` counts it
+MOST_UPDATED = (
+    1 << 24
+)  # elements that optimizers write in a compiled pass, which has them twice: 64 MB more in float32
 MOST_UNEQUAL = 30  # passes that are learned, which takes several times as long, before two of them are equal
 
 
@@ -43,7 +46,7 @@ class Policy:
         self.patience = 2  # passes that end inside a trace before that part is compiled
         self.sure = 3  # passes in a row that went as expected before a program is started ahead of the next
         self.least, self.most = 25, 100_000  # the first pass to follow
-        self.least_saved = 10.0  # microseconds a pass: below, a place is left alone
+        self.least_saved = 5.0  # microseconds a pass: below, a place is left alone
         self.by_numpy: bool | None = (
             None  # whether programs are NumPy's functions where they can be; None: if that pays
         )
@@ -93,7 +96,7 @@ class Policy:
 
     def _fits_xla(self, trace: Trace) -> bool:
         """Return whether programs of a trace may be compiled."""
-        return trace.uncompiled is None and _has_jax()
+        return trace.uncompiled is None and trace.updated_elements <= MOST_UPDATED and _has_jax()
 
     def _bounded(self, passes: float) -> int:
         return int(min(self.most, max(self.least, passes)))
@@ -128,6 +131,7 @@ class Place:
         self.is_cold = False  # whether it is left alone
         self.start = 0  # the first pass to follow
         self._compile_from = inf  # the same with compiled programs, where NumPy's functions come first
+        self._since = 0  # the passes before the variables of now: programs must pay by those that came after
         # The thread whose passes are followed, for which operations ask passes until the place is left alone. (To count
         # each pass took 1 us.) If there are several threads, operations ask from then on.
         self._follows_in: Any = None
@@ -237,12 +241,15 @@ class Place:
             if not self.traces:
                 self.is_cold = True
             return
-        self._set_traces([t for t in [self._shared(result), *self.traces] if not t.is_dead][:MOST_TRACES])
+        alive = [trace for trace in [self._shared(result), *self.traces] if not trace.is_dead]
+        if self.start and not any(map(result.shares_variables, [t for t in alive if t is not result])):
+            self._since = self.passes
+        self._set_traces(alive[:MOST_TRACES])
         self._start_with(self.traces[:1])
 
     def _set_traces(self, traces: list[Trace]) -> None:
         """Replace the traces; a pass that is followed now goes on with those it knows."""
-        compile_from = min(map(policy.compile_from, traces), default=inf)
+        compile_from = self._since + min(map(policy.compile_from, traces), default=inf)
         by_numpy = self.passes < compile_from  # for all: a pass may go from one to another
         self._compile_from = compile_from if by_numpy else inf
         self.traces = traces = [trace.computed(by_numpy) for trace in traces]
@@ -252,7 +259,7 @@ class Place:
     def _start_with(self, traces: list[Trace]) -> None:
         """Do not follow before the programs of one of these traces pay."""
         starts = [policy.follow_from(t, t.by_numpy) for t in traces if policy.pays_with(t, t.by_numpy)]
-        self.start = max(self.start, min(starts, default=0))
+        self.start = max(self.start, self._since + min(starts, default=0))
 
     def _check_gain(self) -> None:
         """Leave the place alone if nothing is gained, by what happened in the last passes that were followed.
