@@ -385,6 +385,41 @@ def test_rows_are_updated_as_if_they_were_all(name, compiled):
         assert_array_equal(table.numpy()[[0, 2, 4]], before[[0, 2, 4]])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("name", KINDS)
+def test_compiled_steps_go_through_the_rows_of_large_tables_that_the_gradient_has(name, dtype):
+    start = np.linspace(-1.0, 1.0, 180).reshape(60, 3)
+    indices = [[[7, 59, 7, 0], [3, 7, 59, 7]], [[59, 59, 59, 59], [1, 2, 3, 4]]]
+    values = [[0.5, 1.0, -1.5, 1.0, 2.0, 0.25, -0.5, 0.75], [1.0, 2.0, -1.0, 0.5, 1.0, 1.0, -1.0, 3.0]]
+    values = np.reshape(values, (2, 2, 4, 1)) * [1.0, -2.0, 0.5]
+
+    def trained(decorate):
+        table, optimizer = tf.Variable(start, dtype=dtype), made(name)
+
+        @decorate
+        def step(rows, at):
+            optimizer.apply_gradients([(tf.IndexedSlices(rows, at, (60, 3)), table)])
+
+        for rows, at in zip(values, indices):
+            step(tf.constant(rows, dtype), tf.constant(at))
+        step(tf.zeros((0, 3), dtype), tf.zeros(0, "int32"))
+        return [table, *optimizer.variables], step
+
+    eager, _ = trained(lambda f: f)
+    compiled, step = trained(tf.function)
+    for mine, own in zip(compiled, eager, strict=True):
+        tolerance = {"float32": 1e-5, "float64": 1e-9, "bfloat16": 2e-2}[dtype]
+        assert_allclose(tf.cast(mine, "float64"), tf.cast(own, "float64"), rtol=tolerance, atol=tolerance)
+    whole = {
+        eqn.primitive.name
+        for program in step._programs.values()
+        for eqn in program.executable.graph.code.jaxpr.eqns
+        for v in eqn.outvars
+        if v.aval.shape == (60, 3)
+    }
+    assert whole == {"scatter"}
+
+
 @pytest.mark.parametrize("options", [{"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}])
 def test_rows_are_clipped_as_what_they_stand_for(options):
     rows = tf.IndexedSlices(tf.constant([[1.0, 1.0], [2.0, -3.0]]), tf.constant([1, 1]), tf.constant([3, 2]))

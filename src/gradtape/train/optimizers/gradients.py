@@ -90,6 +90,31 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
     return IndexedSlices(total, rows, own.shape)
 
 
+_FEW = 4  # times as many rows as indices: in a program, it is then quicker to sort these than to go through all rows
+
+
+def has_few_rows(slices: IndexedSlices) -> bool:
+    """Return whether slices that are traced have so few rows that the others are better left alone."""
+    indices: Any = slices._indices
+    rows: Any = slices._dense_shape
+    return type(indices.size) is int and type(rows[0]) is int and rows[0] > _FEW * indices.size
+
+
+def sorted_rows(slices: IndexedSlices) -> tuple[Any, Any]:
+    """The indices in order, and the gradient of the row at each; where one occurs again, so does the row's gradient."""
+    import jax.numpy as jnp
+
+    values: Any = slices._values
+    at: Any = slices._indices
+    row = values.shape[at.ndim :]
+    at = at.reshape(-1)
+    order = jnp.argsort(at, stable=True)
+    at, values = at[order], values.reshape(at.size, *row)[order]
+    is_first = jnp.concatenate([jnp.ones(1, bool), at[1:] != at[:-1]])[: at.size]
+    number = jnp.cumsum(is_first) - 1  # of the row among those that occur
+    return at, IndexedSlices(values, number, values.shape).dense()[number]
+
+
 def dense(gradient: Any) -> Any:
     """The gradient as one array."""
     return gradient.dense() if type(gradient) is IndexedSlices else gradient

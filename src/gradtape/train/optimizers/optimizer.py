@@ -792,15 +792,22 @@ class Optimizer:
                 step_traced(advance, [gradients[i] for i in chosen], [list(column) for column in cells])
 
     def _update_traced_rows(self, slices: IndexedSlices, variable: Variable, rate: Any, step: Any) -> None:
-        """Update all rows, and keep those that the gradient has: which these are is not known while tracing."""
+        """Update the rows that the gradient has, and their state. Which these are is not known while tracing."""
         m = xp(step)
         cells = [variable, *self._slots_of(variable)]
         before = [m.asarray(cell._read()._array) for cell in cells]
+        advance = self._advance(before[0].dtype, rate, step, self._trained.decays(variable))
+        if g.has_few_rows(slices):
+            at, gradient = g.sorted_rows(slices)
+            value, *state = (whole[at] for whole in before)
+            new, new_state = advance(value, gradient, state)
+            for cell, whole, part in zip(cells, before, [new, *new_state]):
+                cell._put(whole.at[at].set(part, indices_are_sorted=True))
+            return
         touched = m.zeros(before[0].shape[0], bool).at[slices._indices].set(True)
         touched = touched.reshape(-1, *[1] * (before[0].ndim - 1))
-        advance = self._advance(before[0].dtype, rate, step, self._trained.decays(variable))
-        new, state = advance(before[0], slices.dense(), before[1:])
-        for cell, old, after in zip(cells, before, [new, *state]):
+        new, new_state = advance(before[0], slices.dense(), before[1:])
+        for cell, old, after in zip(cells, before, [new, *new_state]):
             cell._put(m.where(touched, after, old))
 
     def _update_by_hand(self, gradients: list[Any], variables: list[Variable], rate: Any) -> None:
