@@ -71,7 +71,8 @@ _VECTOR_WIDTH = 512
 # block of 3 million elements a tenth longer.
 _MUCH = 1 << 24
 # Elements. XLA's older code generator makes no vector instructions of kernels that write over what they read: a step of
-# gradient descent in place takes 8 us with either generator for 1024 elements, and 30 instead of 8 us for 4096.
+# gradient descent in place takes 8 us with either generator for 1024 elements, and 30 instead of 8 us for 4096. So do
+# loops: 100 iterations of `maximum(x * 0.99, x * x * 0.1)` on 100,000 elements take 7.8 ms instead of 1.8.
 _IN_PLACE = 1 << 11
 
 
@@ -80,12 +81,12 @@ def planned(jaxpr: Any, in_place: int = 0) -> tuple[Any, dict[str, Any] | None]:
 
     Args:
         jaxpr: the code.
-        in_place: the elements of the largest array that the program writes over.
+        in_place: the elements of the largest array that the program is given, and writes over.
     """
     options = common_options()
     if not options:
         return jaxpr, None
-    if in_place < _IN_PLACE and _is_elementwise(jaxpr):
+    if max(in_place, _largest_carry(jaxpr)) < _IN_PLACE and _is_elementwise(jaxpr):
         options["xla_cpu_use_fusion_emitters"] = False
     if _has_stacks_of_products(jaxpr):
         options[_YNNPACK] = _PRODUCTS_AND_NEIGHBOURS
@@ -130,6 +131,17 @@ def _computes_much(jaxpr: Any) -> bool:
         for eqn in code.eqns:
             elements += sum(math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars)
     return elements >= _MUCH
+
+
+def _largest_carry(jaxpr: Any) -> int:
+    """The elements of the largest array that a loop writes over in each iteration."""
+    sizes = [0]
+    for code in inner_code(jaxpr):
+        for eqn in code.eqns:
+            if eqn.primitive.name in ("while", "scan"):
+                carry = eqn.outvars[: eqn.params.get("num_carry", len(eqn.outvars))]
+                sizes += [math.prod(v.aval.shape) for v in carry]
+    return max(sizes)
 
 
 def _is_elementwise(jaxpr: Any) -> bool:
