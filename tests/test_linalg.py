@@ -725,3 +725,47 @@ def test_conjugate_gradients_refuse_other_operators():
         solve(np.eye(2), [1.0, 2.0])
     with pytest.raises(ValueError, match="self-adjoint and positive definite"):
         solve(tf.linalg.LinearOperatorFullMatrix([[1.0]], is_positive_definite=False), [1.0])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30, 0.0, np.inf, np.nan])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_norms_of_large_arrays_in_compiled_code_neither_overflow_nor_lose_small_numbers(scale, axis):
+    x = np.random.default_rng(0).normal(size=(130, 130)).astype("float32")
+    x[:, 7] *= np.float32(scale)
+    x[11] = 0.0
+    x = tf.constant(x)
+
+    def derivatives(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.norm(x, axis=axis)
+            slope = inner.gradient(y, x)
+            s = tf.reduce_sum(slope * slope * x)
+        return y, slope, outer.gradient(s, x), tf.math.reduce_std(x, axis)
+
+    for mine, own in zip(tf.function(derivatives, jit_compile=True)(x), derivatives(x), strict=True):
+        np.testing.assert_allclose(mine, own, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kinds", [("regular",), ("singular",), ("regular", "singular", "zero")])
+def test_the_gradient_of_determinants_in_compiled_code_is_finite_where_some_are_singular(kinds):
+    matrices = {
+        "regular": [[2.0, 1.0, 0.5], [0.3, 1.0, 0.2], [0.1, 0.4, 1.5]],
+        "singular": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.5, 0.1, 0.7]],
+        "zero": np.zeros((3, 3)),
+    }
+    x = tf.constant(np.stack([matrices[kind] for kind in kinds]), tf.float64)
+
+    def slopes(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.linalg.det(x)
+        return tape.gradient(y, x)
+
+    np.testing.assert_allclose(tf.function(slopes, jit_compile=True)(x), slopes(x), rtol=1e-9, atol=1e-12)
+    for matrix, slope in zip(x.numpy(), slopes(x).numpy(), strict=True):
+        for i, j in np.ndindex(3, 3):
+            minor = np.delete(np.delete(matrix, i, 0), j, 1)
+            np.testing.assert_allclose(slope[i, j], (-1.0) ** (i + j) * np.linalg.det(minor), atol=1e-9)

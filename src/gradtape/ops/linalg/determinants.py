@@ -55,7 +55,15 @@ def _cofactors_by_svd(x: Any) -> Any:
     )
 
 
-cofactors.compiled(_cofactors_by_svd)
+@cofactors.compiled
+def _cofactors_by_xla(x: Any) -> Any:
+    """The same, without singular values where all matrices are invertible: they take 10 to 30 times as long."""
+    import jax
+
+    lib = jax.numpy.linalg
+    regular = lib.det(x)[..., None, None] * lib.inv(x).swapaxes(-1, -2)
+    is_regular = jax.numpy.isfinite(regular).all()
+    return jax.lax.cond(is_regular, lambda: regular, lambda: _cofactors_by_svd(x))
 
 
 def _product_of_others(s: Any, lib: Any) -> Any:

@@ -248,18 +248,35 @@ def argmin_(x, *, axis, dtype):
 
 @primitive(wide=True, check_dtype=floats, formula="d ‖x‖ = sum(x dx) / ‖x‖")
 def euclidean_norm(x, *, axis, keepdims):
-    if type(x) is np.ndarray and x.dtype.char in "fd":
+    if x.dtype.char in "fd":
         squares = total(x * x, axis, keepdims)
         if _are_within(squares, *_SAFE_SQUARES[x.dtype.char]):
             return np.sqrt(squares)
+    return _scaled_norm(x, axis, keepdims)
+
+
+def _scaled_norm(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The norm of numbers whose squares might overflow or underflow."""
     scale = xp(x).abs(x).max(axis, keepdims=True, initial=0)
-    scale = xp(x).where(
-        (scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale)
-    )  # no overflow, no underflow
+    scale = xp(x).where((scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale))
     root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x / scale)), axis, keepdims=keepdims))
     return (root * scale.reshape(root.shape)).astype(xp(x).abs(x).dtype)
 
 
+@euclidean_norm.compiled
+def _norm_by_xla(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The same. To find the scales takes as long as to add up the squares, so large arrays have a branch without."""
+    import jax
+
+    if x.dtype.char not in "fd" or not (type(x.size) is int and x.size >= _LARGE):
+        return _scaled_norm(x, axis, keepdims)
+    squares = jax.numpy.sum(x * x, axis, keepdims=keepdims)
+    least, most = _SAFE_SQUARES[x.dtype.char]
+    are_within = ((squares > least) & (squares < most)).all()
+    return jax.lax.cond(are_within, lambda: jax.numpy.sqrt(squares), lambda: _scaled_norm(x, axis, keepdims))
+
+
+_LARGE = 1 << 14  # elements
 # Sums of squares that neither overflow nor have lost digits to numbers too small for a square.
 _SAFE_SQUARES = {"f": (1e-30, 1e38), "d": (1e-290, 1e308)}
 
