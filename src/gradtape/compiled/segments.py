@@ -295,7 +295,7 @@ class _Collector:
         """Call a compiled function."""
         return self._as_ever(function._call, args, kwargs)
 
-    def enter(self, tape: GradientTape) -> bool:
+    def enter(self, tape: GradientTape, frame: Any) -> bool:
         """Compute what the tape does not record."""
         self._flush()
         if self._here.trace is None:

@@ -50,9 +50,9 @@ from .variable import Variable
 
 Key = TypeVar("Key")
 
-# Called with an outermost tape whose block is entered; returns whether the pass that begins answers for the tape. `hot`
-# puts its function here while hot tapes are on.
-when_entered: list[Callable[[GradientTape], bool]] = []
+# Called with an outermost tape whose block is entered, and the frame that does so; returns whether the pass that
+# begins answers for the tape. `hot` puts its function here while hot tapes are on.
+when_entered: list[Callable[[GradientTape, Any], bool]] = []
 
 
 def _step_aside(listeners: list[Listener]) -> bool:
@@ -112,13 +112,13 @@ class GradientTape(Listener):
         here = local.here
         try:
             if here.hot is not None:
-                if here.hot.enter(self):
+                if here.hot.enter(self, frame):
                     return self
             elif (
                 when_entered
                 and here.trace is None
                 and (not here.tapes or _step_aside(here.tapes))
-                and when_entered[0](self)
+                and when_entered[0](self, frame)
             ):
                 return self
             self._enter()

@@ -21,10 +21,10 @@ class ReplicaLearner(CustomLearner):
     """The events of a replica, while it computes as ever."""
 
     def __init__(self, done: Callable[[Any], None], thread: Any) -> None:
-        super().__init__(done, _no_next)
+        super().__init__(done, begin_none)
         self._thread = thread
 
-    def enter(self, tape: GradientTape) -> bool:
+    def enter(self, tape: GradientTape, frame: Any) -> bool:
         """Begin a tape's block; all are of this pass, which lasts as long as the function."""
         if self._here.tapes is not self._listening:
             return False
@@ -108,7 +108,7 @@ def name_of(method: str, replica: Any) -> str:
     return ON_COPY + method if replica.updates_copies else method
 
 
-def _no_next(tape: GradientTape) -> bool:
+def begin_none(tape: GradientTape, frame: Any) -> bool:
     """The pass ends with the function."""
     return False
 

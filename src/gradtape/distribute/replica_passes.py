@@ -23,7 +23,7 @@ from ..hot.learning import Learner
 from ..hot.pass_events import Meet, NewVariable, Number, Operation, Out
 from ..hot.pass_trace import Trace
 from ..hot.quick_events import MEETINGS
-from .replica_events import RestoredReplica, name_of, slot_of
+from .replica_events import RestoredReplica, begin_none, name_of, slot_of
 from .replica_gradients import CustomFollower
 
 _FEW = 8  # operations that a replica computes by itself, for a value that is looked at
@@ -100,7 +100,7 @@ class ReplicaFollower(CustomFollower):
     __slots__ = ("_changed", "_group", "_replica", "_thread", "result")
 
     def __init__(self, trace: Trace, traces: list[Trace], group: Group, thread: Any) -> None:
-        super().__init__(trace, traces, _ignore, _no_learner, self.open)
+        super().__init__(trace, traces, _ignore, _no_learner, begin_none)
         self.result: Any = self  # until the function has returned
         self._group = group
         self._replica = self._here.replica
@@ -116,7 +116,7 @@ class ReplicaFollower(CustomFollower):
 
     # -- events -------------------------------------------------------------------------------------------------------
 
-    def enter(self, tape: GradientTape) -> bool:
+    def enter(self, tape: GradientTape, frame: Any) -> bool:
         """Begin a tape's block; all are of this pass."""
         return self._here.tapes is self._listening and self.open(tape)
 
@@ -175,7 +175,7 @@ class ReplicaFollower(CustomFollower):
         if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
             return False
         self._read[x._key] = self._variables[spec.slot] = self._seen[spec.slot] = x
-        self._before[spec.slot] = x._tensor
+        self._seen[self._value_at[spec.slot]] = x._tensor
         return True
 
     def _fits_tensor(self, spec: Any, x: Any) -> bool:
@@ -256,7 +256,7 @@ class ReplicaFollower(CustomFollower):
             if used is not None:
                 self._settle(used, number)
         self._over, self._changed = True, {}
-        self._seen, self._before, self._variables, self._reads, self._arrays = [], {}, {}, [], []
+        self._seen, self._variables, self._reads, self._arrays = [], {}, [], []
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class ExpectedInputs(PendingValues):
     def _fits_tensor(self, spec: Any, x: Any) -> bool:
         """Return whether another tensor than that of the last pass may come from outside."""
         slot = spec.slot
-        if type(x) is not Tensor or x._key in self._read or self._is_seen(x, slot):
+        if type(x) is not Tensor or self._is_key_of_variable(x._key) or self._is_seen(x, slot):
             return False
         array = computed_array(x)
         if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
@@ -106,6 +106,10 @@ class ExpectedInputs(PendingValues):
             self._counted = count
         return id(tensor) in self._ids
 
+    def _is_key_of_variable(self, key: int) -> bool:
+        """Return whether a tensor of this key is the value of a variable that the pass reads."""
+        return bool(key) and (key in self._read or any(v._key == key for v in self._variables.values()))
+
     def _is_key_seen(self, key: int, count: int) -> bool:
         """Return whether a tensor in one of the first `count` slots that has its value has this key."""
         return any(type(x) is Tensor and x._key == key and not is_pending(x) for x in self._seen[:count])
@@ -124,10 +128,11 @@ class ExpectedInputs(PendingValues):
             if tuple(array.shape) != spec.shape or array.dtype != spec.dtype:
                 return False
         slot = spec.slot
-        if self._before.get(slot, value) is not value:
+        at = self._value_at[slot]
+        if self._seen[at] is not value and self._seen[at] is not None:
             self._drop_ahead()  # a program has read it, and then another thread has assigned it
         self._read[x._key] = x
-        self._before[slot] = value
+        self._seen[at] = value
         self._variables[slot] = x
         self._seen[slot] = x
         return True
@@ -138,8 +143,7 @@ class ExpectedInputs(PendingValues):
         start, end = self._trace.starts[self._position], self._trace.starts[-1]
         self._seen[start:end] = [None] * (end - start)
         self._counted = 0
-        for slot in [slot for slot in self._variables if slot >= start]:
-            del self._variables[slot], self._before[slot]
+        self._forget_variables(start)
         return MISS
 
     def read(self, variable: Variable) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numpy import ndarray
-
 from ..compiled.deferrable import exactly
 from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
@@ -19,7 +17,6 @@ from .pass_events import Operation, Out
 from .quick_events import Use
 
 _new = object.__new__
-_numpy_of = Tensor.__dict__["_array"].__get__
 
 
 class ExpectedOperations(ExpectedInputs):
@@ -39,7 +36,7 @@ class ExpectedOperations(ExpectedInputs):
 
     def operation1(self, primitive: Primitive, x: Any, attributes: Any) -> Any:
         """The result of the expected operation on one input, without a value; of any other, the result as ever."""
-        expected, a, wanted, types, slot, out, first = self._singles[self._position]
+        expected, a, wanted, types, slot, out, value = self._singles[self._position]
         if (
             expected is primitive
             and ((known := self._seen[a]) is x or (type(known) is Variable and known._tensor is x))
@@ -51,7 +48,7 @@ class ExpectedOperations(ExpectedInputs):
                     and (types is None or [*map(type, attributes.values())] == types)
                 )
             )
-            and (not first or self._are_read(first))
+            and (not value or self._seen[value] is known._tensor)
         ):
             tensor = _new(Tensor)
             tensor._key = 0
@@ -63,7 +60,7 @@ class ExpectedOperations(ExpectedInputs):
 
     def operation2(self, primitive: Primitive, x: Any, y: Any) -> Any:
         """The same for two inputs and no attributes."""
-        expected, a, b, slot, out, first = self._pairs[self._position]
+        expected, a, b, slot, out, variable, value = self._pairs[self._position]
         if expected is primitive and self._here.tapes is self._listening:
             seen = self._seen
             u, v = seen[a], seen[b]
@@ -78,7 +75,7 @@ class ExpectedOperations(ExpectedInputs):
                     or (b < 0 and type(v) is type(y) and v == y and y)
                     or (type(v) is Variable and v._tensor is y)
                 )
-                and (not first or self._are_read(first))
+                and (not value or seen[value] is seen[variable]._tensor)
             ):
                 tensor = _new(Tensor)
                 tensor._key = 0
@@ -89,23 +86,9 @@ class ExpectedOperations(ExpectedInputs):
         return self._general(primitive, (x, y), None)
 
     def _are_read(self, slots: tuple[int, ...]) -> bool:
-        """Return whether variables that are used first have the values that were read early; or read them now."""
-        before = self._before
-        for slot in slots:
-            variable = self._seen[slot]
-            tensor = variable._tensor
-            known = before.get(slot)
-            if known is not tensor:
-                try:
-                    array = _numpy_of(tensor)
-                except AttributeError:  # on JAX's device alone, or without a value
-                    return False
-                if known is not None or not self._by_numpy or type(array) is not ndarray:
-                    return False
-                before[slot] = tensor
-                self._variables[slot] = variable
-            self._read[variable._key] = variable
-        return True
+        """Return whether variables that are used first have the values that were read early."""
+        seen, value_at = self._seen, self._value_at
+        return all(seen[value_at[slot]] is seen[slot]._tensor for slot in slots)
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """The same for any number of inputs."""

@@ -53,7 +53,7 @@ class Learner:
 
     Args:
         done: called with the trace when the pass ends; with the reason if there is none.
-        begin: called with the tape of the next pass.
+        begin: called with the tape of the next pass, and the frame that enters it.
     """
 
     notes_custom = False  # whether functions with a gradient of the user's are part of a pass,
@@ -61,7 +61,7 @@ class Learner:
         False  # and compiled functions: their Python code runs again when the program of the pass is made
     )
 
-    def __init__(self, done: Callable[[Any], None], begin: Callable[[GradientTape], bool]) -> None:
+    def __init__(self, done: Callable[[Any], None], begin: Callable[[GradientTape, Any], bool]) -> None:
         self._done = done
         self._begin = begin
         self._events: list[Event] = []
@@ -223,13 +223,13 @@ class Learner:
         reference = weakref.ref(function)
         return Call(reference, parts.others, parts.exactly, inputs, specs, written, results, tuple(outs))
 
-    def enter(self, tape: GradientTape) -> bool:
+    def enter(self, tape: GradientTape, frame: Any) -> bool:
         """Begin a tape's block; that of an outermost tape begins the next pass."""
         if self._here.tapes is not self._listening:
             return False
         if not any(t._recording for t in self._alive_tapes()):
             self.finish()
-            return self._begin(tape)
+            return self._begin(tape, frame)
         self.open(tape)
         return True
 

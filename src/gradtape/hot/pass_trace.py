@@ -57,8 +57,10 @@ class UsualEnd(NamedTuple):
 
     take: Callable[[list[Any]], tuple[Any, ...]]  # the results among the objects of a pass,
     counts: list[int]  # and their reference counts
-    slots: list[int]  # of the results that are in use,
-    at: list[int]  # and their positions among those that the program computes
+    held: list[
+        tuple[int, int]
+    ]  # the slots of those that are in use, and their positions in what the program gives
+    inputs: Callable[[list[Any]], tuple[Any, ...]]  # what the program takes, among the objects of a pass
     program: Any
 
 
@@ -276,8 +278,9 @@ class Trace:
         counts, found = self._held[position]
         if found is not held or not self._has_one_tape or not program.covered.issuperset(held):
             return None
-        at = [program.outputs.index(slot) for slot in held]
-        return UsualEnd(self._getters[position], counts, held, at, program)
+        results = [(slot, program.outputs.index(slot)) for slot in held]
+        inputs = _getter([self.quick.value_at.get(slot, slot) for slot in program.slots])
+        return UsualEnd(self._getters[position], counts, results, inputs, program)
 
     @functools.cached_property
     def _has_one_tape(self) -> bool:
@@ -292,6 +295,11 @@ class Trace:
             self.outputs.update(slots)
             self.current = {}
             self.usual = self.usual_at_once = None
+
+    @functools.cached_property
+    def fixed_variables(self) -> list[int]:
+        """The slots of the variables whose shapes are known."""
+        return [spec.slot for spec, _ in self.variables_of(len(self.events)) if spec.is_fixed]
 
     def read_in(self, number: int, end: int) -> list[int]:
         """The slots of the variables that were read while the block of a tape was open."""
@@ -539,6 +547,13 @@ def _rewritten(trace: Trace, numbers: Iterable[tuple[int, int]] = (), cuts: Iter
     before = [i - sum(cut < i for cut in cuts) for i in (*trace.cuts, *cuts)]
     other.cuts = frozenset(before)
     return other
+
+
+def _getter(slots: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """A function that takes the objects in these slots out of those of a pass."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda objects: tuple([objects[slot] for slot in slots])
 
 
 def _takes_new(event: Event) -> bool:

@@ -26,6 +26,7 @@ from .pass_tensors import value_in_memory, value_on_device
 from .pass_trace import SmallInput, Trace
 from .programs import PassProgram
 
+_numpy_of = Tensor.__dict__["_array"].__get__
 _UNSHARED = next(map(getrefcount, [object()]))  # the count of what only one list holds
 
 create_missing_arrays()
@@ -42,7 +43,7 @@ class PendingValues:
     __slots__ = (
         "__weakref__",
         "_arrays",
-        "_before",
+        "_asked",
         "_by_numpy",
         "_counted",
         "_end",
@@ -53,6 +54,8 @@ class PendingValues:
         "_is_complete",
         "_listening",
         "_lock",
+        "_open",
+        "_optimizers",
         "_over",
         "_pairs",
         "_position",
@@ -65,6 +68,7 @@ class PendingValues:
         "_tapes",
         "_trace",
         "_traces",
+        "_value_at",
         "_values",
         "_variables",
     )
@@ -78,12 +82,22 @@ class PendingValues:
         self._end = len(trace.events)
         self._by_numpy = trace.by_numpy
         quick = trace.quick
-        self._singles, self._pairs = quick.singles, quick.pairs
+        self._singles, self._pairs, self._value_at = quick.singles, quick.pairs, quick.value_at
+        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
+        self._lock = RLock()
+        self._here = local.here
+        self._reset()
+
+    def _reset(self) -> None:
+        """All that changes in a pass as it is before its first event."""
+        trace = self._trace
         self._position = 0
         self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
-        self._seen: list[Any] = trace.expected()  # objects by slot, and after the last slot the numbers
-        self._before: dict[int, Tensor] = {}  # the values of variables before the pass, by slot
-        self._variables: dict[int, Variable] = {}  # by slot
+        # Objects by slot; after the last slot the values of variables before the pass, and numbers: see `QuickEvents`.
+        self._seen: list[Any] = trace.expected()
+        self._variables: dict[int, Variable] = {}  # whose values were read, by slot
+        if self._by_numpy:
+            self._read_from_memory()
         self._values: dict[int, Any] = {}  # arrays of results that a program has computed, by slot
         self._tapes: list[weakref.ref[GradientTape]] = []
         self._reads: list[tuple[int, Variable]] = []  # that tapes would have been told of, and at which event
@@ -95,24 +109,31 @@ class PendingValues:
         self._counted = 0  # of the objects in `_seen`, those that `_ids` has: see `_is_seen`
         self._ids: set[int]
         self._expected_ids: set[int]  # of tensors from outside that the pass began with
-        self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
-        self._lock = RLock()
-        self._here = local.here
+        self._open: list[GradientTape] = []
+        self._asked: set[int] = set()  # the numbers of tapes
+        self._optimizers: list[Any] = []  # the trace itself does not keep them alive
 
     def _use(self, trace: Trace) -> None:
         """Go on with another trace, which began as this one did."""
         count = self._trace.starts[self._position]
+        self._forget_variables(count)
+        values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
         self._trace.straight = 0
         self._trace = trace
         trace.renewed += 4  # which takes about as long
         self._events = trace.with_end
         self._end = len(trace.events)
-        self._singles, self._pairs = trace.quick.singles, trace.quick.pairs
+        quick = trace.quick
+        self._singles, self._pairs, self._value_at = quick.singles, quick.pairs, quick.value_at
         self._ready_at = trace.ready_at
         self._counted = 0
         seen = self._seen[:count]
         ids = {id(x) for x in seen if type(x) is Tensor}  # which come no more as tensors from outside
         self._seen = seen + [None if id(x) in ids else x for x in trace.expected()[count:]]
+        for slot, value in values.items():
+            self._seen[self._value_at[slot]] = value
+        if self._by_numpy:
+            self._read_from_memory()
 
     def _give_up(self, reason: str, learn: bool = False) -> None:
         """Compute all that was handed out as ever: there is no program."""
@@ -180,11 +201,11 @@ class PendingValues:
     def _run(self, program: Any) -> None:
         """Start a program. XLA may compute its results while Python goes on."""
         arrays = []
-        before, seen = self._before, self._seen
+        seen, value_at = self._seen, self._value_at
         if self._by_numpy:
             for slot, is_variable in program.inputs:
                 if is_variable:
-                    arrays.append(before[slot]._array)
+                    arrays.append(seen[value_at[slot]]._array)
                 else:
                     tensor = seen[slot]
                     arrays.append(tensor._array)
@@ -194,7 +215,7 @@ class PendingValues:
         else:
             for slot, is_variable in program.inputs:
                 if is_variable:
-                    arrays.append(device_of(before[slot]))
+                    arrays.append(device_of(seen[value_at[slot]]))
                 else:
                     arrays.append(self._from_outside(slot, seen[slot], program.on_device))
         # Those that were handed out already stay as they are.
@@ -249,10 +270,9 @@ class PendingValues:
 
     def _read_early(self, end: int) -> bool:
         """Read the variables that events to come use first; returns False if one is gone, or has another shape."""
-        before = self._before
         for spec, reference in self._trace.variables_of(end):
             slot = spec.slot
-            if slot not in before:
+            if slot not in self._variables:
                 variable = reference()
                 if variable is None:
                     return False
@@ -260,29 +280,53 @@ class PendingValues:
                 if not spec.is_fixed and tuple(array_of(value).shape) != spec.shape:
                     return False
                 self._seen[slot] = self._variables[slot] = variable
-                before[slot] = value
+                self._seen[self._value_at[slot]] = value
         return True
+
+    def _read_from_memory(self) -> None:
+        """Read the variables of events to come, of those whose shapes stay, where NumPy has their values."""
+        seen, variables, value_at = self._seen, self._variables, self._value_at
+        for slot in self._trace.fixed_variables:
+            variable = seen[slot]
+            if variable is not None and slot not in variables:
+                tensor = variable._tensor
+                try:
+                    array = _numpy_of(tensor)
+                except AttributeError:  # on JAX's device alone, or without a value
+                    continue
+                if type(array) is np.ndarray:
+                    seen[value_at[slot]] = tensor
+                    variables[slot] = variable
+
+    def _forget_variables(self, start: int) -> None:
+        """Take back the values of variables in these slots and later ones, which were read early."""
+        for slot in [slot for slot in self._variables if slot >= start]:
+            del self._variables[slot]
+            self._seen[self._value_at[slot]] = None
 
     def _value_before(self, variable: Variable) -> Tensor:
         """The value of a variable that the pass uses first, where its programs take it from."""
         return value_in_memory(variable) if self._by_numpy else value_on_device(variable)
 
     def _input(self, slot: int) -> Tensor:
-        if slot in self._trace.variables:
-            return self._before[slot]
-        tensor: Tensor = self._seen[slot]
+        tensor: Tensor = self._seen[self._value_at.get(slot, slot)]
         return tensor
 
     def _from_outside(self, slot: int, tensor: Tensor | None, on_device: Callable[[Tensor], Any]) -> Any:
-        """The array of an input as JAX takes it: one that the last pass used as well stays on JAX's device."""
-        if tensor is not None:
-            last = self._trace.outside.get(slot)
-            if last is not None and last() is tensor:
-                return on_device(tensor)
-            self._trace.came_from_outside(slot, tensor, self._small.get(slot))
-            if slot not in self._small:
-                return array_of(tensor)
-        return on_device(self._small[slot].tensor)
+        """The array of an input as JAX takes it: one that the last pass used as well stays on JAX's device.
+
+        Any other is given as it is: to put the labels of a minibatch on the device takes 15 us.
+        """
+        trace = self._trace
+        small: Any = self._small.get(slot)
+        if tensor is None:  # a small one that is expected again
+            return on_device(small.tensor)
+        last = trace.outside.get(slot)
+        if last is not None and last() is tensor:
+            return on_device(tensor)
+        comes_again = small is not None and trace.small.get(slot) is small
+        trace.came_from_outside(slot, tensor, small)
+        return on_device(small.tensor) if comes_again else array_of(tensor)
 
     def _let_go(self, held: list[int]) -> None:
         """Keep of a pass whose results are computed what tapes, or arrays without their tensors, may still ask for.
@@ -298,11 +342,13 @@ class PendingValues:
                 kept: list[Any] = [None] * len(seen)
                 for slot in [*(held if tapes_may_ask else ()), *self._trace.input_slots(self._position)]:
                     kept[slot] = seen[slot]
+                for at in self._value_at.values():
+                    kept[at] = seen[at]
                 self._seen = kept
                 del seen
             if not tapes_may_ask and max(map(getrefcount, self._arrays), default=0) <= _UNSHARED:
                 self._seen = []
-                self._before, self._values, self._variables, self._reads = {}, {}, {}, []
+                self._values, self._variables, self._reads = {}, {}, []
             self._arrays = []
 
     def _answers_for(self, tape: GradientTape | None) -> bool:
@@ -337,7 +383,8 @@ class PendingValues:
             if tape is not None:
                 tape._pass = None
         held = {slot: variable._tensor for slot, variable in self._variables.items()}
-        replay = Restored(self._trace, self._variables, self._seen, self._before, tapes, self._reads)
+        values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
+        replay = Restored(self._trace, self._variables, self._seen, values, tapes, self._reads)
         with self._lock:
             try:
                 replay.run(self._position)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import sys
 import threading
 from collections import Counter
 from math import inf
@@ -115,9 +114,10 @@ policy = Policy()
 class Place:
     """A place in the code, its passes and its traces."""
 
-    def __init__(self, code: CodeType, line: int) -> None:
-        self.code = code  # is kept, so that its id stays its own
-        self.name = f"{code.co_filename}:{line}"
+    def __init__(self, frame: Any) -> None:
+        self.code: CodeType = frame.f_code  # is kept, so that its id stays its own
+        self.instruction: int = frame.f_lasti
+        self.name = f"{self.code.co_filename}:{frame.f_lineno}"
         self.passes = 0
         self.followed = 0
         self.learned = 0
@@ -173,7 +173,27 @@ class Place:
                 else:
                     self._follows_in_many = True
         make = _follower_class()
-        return make(trace, self.traces, self._followed, self._learner, entered, policy.patience).start(tape)
+        ends = self._followed, self._learner, entered, self._goes_on
+        return make(trace, self.traces, *ends, policy.patience).start(tape)
+
+    def _goes_on(self, trace: Trace, traces: list[Trace], tape: GradientTape, frame: Any) -> bool:
+        """Count a pass that went to its end, and begin the next one if it may have the same trace, here once more.
+
+        Does what `_followed`, `entered` and `begin` do where nothing has changed, in 1 us instead of 5.
+        """
+        if frame.f_lasti != self.instruction or frame.f_code is not self.code or self.traces is not traces:
+            return False
+        if traces[0] is not trace or trace.events[0] != (tape._persistent, tape._watch_accessed_variables):
+            return False
+        if self.relearn or self.is_cold or observers or profiles or settings.promote is not None:
+            return False
+        if (self.followed + 1) % SAMPLE == 0 or self.passes + 1 >= self._compile_from:
+            return False
+        self.passes += 1
+        self.followed += 1
+        if self._trouble > -MOST_TROUBLE:
+            self._trouble -= 1
+        return True
 
     def _change_over(self) -> None:
         """Follow with compiled programs from now on, or say when to ask again."""
@@ -379,11 +399,10 @@ profiles: list[
 ] = []  # of `explain`: what times operations, and pauses while a pass is learned or followed
 
 
-def entered(tape: GradientTape, depth: int = 2) -> bool:
-    """Begin a pass with an outermost tape, whose `__enter__` was called so many frames up."""
+def entered(tape: GradientTape, frame: Any) -> bool:
+    """Begin a pass with an outermost tape, which is entered in this frame."""
     if local.here.is_inside:
         return False
-    frame: Any = sys._getframe(depth)
     place = places.get((id(frame.f_code), frame.f_lasti))  # a code object takes 1 us to hash
     if place is None:
         place = _place_of(frame)
@@ -405,7 +424,7 @@ def _place_of(frame: Any) -> Place:
     if key not in places:
         if len(places) >= MOST_PLACES:
             _forget_places()
-        places[key] = Place(frame.f_code, frame.f_lineno)
+        places[key] = Place(frame)
     return places[key]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Any
 
@@ -10,8 +10,8 @@ from .pass_events import Ask, Assign, Event, NewNumber, NewVariable, Number, Ope
 
 # Operations at which a replica waits for the others: see `distribute.replica_passes`.
 MEETINGS = frozenset(("all_reduce", "all_gather"))
-_NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None, ())
-_NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None, ())
+_NO_SINGLE: tuple[Any, ...] = (None, 0, None, None, 0, None, 0)
+_NO_PAIR: tuple[Any, ...] = (None, 0, 0, 0, None, 0, 0)
 
 
 class Use(IntEnum):
@@ -23,14 +23,15 @@ class Use(IntEnum):
 class QuickEvents:
     """The common events of a trace, by their position in it.
 
-    Inputs are given by their index in the list of the objects of a pass: the slot, or for a number a negative index.
+    Inputs are given by their index in the list of the objects of a pass: the slot, or for a number a negative index. In
+    between are the values that variables have before the pass.
 
     Attributes:
         singles: operations of one result on one input: the primitive, the input, the attributes and their types, the
-            result's slot and `Out`, the input again if it is a variable that is used first. Of all other events, one
-            that is never met.
-        pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`, and
-            those inputs that are variables and are used first.
+            result's slot and `Out`, the index of the value if the input is a variable that is used first, or 0. Of all
+            other events, one that is never met.
+        pairs: the same of two inputs and no attributes: the primitive, the inputs, the result's slot and `Out`, the
+            input that is a variable and is used first and the index of its value, or 0 and 0.
         mixed: operations of several results, and those of one with variables among their inputs, whose value may be
             given in their place: the primitive, pairs of an input and its `Use`, the attributes and their types, the
             `Out`, or a plain tuple of all.
@@ -40,12 +41,15 @@ class QuickEvents:
             `Out`s.
         updates: steps of optimizers for known gradients: the optimizer, its settings, the gradients, the variables, the
             variables that are used first, pairs of a variable that is written and its `Out`.
-        blank: the objects of a pass before it begins: None for each slot, and behind them the numbers.
+        blank: the objects of a pass before it begins: None for each slot and each value of a variable, and behind them
+            the numbers.
+        value_at: the index of the value that a variable has before the pass, by the variable's slot.
     """
 
-    def __init__(self, events: list[Event], variables: Container[int], slots: int) -> None:
+    def __init__(self, events: list[Event], variables: Collection[int], slots: int) -> None:
         self._variables = variables
-        self.blank: list[Any] = [None] * slots
+        self.value_at = {slot: slots + i for i, slot in enumerate(variables)}
+        self.blank: list[Any] = [None] * (slots + len(self.value_at))
         self._numbers: dict[Any, tuple[Any, int]] = {}  # with their indices, by type and text
         # The last operation is looked at closely: see `Follower._end_reached`.
         inner = events[:-1]
@@ -68,14 +72,17 @@ class QuickEvents:
             event.exactly or None,
             out.slot,
             out,
-            self._first(event),
+            max((self.value_at[slot] for slot in self._first(event)), default=0),
         )
 
     def _pair(self, event: Any) -> tuple[Any, ...]:
         if not _is_quick(event) or not self._are_known(event.specs, 2) or event.attributes:
             return _NO_PAIR
-        out = event.outs[0]
-        return event.primitive, *map(self._index, event.specs), out.slot, out, self._first(event)
+        out, first = event.outs[0], self._first(event)
+        if len(first) > 1:
+            return _NO_PAIR
+        used = (first[0], self.value_at[first[0]]) if first else (0, 0)
+        return event.primitive, *map(self._index, event.specs), out.slot, out, *used
 
     def _first(self, event: Operation) -> tuple[int, ...]:
         """The variables that an operation uses before any other does."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.composite import NotDense
 from ...core.errors import DTypeError
-from ...core.primitive import Primitive, apply, apply1, apply2
+from ...core.primitive import Primitive, apply, apply1, apply2, local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
 from ...core.variable import Variable
@@ -60,16 +60,18 @@ def _variable_operator(primitive: Primitive) -> tuple[Any, Any]:
     """The same for variables. Reading them here saves `apply2` from finding out what its inputs are."""
 
     def forward(self: Any, other: Any) -> Any:
-        x = self._read()
-        if other is self:
-            return apply2(primitive, x, x)
         try:
+            if local.here.hot is not None:  # the pass of a hot tape reads variables itself
+                return apply2(primitive, self, other)
+            x = self._read()
+            if other is self:
+                return apply2(primitive, x, x)
             return apply2(primitive, x, other._read() if type(other) is Variable else other)
         except NotDense:
             return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        return apply2(primitive, other, self._read())
+        return apply2(primitive, other, self if local.here.hot is not None else self._read())
 
     return forward, reflected
 
