@@ -215,7 +215,7 @@ class Executable:
     @cached_property
     def _plan(self) -> Plan:
         jaxpr = self.graph.code.jaxpr
-        sizes = [array_of(v._tensor).size for v in self.donated]
+        sizes = [v.shape.num_elements() or 0 for v in self.donated]  # which have no values while it runs
         sizes += [math.prod(jaxpr.invars[d.position].aval.shape) for d in self.donated_arguments]
         return planned(jaxpr, max(sizes, default=0))
 
