@@ -26,7 +26,7 @@ from ..core.deferred_products import Products
 from ..core.dtypes import HALF
 from ..core.plan import Plan, fill_in
 from ..core.primitive import apply, as_tensors, local, quietly
-from ..core.structural import broadcast_axes, unbroadcast
+from ..core.structural import broadcast_axes, is_short, ones_like, total, unbroadcast
 from ..core.sweep import leading_from
 from ..core.tape import GradientTape
 from ..core.tape_ends import seeds_of
@@ -35,7 +35,7 @@ from ..core.variable import Variable
 from ..ops.linalg.products import is_quicker_swapped, matmul_, of_first, of_second
 from ..ops.math.elementwise import relu, through_relu
 from ..ops.math.reduction import mean
-from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of, specs_of
+from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of, slot_of, specs_of
 from .pass_replay import Replay
 from .pass_trace import Trace
 from .programs import PassProgram, outside_of_passes
@@ -73,21 +73,15 @@ def unfit(trace: Trace) -> str | None:
         if isinstance(event, Operation) and event.checked:
             return "an operation that computes at once"
         if isinstance(event, Update):
-            reason = _unfit_update(event, [variables[_slot(spec)] for spec in event.variables])
+            reason = _unfit_update(event, [variables[slot_of(spec)] for spec in event.variables])
             if reason is not None:
                 return reason
-        elif not private.isdisjoint(map(_slot, specs_of(event))):
+        elif not private.isdisjoint(map(slot_of, specs_of(event))):
             return "an optimizer's own variable"
         parts: list[Any] = [*getattr(event, "specs", ()), *outs_of(event)]
         if any(part.dtype.char in HALF for part in parts if hasattr(part, "dtype")):
             return "half precision"
     return None
-
-
-def _slot(spec: Any) -> int:
-    """The slot of an input; -1 of a Python number."""
-    slot: int = spec if isinstance(spec, int) else getattr(spec, "slot", -1)
-    return slot
 
 
 def _unfit_update(event: Update, variables: list[Any]) -> str | None:
@@ -280,7 +274,7 @@ class _Writer(Replay):
             array = arrays[0].value
             if not array.size or not _is_summed_by_numpy(array):
                 return ""
-            whole = _sum_of(arrays[0].text, array.ndim, **options)
+            whole = self._sum_of(arrays[0], **options)
             known = {"sum": whole, "count": array.size // result.size}
         return pattern.format(*[a.text for a in arrays], **known)
 
@@ -372,7 +366,7 @@ class _Writer(Replay):
 
     def _update(self, event: Update) -> None:
         optimizer: Any = event.optimizer()
-        changed, touched = [*map(_slot, event.variables)], [*map(_slot, event.touched)]
+        changed, touched = [*map(slot_of, event.variables)], [*map(slot_of, event.touched)]
         own = {self.variables[slot]._key: slot for slot in touched}
         rate, steps = own[optimizer._learning_rate._key], own[optimizer._iterations._key]
         gradients = [self._value(self._input(spec)) for spec in event.gradients]
@@ -563,14 +557,22 @@ class _Writer(Replay):
         if not is_float or squeezed or not axis or g.is_known:
             return self._compute(unbroadcast, g, self._known(shape), self._known(out_shape))
         if _is_summed_by_numpy(array):
-            text = _sum_of(g.text, array.ndim, axis, False)
-            return self._line(text, _sum(array, axis, None, None, False), (g,))
+            return self._line(self._sum_of(g, axis, False), total(array, axis, False), (g,))
         given = self._known(shape), self._known(out_shape)
         text = self._call_of(unbroadcast, (g, *given), {})
         if array.ndim == 2 and axis == (-2,) and len(array) <= 4096:
             ones = self._name(np.ones(len(array), array.dtype))
             text = f"dot({ones}, {g.text}) if {g.text}.flags.c_contiguous else {text}"
         return self._line(text, unbroadcast(array, shape, out_shape), (g,))
+
+    def _sum_of(self, array: Value, axis: tuple[int, ...], keepdims: bool) -> str:
+        """The text of a sum that `total` leaves to NumPy, or to BLAS if the array is short."""
+        if array.value.ndim == 1 and axis == (-1,) and not keepdims:
+            is_blas = is_short(array.value)
+            return (
+                f"{array.text}.dot({self._name(ones_like(array.value))})" if is_blas else f"sum({array.text})"
+            )
+        return f"sum({array.text}, {axis!r}, None, None, {keepdims})"
 
     def _joined(self, values: list[Value | None]) -> Value:
         """A tuple of values, of which some may be None."""
@@ -628,13 +630,6 @@ def _zero(dtype: Any) -> Any:
 def _is_summed_by_numpy(array: Any) -> bool:
     """Return whether `core.structural.total` leaves the sum of an array to NumPy, whatever its order."""
     return array.size < 4096 or array.ndim < 2
-
-
-def _sum_of(text: str, ndim: int, axis: tuple[int, ...], keepdims: bool) -> str:
-    """The text of a sum by NumPy; of an array with one axis, without arguments: 0.1 us less."""
-    if ndim == 1 and axis == (-1,) and not keepdims:
-        return f"sum({text})"
-    return f"sum({text}, {axis!r}, None, None, {keepdims})"
 
 
 def _is_number(value: Any) -> bool:

@@ -218,6 +218,12 @@ def specs_of(event: Event) -> tuple[Spec, ...]:
     return getattr(event, "specs", ())
 
 
+def slot_of(spec: Any) -> int:
+    """The slot of an input; -1 of a Python number."""
+    slot: int = spec if isinstance(spec, int) else getattr(spec, "slot", -1)
+    return slot
+
+
 def outs_of(event: Event) -> tuple[Out, ...]:
     """The results of an event."""
     return tuple([out for out in getattr(event, "outs", ()) if out is not None])
