@@ -22,6 +22,7 @@ class GraphTape(GradientTape):
 
     def __init__(self) -> None:
         super().__init__(persistent=True)
+        self._forget()
 
     def _on_operation(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], attributes: Any, out: Any

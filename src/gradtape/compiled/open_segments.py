@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.pending_tensors import fill, is_pending, known_by
 from ..core.primitive import Primitive, inside, local
-from ..core.tensor import Tensor, array_of, known_array
+from ..core.tensor import Tensor, array_of, known_array, new_tensor
 from ..core.variable import Variable
 from .buffers import on_device_tensor, writing
 from .deferrable import exactly
@@ -17,7 +17,6 @@ from .known_segments import KnownOperation, KnownSegment, Ref, Spec
 if TYPE_CHECKING:
     from .segments import Segments
 
-_new = object.__new__
 _reference = weakref.ref
 _MANY_INPUTS, _MANY_ELEMENTS = 64, 1 << 25
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
@@ -194,7 +193,7 @@ class OpenSegment:
         """A tensor without a value and without a key: who looks at either has the segment computed."""
         (shape, dtype), kind = out
         number = len(self.kinds)
-        tensor = _new(Tensor)
+        tensor = new_tensor()
         tensor._both = self, (number, shape, dtype)
         self.numbers[id(tensor)] = number
         self.results.append(_reference(tensor))

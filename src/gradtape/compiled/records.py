@@ -30,6 +30,7 @@ class Recording(GradientTape):
 
     def __init__(self) -> None:
         super().__init__()
+        self._forget()
         self._seen: dict[int, Tensor] = {}  # every tensor that was used, by id
 
     def _on_operation(

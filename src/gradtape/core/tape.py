@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from sys import _getframe
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -79,11 +79,15 @@ class GradientTape(Listener):
 
     _pass: Any = None  # of a hot tape: what notes its events, or answers in its place; see `hot`
     _expand: Any = None  # called before a sweep, with the keys: see `compiled.recorded_segments`
+    # Until the tape records; see `_forget`. The pass of a hot tape never needs the others, which take 0.1 us to make.
+    _records: Any = ()
+    _known: Any = frozenset()
+    _watched: Any = MappingProxyType({})
+    _dead_ends: Any = ()
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
-        self._forget()
         self._open_in: Any = None  # the thread's `Here` while the block runs
         self._recording = False
         self._state = "new"  # then "entered", then (unless persistent) "used"
@@ -91,13 +95,11 @@ class GradientTape(Listener):
     def _forget(self) -> None:
         # Each record: the output's key (a tuple of keys if there are several), the plan, the keys of the inputs that
         # get a gradient, and the values that the plan kept.
-        self._records: list[tuple[Any, Any, tuple[int, ...], tuple[Any, ...]]] = []
-        self._known: set[int] = set()  # keys of all tensors that depend on something watched
-        self._watched: dict[
-            int, Any
-        ] = {}  # the variable, or None for a tensor, by the key of what is watched
+        self._records = []
+        self._known = set()  # keys of all tensors that depend on something watched
+        self._watched = {}  # the variable, or None for a tensor, by the key of what is watched
         # Operations on known tensors through which no gradient passes: their name, and the keys of inputs and outputs.
-        self._dead_ends: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
+        self._dead_ends = []
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -130,9 +132,9 @@ class GradientTape(Listener):
             raise
 
     def _enter(self) -> None:
-        if self._state == "used":
+        if self._state != "entered":
             self._forget()
-        self._state = "entered"
+            self._state = "entered"
         self._start()
 
     def __exit__(

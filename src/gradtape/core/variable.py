@@ -17,6 +17,7 @@ from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, referen
 from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, IndexOutOfBoundsError, InvalidArgumentError, OutOfRangeError
+from .hot_door import exchange
 from .indexed_slices import IndexedSlices, rows_at
 from .observers import observers
 from .primitive import apply1, leave_hot, local, outside, quietly, rounded
@@ -833,6 +834,32 @@ _WRITES = {
     "max": "max",
     "min": "min",
 }
+
+
+def _assign_add(self: Any, delta: Any, use_locking: Any = 0, name: Any = 0, read_value: Any = 0) -> Any:
+    hot = local.here.hot
+    if hot is None:
+        self._update(np.add, delta, "assign_add")
+    else:
+        hot.assign(self, "assign_add", delta)
+    if observers:
+        self._tell_assigned("assign_add", delta)
+    return self
+
+
+def _assign_sub(self: Any, delta: Any, use_locking: Any = 0, name: Any = 0, read_value: Any = 0) -> Any:
+    hot = local.here.hot
+    if hot is None:
+        self._update(np.subtract, delta, "assign_sub")
+    else:
+        hot.assign(self, "assign_sub", delta)
+    if observers:
+        self._tell_assigned("assign_sub", delta)
+    return self
+
+
+exchange(Variable.assign_add, _assign_add)
+exchange(Variable.assign_sub, _assign_sub)
 
 
 def _refuse_in_place(symbol: str, instead: str) -> Callable[[Variable, Any], Any]:

@@ -9,14 +9,12 @@ from ..compiled.deferrable import exactly
 from ..core.pending_tensors import give, is_pending
 from ..core.primitive import Primitive, apply, as_tensors, inside
 from ..core.slicing import getitem
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, new_tensor
 from ..core.variable import Variable
 from .expected_inputs import MISS, ExpectedInputs
 from .learning import PYTHON_NUMBERS
 from .pass_events import Operation, Out
 from .quick_events import Use
-
-_new = object.__new__
 
 
 class ExpectedOperations(ExpectedInputs):
@@ -50,7 +48,7 @@ class ExpectedOperations(ExpectedInputs):
             )
             and (not value or self._seen[value] is known._tensor)
         ):
-            tensor = _new(Tensor)
+            tensor = new_tensor()
             tensor._key = 0
             tensor._both = (self, out)
             self._seen[slot] = tensor  # when it is complete: an interrupt may come anywhere
@@ -77,7 +75,7 @@ class ExpectedOperations(ExpectedInputs):
                 )
                 and (not value or seen[value] is seen[variable]._tensor)
             ):
-                tensor = _new(Tensor)
+                tensor = new_tensor()
                 tensor._key = 0
                 tensor._both = (self, out)
                 seen[slot] = tensor
@@ -188,7 +186,7 @@ class ExpectedOperations(ExpectedInputs):
     def _pending(self, known: Out) -> Tensor:
         """A tensor for a result, which has its value already if a program was run before."""
         slot = known[0]
-        tensor = _new(Tensor)
+        tensor = new_tensor()
         tensor._key = 0
         if self._values and slot in self._values:
             give(tensor, self._values[slot])

@@ -13,9 +13,8 @@ from ..core import nest
 from ..core.pending_tensors import fill, is_pending
 from ..core.stand_in import original
 from ..core.tape import GradientTape
-from ..core.tensor import Tensor, array_of, wrap
+from ..core.tensor import Tensor, array_of, new_tensor, wrap
 from ..core.variable import Variable
-from .expected_inputs import MISS
 from .expected_operations import ExpectedOperations
 from .function_calls import arguments_with, given
 from .learning import Learner
@@ -30,15 +29,13 @@ from .pass_events import (
     Watch,
 )
 from .pass_tensors import own_result
-from .pass_trace import Trace, UsualEnd
+from .pass_trace import OFTEN, Trace, UsualEnd
 from .pending_values import PendingValues
 from .sparse_gradients import divided, joined
 
-_new = object.__new__
 _numpy_of = Tensor.__dict__["_array"].__get__
 _MUCH = 1 << 16  # elements from outside, which are freed as soon as the pass is complete,
 _SMALL = 1 << 10  # and of a result that is computed for that although nobody may look
-_OFTEN = 8  # passes that could not be completed with their last event, after which that is not tried again
 
 
 class Follower(ExpectedOperations):
@@ -81,21 +78,26 @@ class Follower(ExpectedOperations):
     def assign(self, variable: Variable, method: str, value: Any, noted: str | None = None) -> None:
         """Give a variable a value that is computed when somebody looks; traces may know the method by another name."""
         noted = noted or method
-        quick = self._trace.quick.assigns.get(self._position)
+        position = self._position
+        quick = self._assigns.get(position)
         if quick is not None and self._here.tapes is self._listening:
-            expected, a, b, out, first = quick
-            is_same = expected == noted and self._seen[a] is variable and self._seen[b] is value
-            if is_same and (not first or self._are_read(first)):
-                self._position += 1
+            expected, a, b, slot, out, before = quick
+            seen = self._seen
+            if (
+                expected == noted
+                and seen[a] is variable
+                and seen[b] is value
+                and (not before or seen[before] is variable._tensor)
+            ):
+                self._position = position + 1
                 if self._values or not self._by_numpy:
                     self._give_variable(variable, self._pending(out))
                 else:
-                    tensor = _new(Tensor)
+                    tensor = new_tensor()
                     tensor._key = variable._key
                     tensor._both = (self, out)
-                    self._seen[out[0]] = tensor
-                    variable._tensor = tensor
-                if self._position == self._end:
+                    seen[slot] = variable._tensor = tensor
+                if position == self._last:
                     self._end_reached()
                 return
         if type(value) is not Tensor or not is_pending(value):
@@ -171,7 +173,7 @@ class Follower(ExpectedOperations):
                 self._give_variable(seen[slot], self._pending(out))
         else:
             for slot, out in written:
-                variable, tensor = seen[slot], _new(Tensor)
+                variable, tensor = seen[slot], new_tensor()
                 tensor._key = variable._key
                 tensor._both = (self, out)
                 seen[out[0]] = tensor
@@ -216,18 +218,23 @@ class Follower(ExpectedOperations):
         """Begin a tape's block; that of an outermost tape begins the next pass."""
         if self._here.tapes is not self._listening:
             return False
-        if not self._open:
-            if self._by_numpy and self._ends_as_usual(self._trace.usual):
-                return self._started_again(tape, frame)
-            if not self._can_wait():
-                self.finish()
-                return self._begin(tape, frame)
-            self._close()
-            self._done(None)  # first: if it closes the door, the next pass is not followed
-            is_begun = self._begin(tape, frame)
-            self._complete(self._trace.held(self._position, self._seen))
-            return is_begun
-        return self.open(tape)
+        if self._open:
+            return self.open(tape)
+        usual = self._trace.usual
+        if usual is not None and self._computes_as_usual(usual):
+            if self._starts_again(usual, tape, frame):
+                return True
+            self._close_as_usual(usual)
+            self._done(None)
+            return self._begin(tape, frame)
+        if not self._can_wait():
+            self.finish()
+            return self._begin(tape, frame)
+        self._close()
+        self._done(None)  # first: if it closes the door, the next pass is not followed
+        is_begun = self._begin(tape, frame)
+        self._complete(self._trace.held(self._position, self._seen))
+        return is_begun
 
     def start(self, tape: GradientTape) -> bool:
         """Begin the block of the outermost tape, with which the trace begins."""
@@ -241,24 +248,46 @@ class Follower(ExpectedOperations):
             self._guess()
         return True
 
-    def _started_again(self, tape: GradientTape, frame: Any) -> bool:
-        """Begin the next pass: with this object, to which nothing else refers any more, if that pass may be like it."""
-        here, goes_on = self._here, self._goes_on
+    def _starts_again(self, usual: UsualEnd, tape: GradientTape, frame: Any) -> bool:
+        """Begin the next pass with this object, if that pass may be like this one; returns whether it has begun."""
+        trace, here, goes_on, before = self._trace, self._here, self._goes_on, self._seen
         if (
             goes_on is None
-            or self._seen
+            or usual.kept is None
+            or self._arrays
             or here.replica is not None
             or here.is_inside
             or tape._state == "entered"
-            or not goes_on(self._trace, self._traces, tape, frame)
         ):
-            self._done(None)
-            return self._begin(tape, frame)
-        self._reset()
+            return False
+        seen = self._blank[:]
+        for slot, value, result in usual.kept:
+            variable, tensor = before[slot], before[result]
+            if variable._tensor is not tensor:  # somebody else has assigned it
+                return False
+            seen[slot], seen[value] = variable, tensor
+        if not goes_on(trace, self._traces, tape, frame):
+            return False
+        last = self._tapes[0]()
+        if last is not None:
+            self._settle(last, 0)
+        self._asked.clear()
+        if self._optimizers:
+            self._optimizers = []
+        if self._values:
+            self._values = {}
+        if self._read or self._reads:
+            self._read, self._reads = {}, []
+        if self._small:
+            self._small = {}
+        self._counted = 0
+        self._seen = seen
+        before = []  # frees what nothing else has of the last pass
+        for slot, reference in trace.outside.items():
+            seen[slot] = reference()
         self._position = 1
-        self._tapes.append(weakref.ref(tape))
+        self._tapes = [weakref.ref(tape)]
         self._open.append(tape)
-        here.hot = self
         tape._pass = self
         return True
 
@@ -297,12 +326,13 @@ class Follower(ExpectedOperations):
         if self._over:
             return False
         inside = kind is None and self._here.tapes is self._listening
-        event: Any = self._events[self._position]
+        position, is_open = self._position, self._open
+        event: Any = self._events[position]
         if inside and type(event) is Exit and self._tapes[event.tape]() is tape:
-            self._position += 1
-            if len(self._open) == 1 and self._open[0] is tape:
-                self._open.pop()
-                if self._position == self._end:
+            self._position = position + 1
+            if len(is_open) == 1 and is_open[0] is tape:
+                is_open.pop()
+                if position == self._last:
                     self._end_reached()
                 return True
         elif not inside or not self._expects(Exit, lambda event: self._is(tape, event.tape), ()):
@@ -335,11 +365,45 @@ class Follower(ExpectedOperations):
         if self._over:
             self.rebuild(tape)
             return getattr(tape, method)(target, sources, *options)
-        quick = self._trace.quick.asks.get(self._position)
-        if quick is not None and method == "gradient" and self._here.tapes is self._listening:
-            answer = self._quick_gradient(tape, target, sources, options, quick)
-            if answer is not MISS:
-                return answer
+        position, seen = self._position, self._seen
+        quick = self._asks.get(position)
+        if quick is None or method != "gradient" or self._here.tapes is not self._listening:
+            return self._ask_in_general(method, tape, target, sources, options)
+        number, a, slots, unconnected, outs = quick
+        is_list = type(sources) is list
+        wanted = sources if is_list else (sources,)
+        if (
+            seen[a] is not target
+            or options[0] is not None
+            or options[1] is not unconnected
+            or len(wanted) != len(slots)
+            or self._tapes[number]() is not tape
+        ):
+            return self._ask_in_general(method, tape, target, sources, options)
+        for slot, x in zip(slots, wanted):
+            if seen[slot] is not x:
+                return self._ask_in_general(method, tape, target, sources, options)
+        self._position = position + 1
+        results: list[Any]
+        if self._open or self._values or position == self._last:
+            results = self._answer(tape, number, outs)
+            return results if is_list else results[0]
+        self._asked.add(number)
+        results = []
+        for out in outs:
+            tensor = None
+            if out is not None:  # as `_pending` does
+                tensor = new_tensor()
+                tensor._key = 0
+                tensor._both = (self, out)
+                seen[out[0]] = tensor
+            results.append(tensor)
+        return results if is_list else results[0]
+
+    def _ask_in_general(
+        self, method: str, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """The same for any question."""
         given = options
         targets, wanted, weights = _flat(target), _flat(sources), None
         ends = [*targets, *wanted]
@@ -365,36 +429,6 @@ class Follower(ExpectedOperations):
         event: Any = self._events[self._position - 1]
         results = joined(self._answer(tape, event.tape, event.outs), event.slices)
         return results[0] if wanted and sources is wanted[0] else nest.pack_sequence_as(sources, results)
-
-    def _quick_gradient(
-        self, tape: GradientTape, target: Any, sources: Any, options: tuple[Any, ...], quick: Any
-    ) -> Any:
-        """The gradients of the expected tensor by the expected ones, of which there is one or a list."""
-        number, a, slots, unconnected, outs = quick
-        seen, is_list = self._seen, type(sources) is list
-        if seen[a] is not target or options[0] is not None or options[1] is not unconnected:
-            return MISS
-        given = sources if is_list else (sources,)
-        if len(given) != len(slots) or self._tapes[number]() is not tape:
-            return MISS
-        for slot, x in zip(slots, given):
-            if seen[slot] is not x:
-                return MISS
-        self._position += 1
-        if self._open or self._values or self._position == self._end:
-            results = self._answer(tape, number, outs)
-            return results if is_list else results[0]
-        self._asked.add(number)
-        results = []
-        for out in outs:
-            tensor = None
-            if out is not None:  # as `_pending` does
-                tensor = _new(Tensor)
-                tensor._key = 0
-                tensor._both = (self, out)
-                seen[out[0]] = tensor
-            results.append(tensor)
-        return results if is_list else results[0]
 
     def _answer(self, tape: GradientTape, number: int, outs: tuple[Out | None, ...]) -> list[Any]:
         """The results of a question, after which a tape's block has ended unless it is persistent."""
@@ -429,13 +463,12 @@ class Follower(ExpectedOperations):
         self._close()
         self._done(None)
 
-    def _ends_as_usual(self, usual: UsualEnd | None) -> bool:
-        """End the pass if the same is in use as at the end of the last one; returns whether it has ended.
+    def _computes_as_usual(self, usual: UsualEnd) -> bool:
+        """Compute the results if the same are in use as at the end of the last pass; returns whether that is so.
 
-        Does what `finish` does for any pass, but to call `_done`, in 4 us instead of 11.
+        With `_close_as_usual` it does what `finish` does for any pass, but to call `_done`, in 4 us instead of 11.
         """
-        trace = self._trace
-        if usual is None or self._position != self._end or self._is_complete or trace.is_broken:
+        if self._position != self._end or self._is_complete or self._trace.is_broken:
             return False
         seen = self._seen
         if [*map(getrefcount, usual.take(seen))] != usual.counts:
@@ -463,19 +496,20 @@ class Follower(ExpectedOperations):
                         del tensor._both
                     else:
                         fill(tensor, results[i])
-            trace.straight += 1
+        return True
+
+    def _close_as_usual(self, usual: UsualEnd) -> None:
+        """End a pass whose results are computed, and let it go."""
+        with self._lock:
             self._is_complete = True
-            self._here.hot = None
-            self._over = True
+            self._close()
             tape = self._tapes[0]()
             if tape is not None:
                 self._settle(tape, 0)
             if self._arrays:
-                del seen
                 self._let_go([slot for slot, _ in usual.held])
             else:  # tensors without values, which nothing uses any more, refer to the pass
                 self._seen, self._variables = [], {}
-        return True
 
     def _computed_as_usual(self, slot: int) -> bool:
         usual = self._trace.usual
@@ -500,7 +534,7 @@ class Follower(ExpectedOperations):
                 last = trace.outside.get(slot)
                 if last is None or last() is not seen[slot]:
                     trace.came_from_outside(slot, seen[slot], self._small.get(slot))
-        trace.steady += 1
+            trace.steady = 0
         trace.runs += 1
         return results
 
@@ -520,10 +554,12 @@ class Follower(ExpectedOperations):
         trace = self._trace
         if self._position < len(trace.events) or self._open or trace.is_prefix:
             return
-        if trace.usual_at_once is not None and self._ends_as_usual(trace.usual_at_once):
+        usual = trace.usual_at_once
+        if usual is not None and self._computes_as_usual(usual):
+            self._close_as_usual(usual)
             self._done(None)
             return
-        if trace.late >= _OFTEN:
+        if trace.late >= OFTEN:
             return
         is_much = trace.input_elements > _MUCH
         held = trace.held(self._position, self._seen)
@@ -534,6 +570,7 @@ class Follower(ExpectedOperations):
             self._complete(held)
         else:
             trace.late += 1
+            self._last = trace.last
 
     def _complete(self, held: list[int]) -> bool:
         """Compute the results that something holds; returns False if the pass was left, because that failed."""
@@ -566,6 +603,7 @@ class Follower(ExpectedOperations):
     def _settle(self, tape: GradientTape, number: int) -> None:
         """Leave a tape that has answered its only question as it would be: without records, and with its variables."""
         tape._pass = None
+        tape._forget()
         tape._state = "used"
         trace, variables, watched = self._trace, self._variables, tape._watched
         for slot in trace.watched_by(number, self._position):

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from math import prod
 from operator import itemgetter
 from sys import getrefcount
@@ -35,6 +36,7 @@ from .pass_events import (
     Watch,
     is_scalar,
     outs_of,
+    slot_of,
     specs_of,
 )
 from .quick_events import QuickEvents
@@ -45,6 +47,9 @@ _UNSHARED = max(
 )  # the count of what only one list holds, as below
 
 
+OFTEN = 8  # passes that could not be completed with their last event, after which that is not tried again
+
+
 class SmallInput(NamedTuple):
     """A copy of a small tensor from outside, as `tf.zeros([8])` gives one in every pass: others may have its value."""
 
@@ -52,7 +57,8 @@ class SmallInput(NamedTuple):
     bits: bytes
 
 
-class UsualEnd(NamedTuple):
+@dataclass(slots=True)
+class UsualEnd:
     """What is left to do at the end of a pass, if the same is in use as at the end of the last one."""
 
     take: Callable[[list[Any]], tuple[Any, ...]]  # the results among the objects of a pass,
@@ -62,6 +68,8 @@ class UsualEnd(NamedTuple):
     ]  # the slots of those that are in use, and their positions in what the program gives
     inputs: Callable[[list[Any]], tuple[Any, ...]]  # what the program takes, among the objects of a pass
     program: Any
+    # Each variable, and where among the objects are its values before and after the pass; None if shapes are not known.
+    kept: list[tuple[int, int, int]] | None
 
 
 class Trace:
@@ -112,6 +120,7 @@ class Trace:
         self._lock = threading.Lock()
         self.current: dict[int, Any] = {}  # the programs for the outputs of now, by the number of events
         self.with_end: list[Event] = [*events, END]
+        self.begins_plainly = events[:1] == [Enter(False, True)]  # with a tape as most are
         self._updates = [(i, event) for i, event in enumerate(events) if isinstance(event, Update)]
         self.specs = [specs_of(event) for event in self.with_end]
         self.quick = QuickEvents(events, self.variables, self.starts[-1])
@@ -161,6 +170,11 @@ class Trace:
         other.unfit, other.uncompiled = self.unfit, self.uncompiled
         other.usually_renewed = self.usually_renewed
         return other
+
+    @property
+    def last(self) -> int:
+        """The position of the event with which passes may be completed; -1 if they are with the next pass."""
+        return len(self.events) - 1 if self.late < OFTEN or self.usual_at_once is not None else -1
 
     def expected(self) -> list[Any]:
         """The objects that the next pass is likely to meet, by slot; and after these the numbers: see `QuickEvents`."""
@@ -280,7 +294,21 @@ class Trace:
             return None
         results = [(slot, program.outputs.index(slot)) for slot in held]
         inputs = _getter([self.quick.value_at.get(slot, slot) for slot in program.slots])
-        return UsualEnd(self._getters[position], counts, results, inputs, program)
+        return UsualEnd(self._getters[position], counts, results, inputs, program, self._kept_values())
+
+    def _kept_values(self) -> list[tuple[int, int, int]] | None:
+        """The slots of the variables, and the indices of their values before the pass and after it."""
+        if len(self.fixed_variables) < len(self.quick.value_at):
+            return None
+        last = dict(self.fixed_variables)
+        for event in self.events:
+            if isinstance(event, Assign):
+                last[slot_of(event.specs[0])] = event.outs[0].slot
+            elif isinstance(event, Update):
+                last |= {slot_of(spec): out.slot for spec, out in zip(event.touched, event.outs, strict=True)}
+            elif isinstance(event, Call):
+                return None
+        return [(slot, before, last[slot]) for slot, before in self.fixed_variables]
 
     @functools.cached_property
     def _has_one_tape(self) -> bool:
@@ -297,9 +325,10 @@ class Trace:
             self.usual = self.usual_at_once = None
 
     @functools.cached_property
-    def fixed_variables(self) -> list[int]:
-        """The slots of the variables whose shapes are known."""
-        return [spec.slot for spec, _ in self.variables_of(len(self.events)) if spec.is_fixed]
+    def fixed_variables(self) -> list[tuple[int, int]]:
+        """The slots of the variables whose shapes are known, and the indices of their values: see `QuickEvents`."""
+        found = [spec.slot for spec, _ in self.variables_of(len(self.events)) if spec.is_fixed]
+        return [(slot, self.quick.value_at[slot]) for slot in found]
 
     def read_in(self, number: int, end: int) -> list[int]:
         """The slots of the variables that were read while the block of a tape was open."""

@@ -12,6 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from ..core.pending_tensors import create_missing_arrays, fill, is_pending
 from ..core.primitive import listeners, local
@@ -44,6 +45,9 @@ class PendingValues:
         "__weakref__",
         "_arrays",
         "_asked",
+        "_asks",
+        "_assigns",
+        "_blank",
         "_by_numpy",
         "_counted",
         "_end",
@@ -52,6 +56,7 @@ class PendingValues:
         "_here",
         "_ids",
         "_is_complete",
+        "_last",
         "_listening",
         "_lock",
         "_open",
@@ -76,23 +81,13 @@ class PendingValues:
 
     # All that a pass starts with is set here: each `__init__` of a class more takes 0.15 us of some 20.
     def __init__(self, trace: Trace, traces: list[Trace]) -> None:
-        self._trace = trace
         self._traces = traces
-        self._events: list[Event] = trace.with_end
-        self._end = len(trace.events)
+        self._expect(trace)
         self._by_numpy = trace.by_numpy
-        quick = trace.quick
-        self._singles, self._pairs, self._value_at = quick.singles, quick.pairs, quick.value_at
         self._listening: list[Any] = []  # a list of its own, by which it is known: see `operation1`
         self._lock = RLock()
         self._here = local.here
-        self._reset()
-
-    def _reset(self) -> None:
-        """All that changes in a pass as it is before its first event."""
-        trace = self._trace
         self._position = 0
-        self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
         # Objects by slot; after the last slot the values of variables before the pass, and numbers: see `QuickEvents`.
         self._seen: list[Any] = trace.expected()
         self._variables: dict[int, Variable] = {}  # whose values were read, by slot
@@ -113,19 +108,26 @@ class PendingValues:
         self._asked: set[int] = set()  # the numbers of tapes
         self._optimizers: list[Any] = []  # the trace itself does not keep them alive
 
+    def _expect(self, trace: Trace) -> None:
+        """Expect the events of a trace."""
+        self._trace = trace
+        self._events: list[Event] = trace.with_end
+        self._end = len(trace.events)
+        self._last = trace.last
+        quick = trace.quick
+        self._blank = quick.blank
+        self._singles, self._pairs, self._value_at = quick.singles, quick.pairs, quick.value_at
+        self._assigns, self._asks = quick.assigns, quick.asks
+        self._ready_at = trace.ready_at  # the position at which to start the program; -1 if it was started
+
     def _use(self, trace: Trace) -> None:
         """Go on with another trace, which began as this one did."""
         count = self._trace.starts[self._position]
         self._forget_variables(count)
         values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
         self._trace.straight = 0
-        self._trace = trace
+        self._expect(trace)
         trace.renewed += 4  # which takes about as long
-        self._events = trace.with_end
-        self._end = len(trace.events)
-        quick = trace.quick
-        self._singles, self._pairs, self._value_at = quick.singles, quick.pairs, quick.value_at
-        self._ready_at = trace.ready_at
         self._counted = 0
         seen = self._seen[:count]
         ids = {id(x) for x in seen if type(x) is Tensor}  # which come no more as tensors from outside
@@ -285,8 +287,8 @@ class PendingValues:
 
     def _read_from_memory(self) -> None:
         """Read the variables of events to come, of those whose shapes stay, where NumPy has their values."""
-        seen, variables, value_at = self._seen, self._variables, self._value_at
-        for slot in self._trace.fixed_variables:
+        seen, variables = self._seen, self._variables
+        for slot, at in self._trace.fixed_variables:
             variable = seen[slot]
             if variable is not None and slot not in variables:
                 tensor = variable._tensor
@@ -294,8 +296,8 @@ class PendingValues:
                     array = _numpy_of(tensor)
                 except AttributeError:  # on JAX's device alone, or without a value
                     continue
-                if type(array) is np.ndarray:
-                    seen[value_at[slot]] = tensor
+                if type(array) is ndarray:
+                    seen[at] = tensor
                     variables[slot] = variable
 
     def _forget_variables(self, start: int) -> None:

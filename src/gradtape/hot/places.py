@@ -181,16 +181,27 @@ class Place:
 
         Does what `_followed`, `entered` and `begin` do where nothing has changed, in 1 us instead of 5.
         """
-        if frame.f_lasti != self.instruction or frame.f_code is not self.code or self.traces is not traces:
-            return False
-        if traces[0] is not trace or trace.events[0] != (tape._persistent, tape._watch_accessed_variables):
-            return False
-        if self.relearn or self.is_cold or observers or profiles or settings.promote is not None:
-            return False
-        if (self.followed + 1) % SAMPLE == 0 or self.passes + 1 >= self._compile_from:
+        count = self.followed + 1
+        if (
+            frame.f_lasti != self.instruction
+            or frame.f_code is not self.code
+            or self.traces is not traces
+            or traces[0] is not trace
+            or not trace.begins_plainly
+            or tape._persistent
+            or not tape._watch_accessed_variables
+            or self.relearn
+            or self.is_cold
+            or observers
+            or profiles
+            or settings.promote is not None
+            or not when_entered
+            or not count % SAMPLE
+            or self.passes + 1 >= self._compile_from
+        ):
             return False
         self.passes += 1
-        self.followed += 1
+        self.followed = count
         if self._trouble > -MOST_TROUBLE:
             self._trouble -= 1
         return True
@@ -401,7 +412,7 @@ profiles: list[
 
 def entered(tape: GradientTape, frame: Any) -> bool:
     """Begin a pass with an outermost tape, which is entered in this frame."""
-    if local.here.is_inside:
+    if local.here.is_inside or not when_entered:  # switched off by another thread while this one had a pass
         return False
     place = places.get((id(frame.f_code), frame.f_lasti))  # a code object takes 1 us to hash
     if place is None:

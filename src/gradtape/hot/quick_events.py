@@ -109,13 +109,12 @@ class QuickEvents:
         variable, value = event.specs
         if not isinstance(value, int) or value in self._variables:
             return None
+        slot, before, out = variable, 0, event.outs[0]
         if isinstance(variable, NewVariable):
-            return (
-                (event.method, variable.slot, value, event.outs[0], (variable.slot,))
-                if variable.is_fixed
-                else None
-            )
-        return event.method, variable, value, event.outs[0], ()
+            if not variable.is_fixed:
+                return None
+            slot, before = variable.slot, self.value_at[variable.slot]
+        return event.method, slot, value, out.slot, out, before
 
     def _ask(self, event: Any) -> tuple[Any, ...] | None:
         if not isinstance(event, Ask) or event.method != "gradient" or event.weights is not None:

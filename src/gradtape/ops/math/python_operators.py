@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.composite import NotDense
 from ...core.errors import DTypeError
+from ...core.hot_door import exchange
 from ...core.primitive import Primitive, apply, apply1, apply2, local
 from ...core.tensor import Tensor
 from ...core.tensor_conversion import convert
@@ -53,6 +54,19 @@ def _operator(primitive: Primitive) -> tuple[Any, Any]:
     def reflected(self: Any, other: Any) -> Any:
         return apply2(primitive, other, self)
 
+    def forward_asking(self: Any, other: Any) -> Any:
+        hot = local.here.hot
+        try:
+            return apply2(primitive, self, other) if hot is None else hot.operation2(primitive, self, other)
+        except NotDense:
+            return NotImplemented
+
+    def reflected_asking(self: Any, other: Any) -> Any:
+        hot = local.here.hot
+        return apply2(primitive, other, self) if hot is None else hot.operation2(primitive, other, self)
+
+    exchange(forward, forward_asking)
+    exchange(reflected, reflected_asking)
     return forward, reflected
 
 
@@ -60,19 +74,35 @@ def _variable_operator(primitive: Primitive) -> tuple[Any, Any]:
     """The same for variables. Reading them here saves `apply2` from finding out what its inputs are."""
 
     def forward(self: Any, other: Any) -> Any:
+        x = self._read()
+        if other is self:
+            return apply2(primitive, x, x)
         try:
-            if local.here.hot is not None:  # the pass of a hot tape reads variables itself
-                return apply2(primitive, self, other)
-            x = self._read()
-            if other is self:
-                return apply2(primitive, x, x)
             return apply2(primitive, x, other._read() if type(other) is Variable else other)
         except NotDense:
             return NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        return apply2(primitive, other, self if local.here.hot is not None else self._read())
+        return apply2(primitive, other, self._read())
 
+    def forward_asking(self: Any, other: Any) -> Any:
+        hot = local.here.hot
+        try:
+            if hot is not None:  # the pass reads variables itself
+                return hot.operation2(primitive, self, other)
+            x = self._read()
+            return apply2(primitive, x, other._read() if type(other) is Variable else other)
+        except NotDense:
+            return NotImplemented
+
+    def reflected_asking(self: Any, other: Any) -> Any:
+        hot = local.here.hot
+        return (
+            apply2(primitive, other, self._read()) if hot is None else hot.operation2(primitive, other, self)
+        )
+
+    exchange(forward, forward_asking)
+    exchange(reflected, reflected_asking)
     return forward, reflected
 
 

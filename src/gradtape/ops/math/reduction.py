@@ -21,9 +21,9 @@ from ...core.primitive import (
     apply2,
     cast_,
     floats,
-    form_in_pass,
     numbers,
     primitive,
+    rank_in_pass,
     reals,
     rounded,
 )
@@ -345,7 +345,9 @@ logsumexp.rules(
 
 def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepdims: Any) -> Any:
     x = input_tensor if type(input_tensor) is Tensor else convert(input_tensor)
-    ndim = len(form_in_pass(x).shape)
+    ndim = rank_in_pass(x)
+    if axis is None and keepdims is False:
+        return apply1(reduction, x, _WHOLE[ndim])
     if (axis is None or type(axis) is int) and type(keepdims) is bool:
         return apply1(reduction, x, _attributes(name, axis, keepdims, ndim))
     return apply1(reduction, x, {"axis": axes(name, axis, ndim), "keepdims": bool(keepdims)})
@@ -354,6 +356,11 @@ def _reduce(reduction: Primitive, name: str, input_tensor: Any, axis: Any, keepd
 @functools.lru_cache(maxsize=1000)
 def _attributes(name: str, axis: int | None, keepdims: bool, ndim: int) -> dict[str, Any]:
     return {"axis": axes(name, axis, ndim), "keepdims": keepdims}
+
+
+_WHOLE: list[dict[str, Any]] = [
+    {"axis": _all_axes(ndim), "keepdims": False} for ndim in range(65)
+]  # for tensors of each rank
 
 
 def reduce_sum(

@@ -137,6 +137,7 @@ class Optimizer:
     _settings: ClassVar[tuple[str, ...]] = ()  # a subclass's own arguments, for get_config
     _read_options: ClassVar[Any] = attrgetter(*_OPTIONS)  # gives all options, in one call
     _noted: ClassVar[frozenset[str]] = frozenset()  # what passes of hot tapes note: see `_pure_settings`
+    _known_options: str | None = None  # as `_pure_options` gives them, since one was set last
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -144,8 +145,12 @@ class Optimizer:
         cls._noted = frozenset([*_OPTIONS, *cls._settings, "_learning_rate"])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._noted and getattr(self, name, value) is not value:
-            leave_hot("a setting of an optimizer changes")  # a step that is not computed yet has the old one
+        if name in self._noted:
+            if getattr(self, name, value) is not value:
+                leave_hot(
+                    "a setting of an optimizer changes"
+                )  # a step that is not computed yet has the old one
+            self.__dict__.pop("_known_options", None)
         super().__setattr__(name, value)
 
     def __init__(
@@ -522,15 +527,25 @@ class Optimizer:
 
     def _pure_settings(self) -> Any:
         """All that an update depends on besides variables and gradients; None if it runs Python code of the user."""
-        rate = self._learning_rate
-        options = list(self._read_options(self))
+        rate, trained = self._learning_rate, self._trained
+        options = self._known_options
+        if options is None or not isinstance(rate, Variable):  # a schedule may have changed
+            options = self._pure_options()
+            if options is None:
+                return None
+            self._known_options = options
+        return [id(rate), id(trained), len(trained.variables), options]
+
+    def _pure_options(self) -> str | None:
+        """The options and the schedule of the learning rate as a text; None if one is Python code of the user."""
+        rate, options = self._learning_rate, list(self._read_options(self))
         if type(rate).__module__ == schedules.__name__:
             options.append(f"{type(rate).__name__}: {vars(rate)}")
         elif not isinstance(rate, Variable):
             return None
         if type(self).__module__ != _OWN_RULES or not _PLAIN.issuperset(map(type, options)):
             return None
-        return [id(rate), id(self._trained), len(self._trained.variables), *options, *map(type, options)]
+        return repr(options)
 
     @property
     def _touched(self) -> list[Variable]:
