@@ -11,8 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gradtape as tf
 from gradtape.core.deferred_products import Products
-from gradtape.engine.blas import Threads, in_numpy
-from gradtape.ops.linalg.products import is_quicker_swapped
 
 STEPS, ROWS, WIDTH = 30, 2, 12
 
@@ -214,34 +212,6 @@ def test_the_gradient_of_a_broadcast_matrix_needs_no_product_for_each_row(produc
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * rows * matrices * width * width / 4  # bytes: a quarter of all products
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("transposed", [False, True])
-def test_a_product_of_few_rows_that_is_computed_swapped(monkeypatch, dtype, transposed):
-    random = np.random.default_rng(0)
-    x = random.normal(size=(32, 256)).astype(dtype)
-    y = (
-        random.normal(size=(128, 256)).astype(dtype).T
-        if transposed
-        else random.normal(size=(256, 128)).astype(dtype)
-    )
-    monkeypatch.setattr(in_numpy, "threads", Threads(int, int, 2), raising=False)
-    assert is_quicker_swapped(x, y)
-    with tf.GradientTape() as tape:
-        a, b = tf.Variable(x), tf.Variable(y)
-        product = tf.matmul(a, b)
-        loss = tf.reduce_sum(tf.square(product))
-    assert product.numpy().flags.c_contiguous
-    rtol, atol = (1e-4, 1e-3) if dtype == "float32" else (1e-12, 1e-12)
-    exact = x.astype("float64") @ y.astype("float64")
-    assert_allclose(product, exact, rtol=rtol, atol=atol)
-    for g, wanted in zip(tape.gradient(loss, [a, b]), (2 * exact @ y.T, 2 * x.T @ exact)):
-        assert_allclose(g, wanted, rtol=rtol, atol=100 * atol)
-    for other in (x[:3], x[:, :100], np.ones((65, 256), dtype), x.astype("float16"), x.astype("complex64")):
-        assert not is_quicker_swapped(other, y[: other.shape[1]].astype(other.dtype))
-    monkeypatch.setattr(in_numpy, "threads", None)
-    assert not is_quicker_swapped(x, y)
 
 
 def test_products_of_constants_come_before_one_of_traced_values():

@@ -32,7 +32,7 @@ from ..core.tape import GradientTape
 from ..core.tape_ends import seeds_of
 from ..core.tensor import Tensor, key_of, wrap
 from ..core.variable import Variable
-from ..ops.linalg.products import is_quicker_swapped, matmul_, of_first, of_second
+from ..ops.linalg.products import matmul_, of_first, of_second
 from ..ops.math.elementwise import relu, through_relu
 from ..ops.math.reduction import mean
 from .pass_events import Ask, Assign, Call, Enter, Exit, Meet, Operation, Update, outs_of, slot_of, specs_of
@@ -266,8 +266,6 @@ class _Writer(Replay):
         if len(arrays) != 1 + ("{1}" in pattern) or (
             "@" in pattern and any(a.value.ndim != 2 for a in arrays)
         ):
-            return ""
-        if function in _FACTORS and is_quicker_swapped(*_FACTORS[function](*[a.value for a in arrays])):
             return ""
         known = {"zero": self._name(_zero(result.dtype)), "dtype": self._name(result.dtype)}
         if function is mean.forward:
@@ -612,13 +610,6 @@ _CALLS: dict[Any, str] = {
     relu.forward: "maximum({0}, {zero})",
     through_relu: "{0} * ({1} > {zero}).astype({dtype})",
     mean.forward: "{sum} / {count}",
-}
-
-# The two matrices that these multiply.
-_FACTORS: dict[Any, Callable[[Any, Any], tuple[Any, Any]]] = {
-    matmul_.forward: lambda x, y: (x, y),
-    of_first: lambda g, y: (g, y.T),
-    of_second: lambda g, x: (x.T, g),
 }
 
 

@@ -16,7 +16,6 @@ from ...core.primitive import apply1, apply2, local, numbers, primitive, rounded
 from ...core.structural import conj, reshape_, transpose_, unbroadcast
 from ...core.tensor import Tensor
 from ...core.types import DTypeLike, TensorLike
-from ...engine.blas import in_numpy
 from ..array.movement import cast, reshape, together
 from ..math.python_operators import install
 from .matrix import swap_last
@@ -44,22 +43,7 @@ def matmul_(x, y):
     if y.ndim == 2 and x.ndim > 2 and type(x) is np.ndarray:
         # One large product instead of a batch of small ones.
         return matmul_.forward(_rows(x), y).reshape(*x.shape[:-1], y.shape[-1])
-    if y.size >= 8192 and is_quicker_swapped(x, y):
-        return np.ascontiguousarray((y.T @ x.T).T)
     return x @ y if x.dtype.char not in HALF else rounded(operator.matmul, x, y)
-
-
-def is_quicker_swapped(x: Any, y: Any) -> bool:
-    """Return whether y^T x^T, and to copy its transpose, takes OpenBLAS less time than x y.
-
-    Its threads pack a factor of few rows together, and wait for each other: 50 us instead of 35 for 32 x 784 and 784 x
-    128 on two cores that share no cache, 32 instead of 33 on two that do. Swapped, each thread packs its own part.
-    """
-    if type(x) is not np.ndarray or type(y) is not np.ndarray or x.ndim != 2 or y.ndim != 2:
-        return False
-    (rows, inner), columns = x.shape, y.shape[1]
-    fits = 4 <= rows <= 64 <= columns <= inner and rows * inner * columns >= 1 << 19
-    return fits and x.dtype.char in "fd" and x.dtype == y.dtype and in_numpy.threads is not None
 
 
 def _rows(x: Any, before: int = 0) -> Any:
