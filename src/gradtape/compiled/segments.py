@@ -287,6 +287,10 @@ class _Collector:
         """Assign a value to a variable."""
         self._as_ever(getattr(variable, method), value)
 
+    def updates(self, optimizer: Any, pairs: list[Any]) -> bool:
+        """Return False: no step is expected."""
+        return False
+
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Let an optimizer update variables."""
         self._as_ever(optimizer._apply_as, pairs, aggregates)

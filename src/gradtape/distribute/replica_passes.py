@@ -139,6 +139,10 @@ class ReplicaFollower(CustomFollower):
         if not self._over and replica.assigns_together(variable):
             self.meet()
 
+    def updates(self, optimizer: Any, pairs: list[Any]) -> bool:
+        """Return False: all steps wait for the others."""
+        return False
+
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Give the variables of an optimizer values that are computed at the end; wait for the others."""
         super().update(optimizer, pairs, aggregates)

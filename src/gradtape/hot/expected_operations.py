@@ -86,7 +86,11 @@ class ExpectedOperations(ExpectedInputs):
     def _are_read(self, slots: tuple[int, ...]) -> bool:
         """Return whether variables that are used first have the values that were read early."""
         seen, value_at = self._seen, self._value_at
-        return all(seen[value_at[slot]] is seen[slot]._tensor for slot in slots)
+        for slot in slots:
+            variable = seen[slot]
+            if variable is None or seen[value_at[slot]] is not variable._tensor:
+                return False
+        return True
 
     def operation(self, primitive: Primitive, inputs: tuple[Any, ...], attributes: Any) -> Any:
         """The same for any number of inputs."""

@@ -127,8 +127,6 @@ class Follower(ExpectedOperations):
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Give the variables of an optimizer values that are computed when somebody looks."""
         settings: Any = optimizer._pure_settings()
-        if aggregates is None and self._quick_update(optimizer, settings, pairs):
-            return
         parts, slices = divided(g for g, _ in pairs)
         given = [*parts, *[v for _, v in pairs]]
 
@@ -152,19 +150,19 @@ class Follower(ExpectedOperations):
             self._give_variable(self._seen[spec if type(spec) is int else spec.slot], self._pending(out))
         self._end_reached()
 
-    def _quick_update(self, optimizer: Any, settings: Any, pairs: list[Any]) -> bool:
+    def updates(self, optimizer: Any, pairs: list[Any]) -> bool:
         """Do the same if this is the expected step, for the very gradients and variables; returns whether it is."""
         quick = self._trace.quick.updates.get(self._position)
         if quick is None or self._here.tapes is not self._listening:
             return False
         reference, wanted, gradients, variables, first, written = quick
-        if reference() is not optimizer or wanted != settings or len(pairs) != len(gradients):
+        if reference() is not optimizer or len(pairs) != len(gradients):
             return False
         seen = self._seen
-        for (gradient, variable), a, b in zip(pairs, gradients, variables):
-            if seen[a] is not gradient or seen[b] is not variable:
+        for pair, a, b in zip(pairs, gradients, variables):
+            if type(pair) is not tuple or len(pair) != 2 or seen[a] is not pair[0] or seen[b] is not pair[1]:
                 return False
-        if any(seen[slot] is None for slot in first) or not self._are_read(first):
+        if optimizer._pure_settings() != wanted or not self._are_read(first):
             return False
         self._optimizers.append(optimizer)
         self._position += 1

@@ -164,6 +164,10 @@ class Learner:
     def _assign(self, variable: Variable, method: str, value: Tensor) -> Event:
         return Assign(method, (self._spec(variable), self._spec(value)), (self._out_of(variable),))
 
+    def updates(self, optimizer: Any, pairs: list[Any]) -> bool:
+        """Return False: no step is expected."""
+        return False
+
     def update(self, optimizer: Any, pairs: list[Any], aggregates: bool | None = None) -> None:
         """Let an optimizer update variables and note it; `aggregates` is for replicas: see `Update`."""
         self._computed(optimizer._apply_as, pairs, aggregates)

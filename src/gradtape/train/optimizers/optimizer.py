@@ -564,6 +564,8 @@ class Optimizer:
         hot = local.here.hot
         if hot is None:
             return False
+        if aggregates is None and hot.updates(self, pairs):
+            return True
         given, missing = [], []
         for pair in pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
