@@ -6,6 +6,8 @@ VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import
 # The libraries that `make bench` compares with; none for PEERS=. torch comes first: see its rule.
 PEERS ?= torch tensorflow-cpu jax autograd
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Each library is measured with the kernels that it chooses for this processor, whatever the environment asks of NumPy's.
+MEASURE := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo examples test test-hot test-first-calls page test-page docs fuzz bench bench-compiled bench-hot bench-keras test-keras keras-source clean
@@ -65,17 +67,17 @@ fuzz: $(VENV)/.installed-dev ## N random programs: 10000 against JAX, 20000 comp
 	GRADTAPE_FUZZ=$(or $(N),10000) GRADTAPE_FUZZ_SOURCES=$(or $(N),20000) GRADTAPE_FUZZ_FIRST=$(or $(FIRST),0) $(VENV)/bin/pytest tests/fuzz
 
 bench: $(VENV)/.installed-plot $(PEERS:%=.venv-bench/.installed-%) ## measure against the peers (PEERS= for gradtape alone)
-	$(VENV)/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+	$(MEASURE) $(VENV)/bin/python bench/run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 bench-compiled: $(VENV)/.installed-plot $(VENV)/.installed-xla $(PEERS:%=.venv-bench/.installed-%) ## the same, compiled against compiled
-	$(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+	$(MEASURE) $(VENV)/bin/python bench/run.py --compiled $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 bench-hot: $(patsubst %,.venv-bench-hot/.installed-%,$(filter torch,$(PEERS)) gradtape) ## loops without a decorator: hot tapes on and off, PyTorch, jax.jit
-	.venv-bench-hot/bin/python bench/hot_tapes.py
-	.venv-bench-hot/bin/python bench/hot_tapes.py --loops
+	$(MEASURE) .venv-bench-hot/bin/python bench/hot_tapes.py
+	$(MEASURE) .venv-bench-hot/bin/python bench/hot_tapes.py --loops
 
 bench-keras: .venv-bench-keras/.installed-keras $(PEERS:%=.venv-bench/.installed-%) .venv-bench/.installed-keras ## Keras on gradtape, and on its other backends
-	.venv-bench-keras/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
+	$(MEASURE) .venv-bench-keras/bin/python bench/keras_run.py $(if $(strip $(PEERS)),--python .venv-bench/bin/python)
 
 # The folders below keras/src to test, such as ONLY=ops,layers/rnn; all of them take an hour or more.
 test-keras: keras-source .venv-keras/.installed-tests ## Keras's own tests: KERAS_SOURCE=checkout [KERAS_PEER=Python with TensorFlow] [ONLY=folders]

@@ -1,5 +1,7 @@
 """Reductions over axes and running ones: values, dtypes, edges, and what is refused. Gradients: tests/gradients."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.special
@@ -18,6 +20,33 @@ def gradient(function, array):
         tape.watch(x)
         y = function(x)
     return tape.gradient(y, x).numpy()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Vectors, which BLAS adds up if they are short
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 33, 255, 256, 257, 1000])
+@pytest.mark.parametrize("step", [1, 3, -2])
+def test_sums_of_vectors_are_exact_to_rounding(dtype, size, step):
+    random = np.random.default_rng(size)
+    x = random.normal(size=abs(step) * size).astype(dtype)[::step]
+    for axis in (None, 0, -1):
+        out = tf.reduce_sum(x, axis)
+        assert out.dtype == dtype and out.shape == ()
+        assert_allclose(out, math.fsum(x.tolist()), rtol=0, atol=np.finfo(dtype).eps * np.abs(x).sum())
+    whole = np.arange(size).astype(dtype)[::step]
+    assert float(tf.reduce_sum(whole)) == whole.sum()
+
+
+@pytest.mark.parametrize("odd", [inf, -inf, nan])
+def test_sums_of_vectors_of_what_is_not_finite(odd):
+    for size in (1, 5, 256, 300):
+        x = np.ones(size, "float32")
+        x[size // 2] = odd
+        assert_array_equal(tf.reduce_sum(x), np.float32(odd))
+    assert_array_equal(tf.reduce_sum(np.float32([inf, 1.0, -inf])), nan)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import gradtape as tf
 from gradtape.core import hot_door, primitive
 from gradtape.hot import places
@@ -13,9 +15,14 @@ def codes():
     return [function.__code__.co_name for function in (primitive.apply, primitive.apply1, primitive.apply2)]
 
 
+def codes_of_methods():
+    methods = (tf.Tensor.__mul__, tf.Tensor.__rsub__, tf.Variable.__mul__, tf.Variable.assign_add)
+    return [method.__code__.co_name for method in methods]
+
+
 def test_the_door_is_exchanged_and_gives_what_it_gave():
     before = codes()
-    x = tf.constant([1.0, 2.0])
+    x, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 5.0])
 
     def results():
         return [
@@ -23,15 +30,28 @@ def test_the_door_is_exchanged_and_gives_what_it_gave():
             tf.sqrt(x).numpy().tolist(),
             [part.numpy().tolist() for part in tf.split(x, 2)],
             tf.reduce_sum(x, axis=0, keepdims=True).numpy().tolist(),
+            (v * 2.0 - v * v).numpy().tolist(),
+            (1.0 - v).numpy().tolist(),
+            (v * x).numpy().tolist(),
+            v.assign_add([1.0, 1.0]).assign_sub([1.0, 1.0]).numpy().tolist(),
         ]
 
     try:
         hot_door.ask_nobody()
         assert codes() == ["apply", "apply1", "apply2"]
+        assert codes_of_methods() == ["forward", "reflected", "forward", "assign_add"]
         eager = results()
         hot_door.ask_passes()
         assert codes() == ["_apply", "_apply1", "_apply2"]
+        assert codes_of_methods() == [
+            "forward_asking",
+            "reflected_asking",
+            "forward_asking",
+            "_assign_add",
+        ]
         assert results() == eager
+        with pytest.raises(ValueError, match="do not broadcast"):
+            v * tf.ones([3])
     finally:
         if before[0] == "apply":
             hot_door.ask_nobody()
