@@ -47,8 +47,9 @@ _SPARSE = 140.0  # lost for a sparse gradient, of which XLA looks at all rows
 _RERUN = 12.0  # lost if the program runs once more, because somebody looked in the middle
 _RERUN_EVENT = 0.2
 
-# The same where the program of a pass is code of NumPy's functions. To begin and end the pass takes what the question
-# to the tape does. If the program runs once more, each event, element and multiplication is computed once more.
+# The same where the program of a pass is code of NumPy's functions. To begin and end the pass takes less than the tape
+# and the question to it do. If the program runs once more, each event, element and multiplication is computed once more.
+_PASS_BY_NUMPY = 3.0
 _OPERATION_BY_NUMPY, _UNRECORDED_BY_NUMPY = 1.5, 0.4
 _ASSIGN_BY_NUMPY = 2.0
 _ASSIGN_NEW_BY_NUMPY = -15.0  # of a tensor from outside
@@ -93,7 +94,7 @@ class Gain(NamedTuple):
 
 def _by_numpy(trace: Trace) -> Gain:
     """The gain if the program of the pass is code of NumPy's functions: see `array_code`."""
-    total, tapes = 0.0, 0
+    total, tapes = _PASS_BY_NUMPY, 0
     for event in trace.events:
         tapes += isinstance(event, Enter) - isinstance(event, Exit)
         if isinstance(event, Operation):

@@ -299,6 +299,8 @@ class Place:
         """
         runs = max(sum(trace.runs for trace in self.traces) / SAMPLE, 1.0)
         renewed = sum(trace.renewed for trace in self.traces) / SAMPLE
+        # Passes are expected to be like the first: that of which most were. Others take longer to begin.
+        self.traces = sorted(self.traces, key=lambda trace: -trace.runs)
         for trace in self.traces:
             trace.runs, trace.renewed, trace.usually_renewed = 0, 0, renewed
         if any(policy.pays_with(trace, trace.by_numpy, runs, renewed) for trace in self.traces):
