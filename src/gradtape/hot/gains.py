@@ -37,6 +37,7 @@ _PASSING = (
     4.0  # lost for each tensor that is made in every pass, as of a Python number, to compare the values
 )
 _RENEWED = 8.0  # lost for each tensor from outside that is another than in the pass before
+_CUT = 4.0  # lost for each part of a tensor from outside that is cut at another index in each pass
 _ASSIGN = 2.0
 _UPDATE, _VARIABLE = 10.0, 12.0  # an optimizer's step, and each variable in it,
 _UPDATED = 0.0007  # and each element of these and of the optimizer's state
@@ -79,7 +80,7 @@ def saved(trace: Trace, by_numpy: bool, runs: float = 1.0, renewed: float = 0.0)
     gain = trace.gains.get(by_numpy)
     if gain is None:
         gain = trace.gains[by_numpy] = _by_numpy(trace) if by_numpy else _by_xla(trace)
-    total = gain.once - (runs - 1) * gain.rerun
+    total = gain.once - (runs - 1) * gain.rerun - _CUT * len(trace.cuts)
     if by_numpy:
         return total - _RENEWED * max(renewed, trace.passing)
     return total - _PASSING * trace.passing - _RENEWED * renewed - _LATE * min(renewed, 1.0)
