@@ -102,11 +102,14 @@ def test_an_interrupt_at_any_line_leaves_all_as_before_or_after_a_step(hot, way)
     step, w, count = plain_training() if way == "numpy" else training()
     for i in range(12):
         step(looks=i % 4 > 1)
-    number, where = 1, ""
+    number, where, before = 1, "", float(count)
     while where is not None:
         for place in places.places.values():  # else it would be left alone
-            place.left, place.failures, place.is_cold = 0, 0, False
-        before = float(count)
+            place.left, place.failures, place.is_cold, place._trouble = 0, 0, False, 0
+        if way == "numpy":  # passes that nobody looks at begin with the object of the last one
+            for _ in range(4):
+                step()
+            before += 4
         where = run_to_line(number, partial(step, looks=number % 2 == 0))
         assert local.here.hot is not None or local.here.tapes == [], where
         assert not local.here.is_inside, where
@@ -115,8 +118,9 @@ def test_an_interrupt_at_any_line_leaves_all_as_before_or_after_a_step(hot, way)
         before = float(count)
         step()
         step(looks=True)
-        assert float(count) == before + 2, where
+        before += 2
+        assert float(count) == before, where
         assert sys.exception() is None, where
-        number += 3 if way == "numpy" else 7
+        number += 1 if way == "numpy" else 7
     assert number > 300
     assert (hot.counts["followed"] > 50) is is_hot

@@ -281,7 +281,7 @@ class Follower(ExpectedOperations):
         self._counted = 0
         self._seen = seen
         before = []  # frees what nothing else has of the last pass
-        for slot, reference in trace.outside.items():
+        for slot, reference in [*trace.outside.items()]:  # another thread may add some
             seen[slot] = reference()
         self._position = 1
         self._tapes = [weakref.ref(tape)]
