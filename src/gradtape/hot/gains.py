@@ -49,7 +49,7 @@ _RERUN = 12.0  # lost if the program runs once more, because somebody looked in 
 _RERUN_EVENT = 0.2
 
 # The same where the program of a pass is code of NumPy's functions. To begin and end the pass takes less than the tape
-# and the question to it do. If the program runs once more, each event, element and multiplication is computed once more.
+# and the question to it do. If the program runs again, each event, element and multiplication is computed once more.
 _PASS_BY_NUMPY = 3.0
 _OPERATION_BY_NUMPY, _UNRECORDED_BY_NUMPY = 1.5, 0.4
 _ASSIGN_BY_NUMPY = 2.0
