@@ -214,16 +214,14 @@ def products_of_eight(steps, v, renews):
 
 
 def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon, monkeypatch):
-    monkeypatch.setattr(places.policy, "least_saved", 50.0)
+    monkeypatch.setattr(places.policy, "least_saved", 270.0)
 
     def second_derivatives(steps):
         v, random = tf.Variable([0.3, 0.7]), np.random.default_rng(0)
         usual, found = [tf.constant([0.8 + 0.02 * k, 0.9]) for k in range(8)], []
         for step in range(steps):
-            given = usual
-            if (
-                step < 24 + places.SAMPLE - 8
-            ):  # when all is expected, a pass begins before the last one is let go
+            given = usual  # all is expected: a pass begins before the last one is let go
+            if step < 24 + places.SAMPLE - 8:
                 given = [tf.constant(random.uniform(0.7, 1.0, 2).astype("float32")) for _ in range(8)]
             with tf.GradientTape() as outer:
                 with tf.GradientTape() as inner:

@@ -74,3 +74,24 @@ def test_a_pass_that_is_too_short_to_gain_is_left_alone(hot, monkeypatch):
     (place,) = hot.counts["places"].values()
     assert place["followed"] == 0
     assert place["cold"]
+
+
+# Their passes are too short, or of too many kinds.
+LEFT_ALONE = {
+    "newton", "early_stopping", "accumulation", "minibatches", "slices", "rows", "classifier", "embedding",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "loop", [loop for loop in LOOPS if loop.__name__ not in LEFT_ALONE], ids=lambda loop: loop.__name__
+)
+def test_a_loop_that_gains_is_not_left_alone(hot, monkeypatch, loop):
+    from gradtape.hot import places
+
+    monkeypatch.setattr(places, "policy", places.Policy())
+    places.policy.most = 30  # however long it takes to compile
+    hot()
+    loop(30 + 2 * places.SAMPLE)  # after each sample it is seen again whether that pays
+    hot(False)
+    assert hot.counts["followed"] >= 2 * places.SAMPLE - 3, hot.counts
+    assert not any(place["cold"] for place in hot.counts["places"].values())

@@ -25,17 +25,14 @@ from .pass_events import (
 from .pass_trace import Trace, size
 
 _PASS = 31.0  # to begin a pass, call its program and end it
-_THREAD = (
-    10.0  # to have XLA compute in a thread of its own, which it does with all but the smallest programs,
-)
+_THREAD = 10.0  # to have XLA compute in a thread of its own, as it does all but the smallest programs,
 _LATE = 40.0  # and to wait for that, because a tensor from outside is another than the expected one
 _SMALLEST = 1000  # operations on numbers: below, XLA computes at once
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it;
 _UNRECORDED = 0.8  # and outside of the tapes' blocks, to compute it
+_SWEPT = 10.0  # to differentiate one in a block of another tape, which records that
 _INPUT = 4.0  # lost for each tensor and variable that the pass takes from outside
-_PASSING = (
-    4.0  # lost for each tensor that is made in every pass, as of a Python number, to compare the values
-)
+_PASSING = 4.0  # lost for each tensor that every pass makes, as of a Python number, to compare the values
 _RENEWED = 8.0  # lost for each tensor from outside that is another than in the pass before
 _CUT = 4.0  # lost for each part of a tensor from outside that is cut at another index in each pass
 _ASSIGN = 2.0
@@ -61,11 +58,9 @@ _RERUN_BY_NUMPY, _ELEMENT_BY_NUMPY, _MULTIPLY_BY_NUMPY = 1.5, 0.002, 1.5e-5
 _PRODUCTS = frozenset(("matmul", "gram", "einsum", "convolve", "deconvolve", "correlate"))
 _IMPORT = 700_000.0  # to import JAX
 _GENERATE, _GENERATE_EVENT = 3_000.0, 80.0  # to import what generates code, and to generate that of an event
-_COMPILE, _COMPILE_EVENT = (
-    250_000.0,
-    10_000.0,
-)  # to compile a program that has products, and each event of it;
-_COMPILE_PLAIN, _COMPILE_PLAIN_EVENT = 40_000.0, 400.0  # and one without
+# To compile a program that has products, and each event of it; and one without.
+_COMPILE, _COMPILE_EVENT = 250_000.0, 10_000.0
+_COMPILE_PLAIN, _COMPILE_PLAIN_EVENT = 40_000.0, 400.0
 
 
 def saved(trace: Trace, by_numpy: bool, runs: float = 1.0, renewed: float = 0.0) -> float:
@@ -120,12 +115,15 @@ def _by_xla(trace: Trace) -> Gain:
     """The gain if the program of the pass is compiled by XLA."""
     total, numbers, operations, tapes = 0.0, 0, 0, 0
     shapes: dict[int, tuple[int, ...]] = {}
+    before: list[int] = []  # the operations before each tape's block
     for event in trace.events:
         new = [spec for spec in specs_of(event) if isinstance(spec, (NewTensor, NewVariable))]
         shapes |= {part.slot: part.shape for part in (*new, *outs_of(event))}
         tapes += isinstance(event, Enter) - isinstance(event, Exit)
         total -= _INPUT * len(new)
-        if isinstance(event, Operation):
+        if isinstance(event, Enter):
+            before.append(operations)
+        elif isinstance(event, Operation):
             operations += 1
             inner = _inner(event, shapes)
             elements = sum(map(size, event.outs))
@@ -133,7 +131,7 @@ def _by_xla(trace: Trace) -> Gain:
             total += _saved_by_operation(event, elements, tapes > 0)
         elif isinstance(event, Ask):
             total -= _SPARSE * sum(shape is not None for shape in event.slices)
-            total += _OPERATION * operations * (tapes > 0)  # an outer tape records the sweep
+            total += _SWEPT * (operations - before[event.tape]) * (tapes > 0)
         elif isinstance(event, Assign):
             total += _ASSIGN
         elif isinstance(event, Call):

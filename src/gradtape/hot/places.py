@@ -30,9 +30,7 @@ SAMPLE = 32  # passes that are followed, after which it is checked again whether
 MOST_PLACES = 1000  # beyond these, those that have not come often are forgotten
 MOST_FAILURES = 3  # passes that no trace can be made of, and one more for each `SAMPLE` that is followed
 MOST_TROUBLE = 32  # as `Place._trouble` counts it
-MOST_UPDATED = (
-    1 << 24
-)  # elements that optimizers write in a compiled pass, which has them twice: 64 MB more in float32
+MOST_UPDATED = 1 << 24  # elements that optimizers write in a compiled pass, which has them twice (64 MB more)
 MOST_UNEQUAL = 30  # passes that are learned, which takes several times as long, before two of them are equal
 
 
@@ -46,9 +44,8 @@ class Policy:
         self.sure = 3  # passes in a row that went as expected before a program is started ahead of the next
         self.least, self.most = 25, 100_000  # the first pass to follow
         self.least_saved = 5.0  # microseconds a pass: below, a place is left alone
-        self.by_numpy: bool | None = (
-            None  # whether programs are NumPy's functions where they can be; None: if that pays
-        )
+        # Whether programs are NumPy's functions where they can be; None: if that pays.
+        self.by_numpy: bool | None = None
 
     def follow_from(self, trace: Trace, by_numpy: bool) -> int:
         """The first pass to follow: when following so far would have saved what it takes to make the program."""
