@@ -388,8 +388,8 @@ def test_rows_are_updated_as_if_they_were_all(name, compiled):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("name", KINDS)
 def test_compiled_steps_go_through_the_rows_of_large_tables_that_the_gradient_has(name, dtype):
-    start = np.linspace(-1.0, 1.0, 180).reshape(60, 3)
-    indices = [[[7, 59, 7, 0], [3, 7, 59, 7]], [[59, 59, 59, 59], [1, 2, 3, 4]]]
+    start = np.linspace(-1.0, 1.0, 18000).reshape(6000, 3)
+    indices = [[[7, 5999, 7, 0], [3, 7, 5999, 7]], [[5999, 5999, 5999, 5999], [1, 2, 3, 4]]]
     values = [[0.5, 1.0, -1.5, 1.0, 2.0, 0.25, -0.5, 0.75], [1.0, 2.0, -1.0, 0.5, 1.0, 1.0, -1.0, 3.0]]
     values = np.reshape(values, (2, 2, 4, 1)) * [1.0, -2.0, 0.5]
 
@@ -398,7 +398,7 @@ def test_compiled_steps_go_through_the_rows_of_large_tables_that_the_gradient_ha
 
         @decorate
         def step(rows, at):
-            optimizer.apply_gradients([(tf.IndexedSlices(rows, at, (60, 3)), table)])
+            optimizer.apply_gradients([(tf.IndexedSlices(rows, at, (6000, 3)), table)])
 
         for rows, at in zip(values, indices):
             step(tf.constant(rows, dtype), tf.constant(at))
@@ -415,7 +415,7 @@ def test_compiled_steps_go_through_the_rows_of_large_tables_that_the_gradient_ha
         for program in step._programs.values()
         for eqn in program.executable.graph.code.jaxpr.eqns
         for v in eqn.outvars
-        if v.aval.shape == (60, 3)
+        if v.aval.shape == (6000, 3)
     }
     assert whole == {"scatter"}
 
@@ -427,6 +427,45 @@ def test_rows_are_clipped_as_what_they_stand_for(options):
     SGD(1.0, **options).apply_gradients([(rows, v)])
     SGD(1.0, **options).apply_gradients([(tf.convert_to_tensor(rows), w)])
     assert_allclose(v, w, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}])
+@pytest.mark.parametrize("rows", [60, 3000], ids=["few", "many"])
+@pytest.mark.parametrize("signature", [None, [tf.TensorSpec([None], "int32"), tf.TensorSpec([None, 2])]])
+def test_rows_are_clipped_alike_in_compiled_steps(options, rows, signature):
+    random = np.random.default_rng(0)
+    batches = [
+        (random.integers(0, 9, n).astype("int32"), random.normal(size=(n, 2)).astype("float32"))
+        for n in (7, 7, 0, 3)
+    ]
+    results = []
+    for compiled in (False, True):
+        table, w, optimizer = tf.Variable(tf.ones([rows, 2])), tf.Variable([1.0, 2.0]), made("Adam", **options)
+
+        def step(at, factors, table=table, w=w, optimizer=optimizer):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.gather(table, at) * factors * w)
+            optimizer.apply_gradients(zip(tape.gradient(loss, [table, w]), [table, w]))
+
+        run = tf.function(step, input_signature=signature) if compiled else step
+        for batch in batches:
+            run(*map(tf.constant, batch))
+        results.append([table.numpy(), w.numpy()])
+    for eager, compiled in zip(*results):
+        assert_allclose(compiled, eager, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [4, 4000], ids=["few", "many"])
+def test_a_compiled_step_takes_no_index_from_the_end(rows):
+    table, optimizer = tf.Variable(tf.ones([rows, 1])), SGD(1.0, momentum=0.9)
+
+    @tf.function(jit_compile=True)
+    def step(at):
+        optimizer.apply_gradients([(tf.IndexedSlices(tf.constant([[1.0], [2.0]]), at, (rows, 1)), table)])
+
+    for _ in range(2):
+        step(tf.constant([-1, rows - 1]))
+    assert table.numpy()[-2:].ravel().tolist() == pytest.approx([1.0, 1.0 - 2.0 - 3.8])
 
 
 def test_rows_may_be_accumulated():

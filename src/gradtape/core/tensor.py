@@ -420,6 +420,7 @@ def _looked_at(tensor: Tensor) -> Any:
     if promise is None:
         return tensor._array
     source, result = promise[:2]
+    source.read_ahead(result[0])
     with source._lock:  # another thread may end the pass, and give the tensor its value
         value = source.value_of(result[0]) if _promise_of(tensor) is not None else None
     return tensor._array if value is None else value

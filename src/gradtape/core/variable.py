@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..engine.arrays import as_array, is_traced, xp
+from ..engine.pending import computed
 from ..engine.reference_counts import UNSHARED_ARGUMENT, UNSHARED_VALUE, references
 from . import dtypes
 from .dtypes import DType
@@ -495,6 +496,7 @@ class Variable(Operators):
                 and array.flags.c_contiguous
             ):
                 quietly(function, array, operand, array)
+                self._has_written(tensor, array)
             else:
                 self._put(quietly(function, array, operand, np.empty(array.shape, array.dtype)))
         else:
@@ -516,6 +518,11 @@ class Variable(Operators):
         array = np.array(array, order="C")
         self._put(array)
         return array
+
+    def _has_written(self, tensor: Tensor, array: Any) -> None:
+        """Keep what was written into the array of the value, which another thread may just have moved to a device."""
+        if tensor._array is not array:
+            self._put(array)
 
     def _fitting(self, value: Any, method: str) -> Tensor:
         """Validate a value for assignment and return it as a tensor."""
@@ -776,7 +783,8 @@ class Variable(Operators):
 
     def _saved(self) -> tuple[Any, ...]:
         """The arguments of `_restore`."""
-        own = self._array, self._trainable, self._name, self._shape, self._constraint
+        value = computed(self._array)  # and not a result of a pass of hot tapes
+        own = value, self._trainable, self._name, self._shape, self._constraint
         return (*own, self._synchronization, self._aggregation)
 
 

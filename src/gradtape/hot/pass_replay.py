@@ -57,6 +57,7 @@ class Replay:
         self.variables = variables
         self.tensors = dict(tensors)
         self._given = tapes
+        self._held: dict[int, Tensor] = {}  # what variables held before they were given other values, by slot
         self.tapes: list[GradientTape] = []
         for slot, variable in variables.items():
             if slot in self.tensors:
@@ -154,7 +155,14 @@ class Replay:
         """Give variables their values of now, for code that knows nothing of the replay."""
         if local.here.trace is None:
             for slot in slots:
-                self.variables[slot]._tensor = self.tensors[slot]
+                variable = self.variables[slot]
+                self._held.setdefault(slot, variable._tensor)
+                variable._tensor = self.tensors[slot]
+
+    def give_back(self) -> None:
+        """Have the variables hold again what they held. All others are left alone: another thread may assign them."""
+        for slot, tensor in self._held.items():
+            self.variables[slot]._tensor = tensor
 
     def _update(self, event: Update) -> None:
         optimizer: Any = event.optimizer()

@@ -43,7 +43,8 @@ def value_on_device(variable: Variable) -> Tensor:
             on_device(tensor)
             del tensor._both
             _drop_array(tensor)
-            variable._tensor = tensor  # an optimizer's state gives a copy, and holds this one from now on
+            if variable._is_slot:  # an optimizer's state gives a copy, and holds this one from now on
+                variable._tensor = tensor
     return tensor
 
 
@@ -51,7 +52,7 @@ def value_in_memory(variable: Variable) -> Tensor:
     """A variable's tensor, with its value. While the pass holds the tensor, nothing writes into its array."""
     tensor = variable._tensor
     if type(array_of(tensor)) is PendingArray:
-        computed(tensor._array)
+        computed_array(tensor)
     return tensor
 
 

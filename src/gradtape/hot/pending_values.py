@@ -152,6 +152,7 @@ class PendingValues:
 
         None if the pass has ended since another thread asked: the tensor has its value then.
         """
+        self.read_ahead(slot)
         with self._lock:
             if not self._seen and slot not in self._values:
                 return None
@@ -171,6 +172,14 @@ class PendingValues:
                 return np.asarray(self._values[slot])
             fill(tensor, self._values[slot])
             return tensor._array
+
+    def read_ahead(self, slot: int) -> None:
+        """Read the variables that a result may be computed from, before that holds the lock of this pass.
+
+        A variable's value may have to wait for a pass of another thread, which may be waiting for this one.
+        """
+        if self._here is local.here and not self._over and slot not in self._values:
+            self._read_early(self._trace.reach(self._position))
 
     def _ahead(self) -> int:
         """How many events can be computed now: up to one that needs something new."""
@@ -362,16 +371,14 @@ class PendingValues:
     def _computed_by_hand(self, slot: int) -> Any:
         """The NumPy array of a result, for another thread, or after the pass: nothing else changes."""
         inputs = {spec.slot: self._input(spec.slot) for spec in self._trace.inputs(self._position)}
-        held = {key: variable._tensor for key, variable in self._variables.items()}
         hot, local.here.hot = local.here.hot, None
+        replay = Replay(self._trace, self._variables, inputs)
         try:
             with listeners([], None):
-                replay = Replay(self._trace, self._variables, inputs)
                 replay.run(self._position)
         finally:
             local.here.hot = hot
-            for key, variable in self._variables.items():
-                variable._tensor = held[key]
+            replay.give_back()
         return replay.tensors[slot]._array
 
     def _replayed(self) -> list[Any]:
@@ -384,7 +391,6 @@ class PendingValues:
         for tape in tapes:
             if tape is not None:
                 tape._pass = None
-        held = {slot: variable._tensor for slot, variable in self._variables.items()}
         values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
         replay = Restored(self._trace, self._variables, self._seen, values, tapes, self._reads)
         with self._lock:
@@ -393,8 +399,7 @@ class PendingValues:
             finally:
                 here.tapes, opened = before, here.tapes
         # The tensors themselves, which have their values now: whoever has just read one will use it as the variable's.
-        for slot, variable in self._variables.items():
-            variable._tensor = held[slot]
+        replay.give_back()
         return opened
 
 

@@ -5,6 +5,7 @@ A gradient here is an array, or `IndexedSlices` of arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -79,7 +80,9 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
     _check_dtype(values, variable)
     values = values.astype(own.dtype, copy=False)
     if type(at) is not np.ndarray or type(values) is not np.ndarray:
-        return IndexedSlices(values, at, own.shape)
+        # A negative index is out of bounds and not counted from the end, as JAX does.
+        at = at if at.dtype.itemsize >= 4 else at.astype(np.int32)
+        return IndexedSlices(values, xp(at).where(at < 0, own.shape[0], at), own.shape)
     if at.size and (at.min() < 0 or at.max() >= own.shape[0]):
         raise IndexOutOfBoundsError(
             f"the gradient of {variable.name} has rows out of bounds: the variable has {own.shape[0]} rows"
@@ -90,29 +93,55 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
     return IndexedSlices(total, rows, own.shape)
 
 
-_FEW = 4  # times as many rows as indices: in a program, it is then quicker to sort these than to go through all rows
+_FEW = 4  # times as many rows as indices, and
+_SORT = 800  # times as many elements: in a program, it is then quicker to sort these than to go through all rows
 
 
-def has_few_rows(slices: IndexedSlices) -> bool:
-    """Return whether slices that are traced have so few rows that the others are better left alone."""
+def has_few_rows(slices: IndexedSlices, arrays: int) -> bool:
+    """Return whether slices that are traced have so few rows that the others are better left alone.
+
+    Args:
+        slices: the gradient.
+        arrays: how many arrays of the variable's shape an update writes.
+    """
     indices: Any = slices._indices
-    rows: Any = slices._dense_shape
-    return type(indices.size) is int and type(rows[0]) is int and rows[0] > _FEW * indices.size
+    shape: Any = slices._dense_shape
+    count, rows = indices.size, shape[0]
+    if not all(type(n) is int for n in (count, *shape)):
+        return False
+    return rows > _FEW * count and math.prod(shape) * arrays > _SORT * count
 
 
 def sorted_rows(slices: IndexedSlices) -> tuple[Any, Any]:
     """The indices in order, and the gradient of the row at each; where one occurs again, so does the row's gradient."""
+    at, total, number, _ = _sums(slices)
+    return at, total[number]
+
+
+def added_up(slices: IndexedSlices) -> IndexedSlices:
+    """The same gradient, with all of a row's at the first index of the row, and zeros where the index occurs again."""
+    if type(slices._indices) is np.ndarray and type(slices._values) is np.ndarray:
+        return slices  # see `_checked_slices`
+    at, total, number, is_first = _sums(slices)
+    is_first = is_first.reshape(-1, *[1] * (total.ndim - 1))
+    rows = total[number]
+    return IndexedSlices(xp(rows).where(is_first, rows, 0), at, slices._dense_shape)
+
+
+def _sums(slices: IndexedSlices) -> tuple[Any, Any, Any, Any]:
+    """The indices in order; the gradients of the rows; for each index, the number of its row, and whether it is new."""
     import jax.numpy as jnp
 
     values: Any = slices._values
-    at: Any = slices._indices
+    indices: Any = slices._indices
+    values, at = jnp.asarray(values), jnp.asarray(indices)
     row = values.shape[at.ndim :]
     at = at.reshape(-1)
     order = jnp.argsort(at, stable=True)
     at, values = at[order], values.reshape(at.size, *row)[order]
     is_first = jnp.concatenate([jnp.ones(1, bool), at[1:] != at[:-1]])[: at.size]
     number = jnp.cumsum(is_first) - 1  # of the row among those that occur
-    return at, IndexedSlices(values, number, values.shape).dense()[number]
+    return at, IndexedSlices(values, number, values.shape).dense(), number, is_first
 
 
 def dense(gradient: Any) -> Any:

@@ -702,6 +702,8 @@ class Optimizer:
                 update([gradient], [variable], (key,), rate, step)
 
     def _clipped(self, gradients: list[Any]) -> list[Any]:
+        if self.clipnorm or self.global_clipnorm or self.clipvalue:
+            gradients = [g.added_up(x) if type(x) is IndexedSlices else x for x in gradients]
         if self.clipnorm:
             return g.clip_each_by_norm(gradients, self.clipnorm)
         if self.global_clipnorm:
@@ -763,7 +765,9 @@ class Optimizer:
                 continue
             for i in at:
                 state = [slot.home() for slot in self._slots_of(variables[i])]
-                write(advance, variables[i]._writable(), np.asarray(gradients[i]), state)
+                value = variables[i]._writable()
+                write(advance, value, np.asarray(gradients[i]), state)
+                variables[i]._has_written(variables[i]._tensor, value)
 
     def _groups(self, variables: list[Variable]) -> dict[tuple[Any, bool, bool], list[int]]:
         """The positions of the variables by their dtype, whether weight decay applies, and whether they are small."""
@@ -796,6 +800,7 @@ class Optimizer:
         new, new_state = advance(value, slices._values, state)
         for array, part in zip(whole, [new, *new_state]):
             array[at] = part
+        variable._has_written(variable._tensor, whole[0])
 
     def _update_traced(
         self, gradients: list[Any], variables: list[Variable], keys: tuple[int, ...], rate: Any, step: Any
@@ -814,7 +819,7 @@ class Optimizer:
         cells = [variable, *self._slots_of(variable)]
         before = [m.asarray(cell._read()._array) for cell in cells]
         advance = self._advance(before[0].dtype, rate, step, self._trained.decays(variable))
-        if g.has_few_rows(slices):
+        if g.has_few_rows(slices, len(cells)):
             at, gradient = g.sorted_rows(slices)
             value, *state = (whole[at] for whole in before)
             new, new_state = advance(value, gradient, state)
