@@ -769,3 +769,71 @@ def test_the_gradient_of_determinants_in_compiled_code_is_finite_where_some_are_
         for i, j in np.ndindex(3, 3):
             minor = np.delete(np.delete(matrix, i, 0), j, 1)
             np.testing.assert_allclose(slope[i, j], (-1.0) ** (i + j) * np.linalg.det(minor), atol=1e-9)
+
+
+def slope_of_det(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.linalg.det(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("kind", ["regular", "rank one", "nearly rank one", "tiny", "huge", "tiny pivot"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_cofactors_are_exact_where_determinants_cancel_or_are_out_of_range(n, kind):
+    random = np.random.default_rng(n)
+    x, one = random.normal(size=(n, n)), np.outer(random.normal(size=n), random.normal(size=n))
+    scale = 10.0 ** (33 / max(n - 1, 1))  # of the cofactors: 1e33
+    matrices = {
+        "regular": x,
+        "rank one": one,
+        "nearly rank one": one + 1e-6 * x,
+        "tiny": x / scale,
+        "huge": x * scale,
+        "tiny pivot": np.diag([1e-40, *np.ones(n - 1)]),
+    }
+    x = matrices[kind].astype("float32")
+    minors = [
+        [np.linalg.det(np.delete(np.delete(x.astype("float64"), i, 0), j, 1)) for j in range(n)]
+        for i in range(n)
+    ]
+    wanted = np.array(minors) * (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+    unit = float(np.abs(x).max()) ** (n - 1)
+    for slope in (slope_of_det, tf.function(slope_of_det, jit_compile=True)):
+        np.testing.assert_allclose(slope(tf.constant(x)).numpy() / unit, wanted / unit, atol=2e-6)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_the_gradient_of_determinants_can_be_saved_for_any_batch(n, tmp_path):
+    module = tf.Module()
+    module.slope = tf.function(slope_of_det, input_signature=[tf.TensorSpec([None, n, n], "float64")])
+    tf.saved_model.save(module, str(tmp_path))
+    x = np.random.default_rng(0).normal(size=(2, n, n))
+    np.testing.assert_allclose(
+        tf.saved_model.load(str(tmp_path)).slope(x), slope_of_det(tf.constant(x)), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e-18, 1e20, 1e30])
+def test_second_derivatives_of_norms_do_not_depend_on_the_scale(scale, compiled):
+    def second(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.norm(x)
+            slope = inner.gradient(y, x)
+            s = tf.reduce_sum(slope * slope * x)
+        return outer.gradient(s, x)
+
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    second = tf.function(second, jit_compile=True) if compiled else second
+    got, wanted = second(tf.constant(x * scale, tf.float32)), second(tf.constant(x))
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_norm_of_complex_numbers_with_an_infinity_is_infinite(compiled):
+    norm = tf.function(tf.norm, jit_compile=True) if compiled else tf.norm
+    assert float(tf.math.real(norm(tf.constant([np.inf, 1 + 1j], tf.complex64)))) == np.inf

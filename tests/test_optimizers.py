@@ -440,7 +440,11 @@ def test_rows_are_clipped_alike_in_compiled_steps(options, rows, signature):
     ]
     results = []
     for compiled in (False, True):
-        table, w, optimizer = tf.Variable(tf.ones([rows, 2])), tf.Variable([1.0, 2.0]), made("Adam", **options)
+        table, w, optimizer = (
+            tf.Variable(tf.ones([rows, 2])),
+            tf.Variable([1.0, 2.0]),
+            made("Adam", **options),
+        )
 
         def step(at, factors, table=table, w=w, optimizer=optimizer):
             with tf.GradientTape() as tape:

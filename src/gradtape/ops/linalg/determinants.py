@@ -38,12 +38,37 @@ det_.rules(x=lambda g, x: _scaled(g, cofactors(x)))
 @primitive(wide=True)
 def cofactors(x):
     """det(x) x^-T, and its limit where x is not invertible."""
+    if x.shape[-1] <= 3:
+        return _small_cofactors(x)
     try:
         inverse = np.linalg.inv(x)
     except np.linalg.LinAlgError:
         return _cofactors_by_svd(x)
     # Both come from the same LU factorization, so a tiny pivot that is all rounding cancels in the product.
-    return np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2)
+    whole = np.linalg.det(x)
+    if _may_divide(whole, np).all() or not np.isfinite(x).all():
+        return whole[..., None, None] * inverse.swapaxes(-1, -2)
+    return _cofactors_by_svd(x)
+
+
+def _small_cofactors(x: Any) -> Any:
+    """Those of matrices of up to three rows, without a division."""
+    lib, n = xp(x), x.shape[-1]
+    if n < 2:
+        return lib.ones_like(x)
+    if n == 2:
+        return x[..., ::-1, ::-1] * np.array([[1, -1], [-1, 1]], x.dtype)
+    # Each is made of the elements in the next two rows and columns, the first coming after the last.
+    x = lib.concatenate([x, x[..., :2, :]], -2)
+    x = lib.concatenate([x, x[..., :2]], -1)
+    one, two = slice(1, 4), slice(2, 5)
+    return x[..., one, one] * x[..., two, two] - x[..., one, two] * x[..., two, one]
+
+
+def _may_divide(determinant: Any, lib: Any) -> Any:
+    """Whether each determinant is a number that neither overflowed nor lost digits because it is so small."""
+    size = lib.abs(determinant)
+    return (size > lib.finfo(size.dtype).tiny) & (size < np.inf)
 
 
 def _cofactors_by_svd(x: Any) -> Any:
@@ -60,9 +85,18 @@ def _cofactors_by_xla(x: Any) -> Any:
     """The same, without singular values where all matrices are invertible: they take 10 to 30 times as long."""
     import jax
 
-    lib = jax.numpy.linalg
-    regular = lib.det(x)[..., None, None] * lib.inv(x).swapaxes(-1, -2)
-    is_regular = jax.numpy.isfinite(regular).all()
+    n = x.shape[-1]
+    if n <= 3:
+        return _small_cofactors(x)
+    lib, solve = jax.numpy, jax.lax.linalg.triangular_solve
+    # By hand: `inv` has no batches of open lengths.
+    lu, pivots, order = jax.lax.linalg.lu(x)
+    sign = 1 - 2 * ((pivots != lib.arange(n, dtype=pivots.dtype)).sum(-1) % 2)
+    whole = sign.astype(x.dtype) * lib.diagonal(lu, axis1=-2, axis2=-1).prod(-1)
+    below = solve(lu, lib.eye(n, dtype=x.dtype)[order], left_side=True, lower=True, unit_diagonal=True)
+    inverse = solve(lu, below, left_side=True)
+    regular = whole[..., None, None] * inverse.swapaxes(-1, -2)
+    is_regular = (_may_divide(whole, lib) & lib.isfinite(regular).all((-2, -1))).all()
     return jax.lax.cond(is_regular, lambda: regular, lambda: _cofactors_by_svd(x))
 
 

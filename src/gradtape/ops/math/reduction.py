@@ -259,7 +259,7 @@ def _scaled_norm(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The norm of numbers whose squares might overflow or underflow."""
     scale = xp(x).abs(x).max(axis, keepdims=True, initial=0)
     scale = xp(x).where((scale > 0) & (scale < np.inf), scale, xp(x).ones_like(scale))
-    root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x / scale)), axis, keepdims=keepdims))
+    root = xp(x).sqrt(xp(x).sum(xp(x).square(xp(x).abs(x) / scale), axis, keepdims=keepdims))
     return (root * scale.reshape(root.shape)).astype(xp(x).abs(x).dtype)
 
 
@@ -288,12 +288,16 @@ def _are_within(x: Any, least: float, most: float) -> bool:
     return bool(x.size and least < np.minimum.reduce(x, None) and np.maximum.reduce(x, None) < most)
 
 
-# d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0.
-euclidean_norm.rules(
-    x=lambda g, x, out, x_shape, axis, keepdims: _times_conj(
-        spread(divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape), x
-    )
-)
+def _norm_rule(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0."""
+    if type(x) is Tensor and x._array.dtype.kind == "f":
+        # A tape records this. x / |x| first: the derivative of g / |x| has products as small or large as squares of x.
+        g, out = (spread(part, axis=axis, keepdims=keepdims, shape=x_shape) for part in (g, out))
+        return g * divide_no_nan(x, out)
+    return _times_conj(spread(divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape), x)
+
+
+euclidean_norm.rules(x=_norm_rule)
 
 
 def _times_conj(g: Any, x: Any) -> Any:

@@ -94,7 +94,9 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
 
 
 _FEW = 4  # times as many rows as indices, and
-_SORT = 800  # times as many elements: in a program, it is then quicker to sort these than to go through all rows
+_SORT = (
+    800  # times as many elements: in a program, it is then quicker to sort these than to go through all rows
+)
 
 
 def has_few_rows(slices: IndexedSlices, arrays: int) -> bool:
