@@ -1,8 +1,10 @@
 """What must hold of a pass that is followed: values, errors, variables, tapes, threads and memory."""
 
 import contextlib
+import copy
 import gc
 import os
+import pickle
 import threading
 import weakref
 
@@ -10,10 +12,11 @@ import numpy as np
 import pytest
 
 import gradtape as tf
+from gradtape.core import variable as variables
 from gradtape.core.primitive import local
 from gradtape.core.tensor import wrap
 from gradtape.engine.pending import PendingArray
-from gradtape.hot import places
+from gradtape.hot import pass_tensors, pending_values, places
 
 
 def is_pending(tensor):
@@ -932,3 +935,126 @@ def test_a_thread_that_asks_for_an_array_while_it_is_computed_gets_the_value():
     late._both = Ending(), (0, (2,), np.dtype("float64"))
     assert type(late._array) is np.ndarray
     np.testing.assert_array_equal(late._array, [1.0, 2.0])
+
+
+def ran_in_a_thread(function, *args):
+    thread = threading.Thread(target=function, args=args)
+    thread.start()
+    thread.join()
+
+
+def test_a_pass_that_is_left_does_not_undo_what_another_thread_assigns(hot, monkeypatch):
+    w, count, replays = tf.Variable([0.5, 0.25]), tf.Variable(0.0), []
+    run = pending_values.Restored.run
+
+    def run_meanwhile(self, end):
+        replays.append(end)
+        ran_in_a_thread(count.assign_add, 1.0)
+        run(self, end)
+
+    monkeypatch.setattr(pending_values.Restored, "run", run_meanwhile)
+    hot()
+    for step in range(12):
+        with tf.GradientTape() as tape:
+            y = w * (count + 1.0)
+            if step % 5 == 4:
+                y = tf.tanh(y) if step < 8 else tf.sin(y)  # a path that no pass took before
+            loss = tf.reduce_sum(y)
+        w.assign_sub(1e-3 * tape.gradient(loss, w))
+    hot(False)
+    assert len(replays) >= 2
+    assert float(count) == len(replays)
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add"])
+def test_a_value_that_a_pass_moves_to_the_device_is_assigned_in_another_thread(hot, monkeypatch, method):
+    buffers = pytest.importorskip("gradtape.compiled.buffers")
+    w, count, move, moved = tf.Variable([0.5]), tf.Variable([1.0]), buffers.on_device, []
+
+    def move_meanwhile(tensor):
+        if tensor is count._tensor:
+            moved.append(tensor)
+            ran_in_a_thread(getattr(count, method), [2.0])
+        return move(tensor)
+
+    monkeypatch.setattr(buffers, "on_device", move_meanwhile)
+    hot()
+    for _ in range(6):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(w * count)
+        before = float(count[0])
+        tape.gradient(loss, w)
+        assert float(loss) == 0.5 * before
+    hot(False)
+    assert moved
+    assert float(count[0]) == (2.0 if method == "assign" else 1.0 + 2.0 * len(moved))
+
+
+def test_an_update_is_kept_whose_array_is_moved_to_the_device_before_it_is_written(monkeypatch):
+    pytest.importorskip("jax")
+    v, update = tf.Variable([1.0, 2.0]), variables.quietly
+
+    def update_late(*args):
+        pass_tensors.value_on_device(v)
+        return update(*args)
+
+    monkeypatch.setattr(variables, "quietly", update_late)
+    v.assign_add([1.0, 1.0])
+    assert v.numpy().tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("by_numpy", [False, True])
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_an_optimizer_is_copied_before_its_last_step_is_computed(hot, by_numpy, make):
+    def train(steps):
+        w, optimizer = tf.Variable([1.0, 2.0]), tf.optimizers.SGD(0.05, momentum=0.5)
+        for step in range(steps):
+            if step == 5:
+                optimizer = make(optimizer)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.square(tf.sin(w)))
+            optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        return [*w.numpy(), int(optimizer.iterations)]
+
+    wanted = train(12)
+    if by_numpy:
+        hot.by_numpy()
+    hot()
+    got = train(12)
+    hot(False)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    assert hot.counts["followed"] > 5
+
+
+def test_two_threads_look_in_passes_that_read_each_others_variables(hot, monkeypatch):
+    hot.by_numpy()
+    hot()
+    step, look, ahead = threading.Barrier(2), threading.Barrier(2), pending_values.PendingValues._ahead
+
+    def ahead_together(self):
+        try:
+            look.wait(timeout=0.5)
+        except threading.BrokenBarrierError:  # the other thread learns its pass
+            look.reset()
+        return ahead(self)
+
+    monkeypatch.setattr(pending_values.PendingValues, "_ahead", ahead_together)
+    a, b = (tf.Variable(value, shape=tf.TensorShape([None])) for value in ([1.0, 2.0], [3.0, 4.0]))
+
+    def run(mine, other):
+        for _ in range(8):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(mine * mine)
+            mine.assign_sub(0.001 * tape.gradient(loss, mine))
+            step.wait(timeout=20)
+            float(loss)
+            total = tf.reduce_sum(other)
+            mine.assign_add(0.0 * total + 0 * mine)
+
+    threads = [threading.Thread(target=run, args=both, daemon=True) for both in ((a, b), (b, a))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+    assert hot.counts["followed"] > 5
