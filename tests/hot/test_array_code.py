@@ -293,13 +293,15 @@ def test_a_thread_that_looks_at_a_value_while_the_pass_ends_finds_it(hot):
 
     class Ending:
         @property
-        def _lock(
-            self,
-        ):  # the pass ends after the other thread has read `_both`, and the next one has its place
+        def _lock(self):
+            # The pass ends after the other thread has read `_both`, and the next one has its place.
             assert next(passes)._both[0] is source
             late._array = loss._array
             del late._both
             return source._lock
+
+        def read_ahead(self, slot):
+            pass
 
         def value_of(self, slot):
             raise AssertionError("the pass is over")
