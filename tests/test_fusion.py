@@ -279,3 +279,42 @@ def test_what_writes_over_large_arrays_has_the_code_generator_that_makes_vector_
 
     assert has_older(16)
     assert not has_older(4096)
+
+
+def diffusion(x, steps=8):
+    """Steps of diffusion, some of them unrolled in a loop."""
+    for _ in tf.range(3):
+        for _ in range(steps):
+            x = x + 0.1 * (tf.roll(x, 1, 0) - 2.0 * x + tf.roll(x, -1, 0))
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_code_in_loops_over_large_arrays_grows_in_proportion_to_the_steps(dtype):
+    x = tf.cast(np.random.default_rng(0).normal(size=4096), dtype)
+    counts = []
+    for steps in (4, 8, 16):
+        counts.append(fused_operations(compiled(lambda x, n=steps: diffusion(x, n), x), [x]))
+    first, second = counts[1] - counts[0], counts[2] - counts[1]
+    assert first > 0
+    assert second < 2.7 * first, counts
+    step = gradient_of(lambda x: tf.reduce_sum(tf.square(tf.cast(diffusion(x), "float32"))))
+    tolerance = 1e-5 if dtype == "float32" else 0.05
+    for function in (diffusion, step):
+        got, wanted = tf.function(function, jit_compile=True)(x), function(x)
+        np.testing.assert_allclose(
+            tf.cast(got, "float32"), tf.cast(wanted, "float32"), rtol=tolerance, atol=tolerance
+        )
+
+
+def test_a_loop_that_writes_single_elements_of_a_large_array_has_no_barriers():
+    def squares(x):
+        array = tf.TensorArray("float32", 2048)
+        for i in tf.range(2048):
+            y = tf.exp(-x) * tf.cast(i, "float32")
+            array = array.write(i, y * y + tf.sin(y) / (1.0 + y))
+        return tf.reduce_sum(array.stack())
+
+    x = tf.constant(0.5)
+    for function in (squares, gradient_of(squares)):
+        np.testing.assert_allclose(tf.function(function, jit_compile=True)(x), function(x), rtol=1e-5)

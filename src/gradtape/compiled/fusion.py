@@ -135,13 +135,15 @@ def _computes_much(jaxpr: Any) -> bool:
 
 def _largest_carry(jaxpr: Any) -> int:
     """The elements of the largest array that a loop writes over in each iteration."""
-    sizes = [0]
-    for code in inner_code(jaxpr):
-        for eqn in code.eqns:
-            if eqn.primitive.name in ("while", "scan"):
-                carry = eqn.outvars[: eqn.params.get("num_carry", len(eqn.outvars))]
-                sizes += [math.prod(v.aval.shape) for v in carry]
-    return max(sizes)
+    return max((_carried(eqn) for code in inner_code(jaxpr) for eqn in code.eqns), default=0)
+
+
+def _carried(eqn: Any) -> int:
+    """The elements of the largest array that a loop writes over; 0 if this is none."""
+    if eqn.primitive.name not in ("while", "scan"):
+        return 0
+    carry = eqn.outvars[: eqn.params.get("num_carry", len(eqn.outvars))]
+    return max((math.prod(v.aval.shape) for v in carry), default=0)
 
 
 def _is_elementwise(jaxpr: Any) -> bool:
@@ -161,13 +163,16 @@ def _is_elementwise(jaxpr: Any) -> bool:
     )
 
 
-def _with_barriers(jaxpr: Any) -> Any:
-    """Put barriers behind the values to store; return the very same code if there are none.
+def _with_barriers(jaxpr: Any, least: int = 0) -> Any:
+    """Put barriers behind the values to store; return the very same code if there are none of `least` elements.
 
-    Loops and branches stay as they are: a small loop becomes one kernel, for which XLA takes no barriers.
+    Branches stay as they are, and loops on small arrays: these become one kernel, for which XLA takes no barriers.
     """
+    with_loops = [_with_barriers_inside(eqn) for eqn in jaxpr.eqns]
+    if any(new is not old for new, old in zip(with_loops, jaxpr.eqns)):
+        jaxpr = replaced(jaxpr, eqns=with_loops)
     stored = _Kernels(jaxpr).stored()
-    if not stored:
+    if not any(math.prod(v.aval.shape) >= least for v in stored):
         return jaxpr
     behind: dict[Any, Any] = {}  # a value, and the same behind its barrier
     eqns = []
@@ -178,6 +183,18 @@ def _with_barriers(jaxpr: Any) -> Any:
                 behind[v] = Var(v.aval)
                 eqns.append(_barrier().replace(invars=[v], outvars=[behind[v]]))
     return replaced(jaxpr, eqns=eqns, outvars=[_get(behind, v) for v in jaxpr.outvars])
+
+
+def _with_barriers_inside(eqn: Any) -> Any:
+    """A loop that writes over large arrays with barriers in its body; any other equation as it is."""
+    name = {"while": "body_jaxpr", "scan": "jaxpr"}.get(eqn.primitive.name)
+    if name is None or _carried(eqn) < _IN_PLACE:
+        return eqn
+    closed = eqn.params[name]
+    body = _with_barriers(closed.jaxpr, _IN_PLACE)
+    return (
+        eqn if body is closed.jaxpr else eqn.replace(params={**eqn.params, name: closed.replace(jaxpr=body)})
+    )
 
 
 def _without_equal_barriers(jaxpr: Any) -> Any:
