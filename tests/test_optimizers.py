@@ -833,3 +833,27 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(act, error, message):
 def test_decay_is_gone():
     with pytest.warns(UserWarning, match="SGD: decay has no effect. Use a schedule"):
         SGD(0.1, decay=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        ("SGD", "momentum", 0.9),
+        ("RMSprop", "momentum", 0.9),
+        ("RMSprop", "centered", True),
+        ("Adam", "use_ema", True),
+        ("Adam", "gradient_accumulation_steps", 2),
+    ],
+)
+def test_a_setting_that_needs_more_state_is_refused_once_there_is_state(name, setting, value):
+    v, optimizer = tf.Variable([1.0]), getattr(tf.optimizers, name)(0.1)
+    setattr(optimizer, setting, value)
+    setattr(optimizer, setting, before := getattr(getattr(tf.optimizers, name)(), setting))
+    optimizer.apply_gradients([(tf.constant([1.0]), v)])
+    with pytest.raises(
+        ValueError, match=f"{setting} cannot be set to {value} any more: .* Make a new optimizer"
+    ):
+        setattr(optimizer, setting, value)
+    assert getattr(optimizer, setting) == before
+    optimizer.apply_gradients([(tf.constant([1.0]), v)])
+    assert int(optimizer.iterations) == 2

@@ -145,13 +145,20 @@ class Optimizer:
         cls._noted = frozenset([*_OPTIONS, *cls._settings, "_learning_rate"])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._noted:
-            if getattr(self, name, value) is not value:
-                leave_hot(
-                    "a setting of an optimizer changes"
-                )  # a step that is not computed yet has the old one
-            self.__dict__.pop("_known_options", None)
+        if name not in self._noted:
+            super().__setattr__(name, value)
+            return
+        before = getattr(self, name, value)
+        if before is not value:
+            leave_hot("a setting of an optimizer changes")  # a step that is not computed yet has the old one
+        self.__dict__.pop("_known_options", None)
         super().__setattr__(name, value)
+        if before is not value and name != "_learning_rate" and self._lacks_state():
+            super().__setattr__(name, before)
+            raise ValueError(
+                f"{name} cannot be set to {value} any more: it needs state that {self.name} was built "
+                f"without. Make a new optimizer with {name}={value}"
+            )
 
     def __init__(
         self,
@@ -302,6 +309,18 @@ class Optimizer:
     def _names(self) -> list[str]:
         return [name for family in self._families() for name in family]
 
+    def _state_names(self) -> list[str]:
+        """The names of the states that each variable has."""
+        average = ["average"] if self.use_ema else []
+        return (
+            self._names() + average + (["gradient_accumulator"] if self.gradient_accumulation_steps else [])
+        )
+
+    def _lacks_state(self) -> bool:
+        """Return whether variables were built without states that they should have."""
+        is_built = self.__dict__.get("built") and self._trained.variables
+        return bool(is_built) and not self._slots.keys() >= {*self._state_names()}
+
     def _initial(self, name: str) -> float:
         """Initial value of a state."""
         return 0.0
@@ -313,11 +332,7 @@ class Optimizer:
             leave_hot("an optimizer is built for more variables")  # a step that is not computed yet has fewer
         _resolve(new)
         self._check_numbers()
-        names = self._names()
-        if self.use_ema:
-            names.append("average")
-        if self.gradient_accumulation_steps:
-            names.append("gradient_accumulator")
+        names = self._state_names()
         for variable in new:
             self._trained.index[variable._key] = len(self._trained.variables)
             self._trained.variables.append(variable)
