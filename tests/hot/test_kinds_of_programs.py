@@ -214,7 +214,7 @@ def products_of_eight(steps, v, renews):
 
 
 def test_a_pass_that_has_begun_when_its_place_is_left_alone_records(soon, monkeypatch):
-    monkeypatch.setattr(places.policy, "least_saved", 270.0)
+    monkeypatch.setattr(places.policy, "least_saved", 210.0)
 
     def second_derivatives(steps):
         v, random = tf.Variable([0.3, 0.7]), np.random.default_rng(0)

@@ -26,11 +26,11 @@ from .pass_trace import Trace, size
 
 _PASS = 31.0  # to begin a pass, call its program and end it
 _THREAD = 10.0  # to have XLA compute in a thread of its own, as it does all but the smallest programs,
-_LATE = 40.0  # and to wait for that, because a tensor from outside is another than the expected one
+_LATE = 25.0  # and to wait for that, because a tensor from outside is another than the expected one
 _SMALLEST = 1000  # operations on numbers: below, XLA computes at once
 _OPERATION = 3.0  # to compute, record and differentiate one, less the 0.6 to follow it;
 _UNRECORDED = 0.8  # and outside of the tapes' blocks, to compute it
-_SWEPT = 10.0  # to differentiate one in a block of another tape, which records that
+_SWEPT = 8.0  # to differentiate one in a block of another tape, which records that
 _INPUT = 4.0  # lost for each tensor and variable that the pass takes from outside
 _PASSING = 4.0  # lost for each tensor that every pass makes, as of a Python number, to compare the values
 _RENEWED = 8.0  # lost for each tensor from outside that is another than in the pass before
