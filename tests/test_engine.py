@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 import warnings
 
 import numpy as np
@@ -103,3 +104,14 @@ def test_memory_is_kept_unless_the_user_has_said_how():
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == kept
+
+
+@pytest.mark.parametrize("names", [(), ("core",), ("Array", "core")])
+def test_arrays_are_told_apart_while_another_thread_imports_jax(names, monkeypatch):
+    partial = types.ModuleType("jax")
+    for name in names:
+        setattr(partial, name, types.ModuleType(name) if name == "core" else type(name, (), {}))
+    monkeypatch.setitem(sys.modules, "jax", partial)
+    assert int(tf.Variable(np.int64(3)) + 1) == 4
+    assert not arrays.is_jax(np.int64(3))
+    assert not arrays.is_traced(np.int64(3))

@@ -827,7 +827,19 @@ def test_second_derivatives_of_norms_do_not_depend_on_the_scale(scale, compiled)
             s = tf.reduce_sum(slope * slope * x)
         return outer.gradient(s, x)
 
+    def bent(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.norm(x, axis=1)
+            s = tf.reduce_sum(inner.gradient(y, x)[:, :2] * [[1.0, -2.0]])
+        return outer.gradient(s, x)
+
     x = np.random.default_rng(0).normal(size=(3, 4))
+    run = tf.function(bent, jit_compile=True) if compiled else bent
+    got = run(tf.constant(x * scale, tf.float32)) * scale
+    np.testing.assert_allclose(got, bent(tf.constant(x, tf.float32)), rtol=1e-5, atol=1e-6)
     second = tf.function(second, jit_compile=True) if compiled else second
     got, wanted = second(tf.constant(x * scale, tf.float32)), second(tf.constant(x))
     np.testing.assert_allclose(got, wanted, atol=1e-6)

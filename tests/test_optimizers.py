@@ -857,3 +857,12 @@ def test_a_setting_that_needs_more_state_is_refused_once_there_is_state(name, se
     assert getattr(optimizer, setting) == before
     optimizer.apply_gradients([(tf.constant([1.0]), v)])
     assert int(optimizer.iterations) == 2
+
+
+def test_a_setting_is_refused_that_only_some_variables_have_state_for():
+    a, b, optimizer = tf.Variable([1.0]), tf.Variable([2.0]), SGD(1.0, use_ema=True)
+    optimizer.apply_gradients([(tf.constant([0.0]), a)])
+    optimizer.use_ema = False
+    optimizer.apply_gradients([(tf.constant([0.0]), b)])
+    with pytest.raises(ValueError, match="use_ema cannot be set to True any more"):
+        optimizer.use_ema = True

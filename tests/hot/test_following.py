@@ -1058,3 +1058,31 @@ def test_two_threads_look_in_passes_that_read_each_others_variables(hot, monkeyp
         thread.join(timeout=30)
     assert not any(thread.is_alive() for thread in threads)
     assert hot.counts["followed"] > 5
+
+
+def test_a_thread_looks_while_the_pass_changes_to_another_path(hot, monkeypatch):
+    hot.by_numpy()
+    hot()
+    w, held, seen, threads = tf.Variable([0.5, -0.25]), [], [], []
+    expect = pending_values.PendingValues._expect
+
+    def expect_slowly(self, trace):
+        expect(self, trace)
+        for y in held:
+            threads.append(threading.Thread(target=lambda y=y: seen.append(y.numpy())))
+            threads[-1].start()
+            threads[-1].join(timeout=0.2)  # it may have to wait
+
+    monkeypatch.setattr(pending_values.PendingValues, "_expect", expect_slowly)
+    for step in range(12):
+        with tf.GradientTape() as tape:
+            y = tf.tanh(w)
+            held.append(y)
+            loss = tf.reduce_sum(y) if step % 2 else tf.reduce_max(y * y * y)
+        tape.gradient(loss, w)
+        held.clear()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == len(threads) > 2
+    for value in seen:
+        np.testing.assert_allclose(value, np.tanh([0.5, -0.25]), rtol=1e-6)

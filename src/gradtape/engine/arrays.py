@@ -49,7 +49,9 @@ def as_array(result: Any) -> Any:
 def is_jax(array: Any) -> bool:
     """Return whether this is an array of JAX's, traced or not."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(array, jax.Array)
+    return jax is not None and isinstance(
+        array, getattr(jax, "Array", ())
+    )  # another thread may be importing it
 
 
 def is_traced(array: Any) -> bool:
@@ -57,7 +59,7 @@ def is_traced(array: Any) -> bool:
     if type(array) is ndarray:
         return False
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(array, jax.core.Tracer)
+    return jax is not None and isinstance(array, getattr(getattr(jax, "core", None), "Tracer", ()))
 
 
 def unary(function: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -272,18 +272,19 @@ class Follower(ExpectedOperations):
         self._asked.clear()
         if self._optimizers:
             self._optimizers = []
-        if self._values:
-            self._values = {}
-        if self._read or self._reads:
-            self._read, self._reads = {}, []
-        if self._small:
-            self._small = {}
-        self._counted = 0
-        self._seen = seen
+        with self._lock:  # another thread may look
+            if self._values:
+                self._values = {}
+            if self._read or self._reads:
+                self._read, self._reads = {}, []
+            if self._small:
+                self._small = {}
+            self._counted = 0
+            self._seen = seen
+            self._position = 1
         before = []  # frees what nothing else has of the last pass
         for slot, reference in [*trace.outside.items()]:  # another thread may add some
             seen[slot] = reference()
-        self._position = 1
         self._tapes = [weakref.ref(tape)]
         self._open.append(tape)
         tape._pass = self

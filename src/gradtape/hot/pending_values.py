@@ -123,17 +123,19 @@ class PendingValues:
     def _use(self, trace: Trace) -> None:
         """Go on with another trace, which began as this one did."""
         count = self._trace.starts[self._position]
-        self._forget_variables(count)
-        values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
         self._trace.straight = 0
-        self._expect(trace)
         trace.renewed += 4  # which takes about as long
         self._counted = 0
-        seen = self._seen[:count]
-        ids = {id(x) for x in seen if type(x) is Tensor}  # which come no more as tensors from outside
-        self._seen = seen + [None if id(x) in ids else x for x in trace.expected()[count:]]
-        for slot, value in values.items():
-            self._seen[self._value_at[slot]] = value
+        with self._lock:  # another thread may look
+            self._forget_variables(count)
+            values = {slot: self._seen[self._value_at[slot]] for slot in self._variables}
+            self._expect(trace)
+            seen = self._seen[:count]
+            ids = {id(x) for x in seen if type(x) is Tensor}  # which come no more as tensors from outside
+            seen += [None if id(x) in ids else x for x in trace.expected()[count:]]
+            for slot, value in values.items():
+                seen[self._value_at[slot]] = value
+            self._seen = seen
         if self._by_numpy:
             self._read_from_memory()
 
@@ -370,12 +372,13 @@ class PendingValues:
 
     def _computed_by_hand(self, slot: int) -> Any:
         """The NumPy array of a result, for another thread, or after the pass: nothing else changes."""
-        inputs = {spec.slot: self._input(spec.slot) for spec in self._trace.inputs(self._position)}
+        end = self._position  # the thread of the pass goes on meanwhile
+        inputs = {spec.slot: self._input(spec.slot) for spec in self._trace.inputs(end)}
         hot, local.here.hot = local.here.hot, None
-        replay = Replay(self._trace, self._variables, inputs)
+        replay = Replay(self._trace, self._variables.copy(), inputs)
         try:
             with listeners([], None):
-                replay.run(self._position)
+                replay.run(end)
         finally:
             local.here.hot = hot
             replay.give_back()
@@ -398,8 +401,9 @@ class PendingValues:
                 replay.run(self._position)
             finally:
                 here.tapes, opened = before, here.tapes
-        # The tensors themselves, which have their values now: whoever has just read one will use it as the variable's.
-        replay.give_back()
+                # The tensors themselves, which have their values now: whoever has just read one will use it as the
+                # variable's.
+                replay.give_back()
         return opened
 
 

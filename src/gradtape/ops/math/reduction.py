@@ -279,6 +279,7 @@ def _norm_by_xla(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
 _LARGE = 1 << 14  # elements
 # Sums of squares that neither overflow nor have lost digits to numbers too small for a square.
 _SAFE_SQUARES = {"f": (1e-30, 1e38), "d": (1e-290, 1e308)}
+_SAFE_NORMS = {"f": (1e-15, 1e15), "d": (1e-150, 1e150)}  # by which all that is divided stays in range
 
 
 def _are_within(x: Any, least: float, most: float) -> bool:
@@ -290,11 +291,13 @@ def _are_within(x: Any, least: float, most: float) -> bool:
 
 def _norm_rule(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
     """d|x| = conj(x) . dx / |x|; at 0, where every unit vector is a subgradient, the shortest: 0."""
-    if type(x) is Tensor and x._array.dtype.kind == "f":
-        # A tape records this. x / |x| first: the derivative of g / |x| has products as small or large as squares of x.
-        g, out = (spread(part, axis=axis, keepdims=keepdims, shape=x_shape) for part in (g, out))
-        return g * divide_no_nan(x, out)
-    return _times_conj(spread(divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape), x)
+    kind = (x._array if type(x) is Tensor else x).dtype.char
+    if kind not in "fd" or (type(out) is np.ndarray and _are_within(out, *_SAFE_NORMS[kind])):
+        return _times_conj(spread(divide_no_nan(g, out), axis=axis, keepdims=keepdims, shape=x_shape), x)
+    # x / |x| first: g / |x|, and what its derivative is made of, may be too small or too large a number.
+    length = select(equal(out, 0.0), number(np.inf, out), out)
+    g, length = (spread(part, axis=axis, keepdims=keepdims, shape=x_shape) for part in (g, length))
+    return g * (x / length)
 
 
 euclidean_norm.rules(x=_norm_rule)

@@ -124,10 +124,20 @@ def added_up(slices: IndexedSlices) -> IndexedSlices:
     """The same gradient, with all of a row's at the first index of the row, and zeros where the index occurs again."""
     if type(slices._indices) is np.ndarray and type(slices._values) is np.ndarray:
         return slices  # see `_checked_slices`
-    at, total, number, is_first = _sums(slices)
-    is_first = is_first.reshape(-1, *[1] * (total.ndim - 1))
-    rows = total[number]
-    return IndexedSlices(xp(rows).where(is_first, rows, 0), at, slices._dense_shape)
+    import jax.numpy as jnp
+
+    shape: Any = slices._dense_shape
+    if has_few_rows(slices, 1):
+        at, total, number, is_first = _sums(slices)
+        rows = total[number]
+    else:
+        at = jnp.asarray(slices._indices).reshape(-1)
+        order = jnp.arange(at.size)
+        first = jnp.full(shape[0], at.size, order.dtype).at[at].min(order)
+        is_first = first.at[at].get(mode="fill", fill_value=-1) == order
+        rows = slices.dense().at[at].get(mode="fill", fill_value=0)
+    is_first = is_first.reshape(-1, *[1] * (rows.ndim - 1))
+    return IndexedSlices(jnp.where(is_first, rows, 0), at, shape)
 
 
 def _sums(slices: IndexedSlices) -> tuple[Any, Any, Any, Any]:

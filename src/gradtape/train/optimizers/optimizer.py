@@ -151,13 +151,13 @@ class Optimizer:
         before = getattr(self, name, value)
         if before is not value:
             leave_hot("a setting of an optimizer changes")  # a step that is not computed yet has the old one
-        self.__dict__.pop("_known_options", None)
+        self._known_options = None
         super().__setattr__(name, value)
         if before is not value and name != "_learning_rate" and self._lacks_state():
             super().__setattr__(name, before)
             raise ValueError(
-                f"{name} cannot be set to {value} any more: it needs state that {self.name} was built "
-                f"without. Make a new optimizer with {name}={value}"
+                f"{name} cannot be set to {value} any more: it needs state that {self.name} was built without. "
+                f"Make a new optimizer with {name}={value}"
             )
 
     def __init__(
@@ -318,8 +318,10 @@ class Optimizer:
 
     def _lacks_state(self) -> bool:
         """Return whether variables were built without states that they should have."""
-        is_built = self.__dict__.get("built") and self._trained.variables
-        return bool(is_built) and not self._slots.keys() >= {*self._state_names()}
+        if not self.__dict__.get("built"):
+            return False
+        count = len(self._trained.variables)
+        return any(len(self._slots.get(name, ())) < count for name in self._state_names())
 
     def _initial(self, name: str) -> float:
         """Initial value of a state."""
