@@ -43,7 +43,7 @@ def xp(x: Any, y: Any = None, z: Any = None, *more: Any) -> ModuleType:
 
 def as_array(result: Any) -> Any:
     """The result of a function on arrays as an array: JAX's as it is, a NumPy scalar as an array without axes."""
-    return result if is_jax(result) else np.asarray(result)
+    return np.asarray(result) if isinstance(result, _NUMPY) or not is_jax(result) else result
 
 
 def is_jax(array: Any) -> bool:

@@ -249,6 +249,7 @@ class Follower(ExpectedOperations):
     def _starts_again(self, usual: UsualEnd, tape: GradientTape, frame: Any) -> bool:
         """Begin the next pass with this object, if that pass may be like this one; returns whether it has begun."""
         trace, here, goes_on, before = self._trace, self._here, self._goes_on, self._seen
+        # Nobody waits for a result of this pass: those in use have their values, and no array stands for another.
         if (
             goes_on is None
             or usual.kept is None
@@ -272,19 +273,18 @@ class Follower(ExpectedOperations):
         self._asked.clear()
         if self._optimizers:
             self._optimizers = []
-        with self._lock:  # another thread may look
-            if self._values:
-                self._values = {}
-            if self._read or self._reads:
-                self._read, self._reads = {}, []
-            if self._small:
-                self._small = {}
-            self._counted = 0
-            self._seen = seen
-            self._position = 1
+        if self._values:
+            self._values = {}
+        if self._read or self._reads:
+            self._read, self._reads = {}, []
+        if self._small:
+            self._small = {}
+        self._counted = 0
+        self._seen = seen
         before = []  # frees what nothing else has of the last pass
         for slot, reference in [*trace.outside.items()]:  # another thread may add some
             seen[slot] = reference()
+        self._position = 1
         self._tapes = [weakref.ref(tape)]
         self._open.append(tape)
         tape._pass = self
