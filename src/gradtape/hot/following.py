@@ -602,22 +602,25 @@ class Follower(ExpectedOperations):
     def _settle(self, tape: GradientTape, number: int) -> None:
         """Leave a tape that has answered its only question as it would be: without records, and with its variables."""
         tape._pass = None
-        tape._forget()
+        if tape._known:  # it was used before
+            tape._forget()
         tape._state = "used"
-        trace, variables, watched = self._trace, self._variables, tape._watched
-        for slot in trace.watched_by(number, self._position):
+        trace, variables, watched = self._trace, self._variables, {}
+        asked, read = trace.watched_by(number, self._position)
+        for slot in asked:
             variable = variables[slot]
             if variable.dtype.has_gradients:
                 watched[variable._key] = variable
         if tape._watch_accessed_variables:
-            for slot in trace.read_in(number, self._position):
+            for slot in read:
                 variable = variables[slot]
                 if variable._watchable:
                     watched[variable._key] = variable
             if self._reads:
                 start, stop = trace.block(number, self._position)
-                read = [variable for at, variable in self._reads if start <= at <= stop]
-                watched.update({variable._key: variable for variable in read if variable._watchable})
+                between = [variable for at, variable in self._reads if start <= at <= stop]
+                watched.update({variable._key: variable for variable in between if variable._watchable})
+        tape._watched = watched
 
     def interrupt(self, reason: str) -> None:
         """Leave: what happens next is not for this pass."""

@@ -133,8 +133,7 @@ class Trace:
         self._reach: dict[int, int] = {}
         self._inputs: dict[int, tuple[list[Any], list[int]]] = {}
         self._variables_of: dict[int, list[tuple[NewVariable, weakref.ref[Variable]]]] = {}
-        self._read_in: dict[tuple[int, int], list[int]] = {}
-        self._watched_by: dict[tuple[int, int], list[int]] = {}
+        self._watched_by: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         self.sizes = {out.slot: prod(out.shape) for event in events for out in outs_of(event)}  # by slot
         self.elements = sum(self.sizes.values())
         self.input_elements = sum(prod(getattr(spec, "shape", ())) for spec in self.inputs(len(events)))
@@ -330,20 +329,15 @@ class Trace:
         found = [spec.slot for spec, _ in self.variables_of(len(self.events)) if spec.is_fixed]
         return [(slot, self.quick.value_at[slot]) for slot in found]
 
-    def read_in(self, number: int, end: int) -> list[int]:
-        """The slots of the variables that were read while the block of a tape was open."""
-        if (number, end) not in self._read_in:
+    def watched_by(self, number: int, end: int) -> tuple[list[int], list[int]]:
+        """The slots of the variables that a tape was asked to watch, and of those read while its block was open."""
+        found = self._watched_by.get((number, end))
+        if found is None:
+            asked = [e for e in self.events[:end] if isinstance(e, Watch) and e.tape == number]
             start, stop = self.block(number, end)
-            events = [e for e in self.events[start:stop] if isinstance(e, (Operation, Call, Custom))]
-            self._read_in[number, end] = self._variables_in(events)
-        return self._read_in[number, end]
-
-    def watched_by(self, number: int, end: int) -> list[int]:
-        """The slots of the variables that a tape was asked to watch."""
-        if (number, end) not in self._watched_by:
-            events = [e for e in self.events[:end] if isinstance(e, Watch) and e.tape == number]
-            self._watched_by[number, end] = self._variables_in(events)
-        return self._watched_by[number, end]
+            read = [e for e in self.events[start:stop] if isinstance(e, (Operation, Call, Custom))]
+            found = self._watched_by[number, end] = self._variables_in(asked), self._variables_in(read)
+        return found
 
     def watched_slots(self, end: int) -> set[int]:
         """The slots of all that tapes were told to watch in the first `end` events."""
