@@ -192,9 +192,9 @@ def _with_barriers_inside(eqn: Any) -> Any:
         return eqn
     closed = eqn.params[name]
     body = _with_barriers(closed.jaxpr, _IN_PLACE)
-    return (
-        eqn if body is closed.jaxpr else eqn.replace(params={**eqn.params, name: closed.replace(jaxpr=body)})
-    )
+    if body is closed.jaxpr:
+        return eqn
+    return eqn.replace(params={**eqn.params, name: closed.replace(jaxpr=body)})
 
 
 def _without_equal_barriers(jaxpr: Any) -> Any:

@@ -49,9 +49,8 @@ def as_array(result: Any) -> Any:
 def is_jax(array: Any) -> bool:
     """Return whether this is an array of JAX's, traced or not."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(
-        array, getattr(jax, "Array", ())
-    )  # another thread may be importing it
+    # `getattr`, because another thread may be importing it.
+    return jax is not None and isinstance(array, getattr(jax, "Array", ()))
 
 
 def is_traced(array: Any) -> bool:

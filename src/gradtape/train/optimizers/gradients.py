@@ -93,10 +93,9 @@ def _checked_slices(slices: IndexedSlices, variable: Variable) -> IndexedSlices:
     return IndexedSlices(total, rows, own.shape)
 
 
-_FEW = 4  # times as many rows as indices, and
-_SORT = (
-    800  # times as many elements: in a program, it is then quicker to sort these than to go through all rows
-)
+# With so many times as many rows as indices, and so many times as many elements, a program takes less time to sort the
+# indices than to go through all rows.
+_FEW, _SORT = 4, 800
 
 
 def has_few_rows(slices: IndexedSlices, arrays: int) -> bool:
