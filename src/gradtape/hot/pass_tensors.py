@@ -51,8 +51,7 @@ def value_on_device(variable: Variable) -> Tensor:
 def value_in_memory(variable: Variable) -> Tensor:
     """A variable's tensor, with its value. While the pass holds the tensor, nothing writes into its array."""
     tensor = variable._tensor
-    if type(array_of(tensor)) is PendingArray:
-        computed_array(tensor)
+    computed_array(tensor)
     return tensor
 
 
